@@ -1,0 +1,1 @@
+"""Statistics about people, and nothing about any one of them."""

@@ -1,0 +1,90 @@
+"""The exceptions, and what each means to whoever is told.
+
+    DiscreetError
+    ├── UsageError          the call itself is wrong: an epsilon of -1, an unknown analyst (also a ValueError)
+    ├── PolicyError         the policy file is wrong; holds every problem with its place
+    ├── Rejected            the question cannot be answered privately; says where, why and what to write instead
+    ├── BudgetExceeded      the question is fine and there is not enough budget left for it
+    ├── LedgerUnavailable   the ledger is missing, locked, full or tampered with: nothing is answered
+    └── EngineFailure       the engine failed; the detail is in the curator's log, never in the message
+
+Messages depend on the question and the policy only, never on the data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class DiscreetError(Exception):
+    """Everything this package raises on purpose."""
+
+    kind: ClassVar[str] = "engine"
+    exit_code: ClassVar[int] = 1
+
+    def as_json(self) -> dict[str, object]:
+        return {"kind": self.kind, "message": str(self), "line": None, "column": None, "hint": None}
+
+
+class UsageError(DiscreetError, ValueError):
+    kind = "usage"
+    exit_code = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One mistake in a policy file, with its place."""
+
+    file: str
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+
+
+class PolicyError(DiscreetError):
+    kind = "policy"
+    exit_code = 2
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+    def as_json(self) -> dict[str, object]:
+        first = self.problems[0]
+        return {"kind": self.kind, "message": str(self), "line": first.line, "column": first.column, "hint": None}
+
+
+class Rejected(DiscreetError):
+    """What was asked, why not, and what to write instead."""
+
+    kind = "rejected"
+    exit_code = 4
+
+    def __init__(self, reason: str, *, hint: str, line: int = 1, column: int = 1) -> None:
+        super().__init__(f"Rejected (line {line}, column {column}): {reason} {hint}".rstrip())
+        self.reason, self.hint, self.line, self.column = reason, hint, line, column
+
+    def as_json(self) -> dict[str, object]:
+        return {"kind": self.kind, "message": self.reason, "line": self.line, "column": self.column, "hint": self.hint}
+
+
+class BudgetExceeded(DiscreetError):
+    kind = "budget"
+    exit_code = 3
+
+
+class LedgerUnavailable(DiscreetError):
+    kind = "ledger"
+    exit_code = 5
+
+
+class EngineFailure(DiscreetError):
+    kind = "engine"
+    exit_code = 1
+
+    def __init__(self) -> None:
+        super().__init__("The engine could not answer this question. The curator's log has the details.")
