@@ -1,0 +1,60 @@
+"""The mechanisms: what may be released, what it costs, how wrong it may be. One module each; a value, not a class tree.
+
+A mechanism's fields are its ledger row, for ever: never remove or re-mean one; a change is a new class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any, Protocol, get_type_hints
+
+from discreet.budget import Loss
+from discreet.errors import UsageError
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+
+
+class Mechanism(Protocol):
+    """A frozen dataclass whose fields are Fractions, ints, bools, strings, or tuples of Fractions or ints."""
+
+    def loss(self) -> Loss: ...
+
+
+MECHANISMS: tuple[type[Any], ...] = (
+    DiscreteLaplace,
+    DiscreteGaussian,
+)
+
+
+def to_row(mechanism: Mechanism) -> dict[str, str]:
+    """What the ledger stores: {"mechanism": "DiscreteLaplace", "scale": "10", "l1": "1"}."""
+    row = {"mechanism": type(mechanism).__name__}
+    for field in fields(mechanism):  # type: ignore[arg-type]
+        value = getattr(mechanism, field.name)
+        row[field.name] = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    return row
+
+
+def from_row(row: dict[str, str]) -> Mechanism:
+    """The mechanism of a ledger row; refuses a row that is not exactly one mechanism's fields."""
+    known = {kind.__name__: kind for kind in MECHANISMS}
+    kind = known.get(row.get("mechanism", ""))
+    if kind is None:
+        raise UsageError(f"No mechanism is called {row.get('mechanism')!r}; there are {', '.join(known)}.")
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields(kind)]
+    if set(row) != {"mechanism", *names}:
+        raise UsageError(f"A row of {kind.__name__} has the fields {', '.join(names)}, not {', '.join(row)}.")
+    mechanism: Mechanism = kind(**{name: _value(hints[name], row[name]) for name in names})
+    return mechanism
+
+
+def _value(kind: Any, text: str) -> object:
+    if kind is bool:
+        return {"True": True, "False": False}[text]
+    if kind in (int, Fraction):
+        return kind(text)
+    if getattr(kind, "__origin__", None) is tuple:
+        return tuple(_value(kind.__args__[0], part) for part in text.split(",")) if text else ()
+    return text  # str or a Literal of strings
