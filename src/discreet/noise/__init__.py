@@ -1,0 +1,35 @@
+"""Exact samplers over AES-256: the only place that draws private randomness.
+
+`noise.bits` and `noise.exact` use the standard library only; so this package loads the rest when it is first asked for.
+
+    stream       Stream, Items: where words come from           choose    noisy_max, noisy_top
+    sample       discrete_laplace, discrete_gaussian            coins     bernoulli, bernoulli_exp, uniform, permutation
+    table        the tables those two draw from                 tape      recording(), the one hook for tests
+    exact        certified exp and log on integers              bits      uniform integers, Bernoullis; stdlib only
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discreet.noise.sample import discrete_gaussian as discrete_gaussian
+    from discreet.noise.sample import discrete_laplace as discrete_laplace
+    from discreet.noise.stream import Items as Items
+    from discreet.noise.stream import Stream as Stream
+    from discreet.noise.tape import recording as recording
+
+_HOME = {
+    "Stream": "stream",
+    "Items": "stream",
+    "discrete_laplace": "sample",
+    "discrete_gaussian": "sample",
+    "recording": "tape",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'discreet.noise' has no attribute {name!r}")
+    return getattr(import_module(f"discreet.noise.{_HOME[name]}"), name)

@@ -1,0 +1,105 @@
+"""Real numbers enclosed between integers, to any number of bits: exp, log, and what a uniform real is compared with.
+
+An enclosure of x at `bits` is a pair of integers with low <= 2^bits * x <= high. Integer arithmetic alone is used, so
+each enclosure is a theorem about Python's integers and not about a mathematical library. Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from functools import lru_cache
+
+Enclosure = tuple[int, int]
+Real = Callable[[int], Enclosure]
+
+
+def rational(x: Fraction, bits: int) -> Enclosure:
+    scaled, rest = divmod(x.numerator << bits, x.denominator)
+    return scaled, scaled + (rest > 0)
+
+
+def times(a: Enclosure, b: Enclosure, bits: int) -> Enclosure:
+    """The product of two numbers that are not negative."""
+    return a[0] * b[0] >> bits, -(-a[1] * b[1] >> bits)
+
+
+def over(a: Enclosure, b: Enclosure, bits: int) -> Enclosure:
+    """The quotient of a number that is not negative and a positive one."""
+    return (a[0] << bits) // b[1], -((-a[1] << bits) // b[0])
+
+
+def exp_minus(x: Fraction, bits: int) -> Enclosure:
+    """exp(-x) for x >= 0, within a few units: Taylor at x / 2^halvings < 1/256, then squared as often.
+
+    Squaring a number in [0, 1] at most doubles its absolute error (and rounding adds one unit), so `halvings` guard
+    bits keep it small. The series alternates and falls, so its rest is smaller than the first term left out.
+    """
+    if x.numerator > x.denominator * (bits + 2):  # below 2^-bits: not a digit is visible
+        return 0, 1
+    halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 9)
+    work = bits + halvings + 16
+    low, high = rational(x / (1 << halvings), work)
+    term: Enclosure = (1 << work, 1 << work)
+    total, n = [1 << work, 1 << work], 0
+    while term[1] > 1:
+        n += 1
+        term = (term[0] * low >> work) // n, -((-term[1] * high >> work) // n)
+        total = [total[0] - term[1], total[1] - term[0]] if n % 2 else [total[0] + term[0], total[1] + term[1]]
+    power: Enclosure = (total[0] - 1, total[1] + 1)
+    for _ in range(halvings):
+        power = times(power, power, work)
+    return power[0] >> (work - bits), min(1 << bits, -(-power[1] >> (work - bits)))
+
+
+def log(x: Fraction, bits: int) -> Enclosure:
+    """The natural logarithm of x > 0, within a few units: x = m * 2^e with m in [2/3, 4/3], and log m by atanh."""
+    exponent = x.numerator.bit_length() - x.denominator.bit_length()
+    m = x / Fraction(2) ** exponent
+    if m > Fraction(4, 3):
+        m, exponent = m / 2, exponent + 1
+    elif m < Fraction(2, 3):
+        m, exponent = m * 2, exponent - 1
+    work = bits + 16 + abs(exponent).bit_length()
+    low, high = _atanh(abs(m - 1) / (m + 1), work)
+    if m < 1:
+        low, high = -high, -low
+    half = _half_log_two(work)
+    least, most = half if exponent >= 0 else (half[1], half[0])
+    spare = work - bits - 1
+    return (low + exponent * least) >> spare, -(-(high + exponent * most) >> spare)
+
+
+@lru_cache(maxsize=64)
+def _half_log_two(bits: int) -> Enclosure:
+    return _atanh(Fraction(1, 3), bits)
+
+
+def _atanh(z: Fraction, bits: int) -> Enclosure:
+    """atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k; what is left out is under 9/8 of its first term."""
+    work = bits + 8
+    square = rational(z * z, work)
+    power = rational(z, work)
+    low = high = 0
+    k = 1
+    while power[1] > 1:
+        low += power[0] // k
+        high += -(-power[1] // k)
+        power = times(power, square, work)
+        k += 2
+    return low >> 8, -(-(high + 2) >> 8)
+
+
+def less(prefix: int, held: int, more: Callable[[], int], real: Real) -> bool:
+    """Whether a uniform real in [0, 1) whose first `held` bits are `prefix` lies below `real`; `more` gives 64 more.
+
+    Exact: it answers only when all reals with that prefix lie on one side. The reals compared with are rational or
+    transcendental and the uniform one meets them with probability 0, so the loop ends with probability 1 (S12).
+    """
+    while True:
+        low, high = real(held + 32)
+        if (prefix + 1) << 32 <= low:
+            return True
+        if prefix << 32 >= high:
+            return False
+        prefix, held = prefix << 64 | more(), held + 64

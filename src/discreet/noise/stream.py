@@ -1,0 +1,236 @@
+"""Where private randomness comes from: AES-256 under a key made for one charge, read at any place in any order.
+
+The words of an item are a pseudorandom function of (key, purposes derived from it, round, item) and of nothing else:
+not of the order of the items, not of how they were cut into chunks, not of the process (S8). A retry, a Spark
+executor and a resume after a crash redraw the same noise; nothing is shared across threads or forks, because apart
+from its key a stream holds nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.typing import NDArray
+
+from discreet.errors import UsageError
+from discreet.noise import tape
+
+Words = NDArray[np.uint64]
+Part = int | str | bytes | bool | None | date | time | timedelta | Decimal | Fraction
+
+_BLOCK = 16
+_WORD = np.dtype("<u8")
+
+
+def encode(parts: Iterable[object]) -> bytes:
+    """An injective encoding: a type, a length and the value, for each part. NULL, False, 0, '' and '0' all differ."""
+    encoded = bytearray()
+    for part in parts:
+        tag, value = _tagged(part)
+        encoded += tag + len(value).to_bytes(8, "little") + value
+    return bytes(encoded)
+
+
+def _tagged(part: object) -> tuple[bytes, bytes]:
+    if isinstance(part, np.generic):
+        part = part.item()
+    if part is None:
+        return b"N", b""
+    if isinstance(part, bool):
+        return b"B", b"\x01" if part else b"\x00"
+    if isinstance(part, int):
+        return b"I", part.to_bytes(part.bit_length() // 8 + 1, "little", signed=True)
+    if isinstance(part, str):
+        return b"S", part.encode("utf-8", "surrogatepass")
+    if isinstance(part, (bytes, bytearray)):
+        return b"Y", bytes(part)
+    if isinstance(part, datetime):  # before date, of which it is a subclass
+        return b"T", part.isoformat().encode()
+    if isinstance(part, date):
+        return b"D", part.isoformat().encode()
+    if isinstance(part, time):
+        return b"C", part.isoformat().encode()
+    if isinstance(part, timedelta):
+        return b"E", str(part // timedelta(microseconds=1)).encode()
+    if isinstance(part, Fraction):
+        return b"Q", str(part).encode()
+    if isinstance(part, Decimal) and part.is_finite():  # 1.0 and 1.00 are one value, so one key
+        return b"M", str(Fraction(part)).encode()
+    raise UsageError(f"A {type(part).__name__} cannot name a draw; use integers, text, bytes, dates or None.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Items:
+    """What n draws are for: one 128-bit id each. No id twice, for equal ids would get equal noise."""
+
+    ids: Words
+
+    @classmethod
+    def positions(cls, n: int) -> Items:
+        return cls._numbered(np.arange(n, dtype=_WORD), tag=0)
+
+    @classmethod
+    def codes(cls, codes: NDArray[np.int64]) -> Items:
+        """Items named by integers that mean the same at every retry, such as cells of a public grid."""
+        codes = np.ascontiguousarray(codes, dtype=np.int64)
+        if codes.ndim != 1:
+            raise UsageError(f"Codes are one column of integers, not an array of {codes.ndim} dimensions.")
+        if not (codes[1:] > codes[:-1]).all() and len(np.unique(codes)) < len(codes):
+            raise UsageError("A code stands twice among the items; equal items would get equal noise.")
+        return cls._numbered(codes.view(_WORD), tag=1)
+
+    @classmethod
+    def keys(cls, rows: Sequence[Sequence[object]], stream: Stream) -> Items:
+        """Items named by group keys. The hash is keyed by the charge's stream: no collision can be prepared."""
+        key = stream._secret()
+        digests = [
+            hashlib.blake2b(encode(row), key=key, person=b"discreet.keys", digest_size=_BLOCK).digest() for row in rows
+        ]
+        if len(set(digests)) < len(digests):
+            raise UsageError("A group key stands twice among the items; equal items would get equal noise.")
+        return cls(np.frombuffer(b"".join(digests), dtype=_WORD).reshape(-1, 2))
+
+    @classmethod
+    def _numbered(cls, numbers: Words, tag: int) -> Items:
+        ids = np.empty((len(numbers), 2), dtype=_WORD)
+        ids[:, 0] = numbers
+        ids[:, 1] = tag
+        return cls(ids)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def at(self, index: Any) -> Items:
+        """Some of the items: a slice or an array of distinct positions."""
+        return Items(np.ascontiguousarray(self.ids[index]))
+
+
+class Stream:
+    """The randomness of one charge, or of one purpose within it. Nothing public accepts a key from a person."""
+
+    __slots__ = ("_bits", "_key", "_root", "path")
+
+    def __init__(self, key: bytes) -> None:
+        if not isinstance(key, bytes) or len(key) != 32:
+            raise UsageError("A stream's key is 32 bytes.")
+        self._key = key
+        self._root = hashlib.blake2b(key, person=b"discreet.root", digest_size=16).digest()
+        self.path: tape.Path = ()
+        self._bits = _Bits()
+
+    @classmethod
+    def fresh(cls) -> Stream:
+        return cls(os.urandom(32))
+
+    def derive(self, purpose: str, *item: object) -> Stream:
+        """An independent stream for one purpose (and item); the same each time it is asked for."""
+        child = object.__new__(Stream)
+        child._key = hashlib.blake2b(
+            encode((purpose, *item)), key=self._key, person=b"discreet.derive", digest_size=32
+        ).digest()
+        child._root = self._root
+        child.path = (*self.path, (purpose, *item))
+        child._bits = _Bits()
+        return child
+
+    def words(self, items: Items, round: int) -> Words:
+        """Two uniform 64-bit words for each item: the PRF of (key, round, item)."""
+        return self.round(round)(items.ids)
+
+    def round(self, number: int) -> Round:
+        """The words of one round, for samplers that take their items a chunk at a time."""
+        return Round(self, number)
+
+    def bits(self, k: int) -> int:
+        """The next k bits as an integer: a stream is also a source for `noise.bits`, and only there has an order.
+
+        The order starts anew in a stream derived again, so retried work meets the same bits. A stream that has begun
+        to give bits can be neither pickled nor carried over a fork: both copies would give the same ones.
+        """
+        return self._bits.take(k, self)
+
+    def _secret(self) -> bytes:
+        recording = tape.active()
+        return (
+            self._key
+            if recording is None
+            else recording.key(self._root, encode(part for step in self.path for part in step))
+        )
+
+    def __repr__(self) -> str:
+        return f"<Stream: {'/'.join(str(part) for step in self.path for part in step) or 'root'}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._bits.begun:
+            raise TypeError("This stream has begun to give bits; derive one for the work that is sent away.")
+        return _restored, (self._key, self._root, self.path)
+
+
+def _restored(key: bytes, root: bytes, path: tape.Path) -> Stream:
+    stream = Stream(key)
+    stream._root, stream.path = root, path
+    return stream
+
+
+class Round:
+    """AES-256 under the key of one round: ids in, words out. Used within one call, by one thread."""
+
+    __slots__ = ("_cipher", "_number", "_path", "_root")
+
+    def __init__(self, stream: Stream, number: int) -> None:
+        key = hashlib.blake2b(
+            number.to_bytes(8, "little"), key=stream._secret(), person=b"discreet.round", digest_size=32
+        ).digest()
+        self._cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()  # ids are distinct
+        self._root, self._path, self._number = stream._root, stream.path, number
+
+    def __call__(self, ids: Words) -> Words:
+        n = len(ids)
+        words = np.empty((n + 1, 2), dtype=_WORD)  # `update_into` wants room for one block more
+        if n:
+            self._cipher.update_into(np.ascontiguousarray(ids).data.cast("B"), words.data.cast("B"))
+        recording = tape.active()
+        if recording is not None:
+            return recording.words(self._root, self._path, self._number, ids, words[:n])  # type: ignore[no-any-return]
+        return words[:n]
+
+
+class _Bits:
+    """The bits of a stream in order: a reservoir filled a kilobyte at a time."""
+
+    __slots__ = ("_held", "_lock", "_next", "_pid", "_reservoir", "_round")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._round: Round | None = None
+        self._next = self._held = self._reservoir = self._pid = 0
+
+    @property
+    def begun(self) -> bool:
+        return self._round is not None
+
+    def take(self, k: int, stream: Stream) -> int:
+        with self._lock:
+            if self._round is None:
+                self._round, self._pid = stream.derive("bits").round(0), os.getpid()
+            elif self._pid != os.getpid():
+                raise RuntimeError("This stream gave bits before a fork; derive one for each process.")
+            while self._held < k:
+                ids = Items._numbered(np.arange(self._next, self._next + 64, dtype=_WORD), tag=0).ids
+                self._next += 64
+                self._reservoir |= int.from_bytes(self._round(ids).tobytes(), "little") << self._held
+                self._held += 64 * 128
+            taken = self._reservoir & ((1 << k) - 1)
+            self._reservoir >>= k
+            self._held -= k
+            return taken

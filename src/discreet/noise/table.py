@@ -1,0 +1,202 @@
+"""Tables from which integers are drawn: Walker's alias method over bins of a log-concave mass, with exact thresholds.
+
+The mass of z is proportional to exp(-(linear * |z| + quadratic * z^2)). Its magnitudes v = |z| are cut into COLUMNS - 1
+bins of equal width (a power of two) and one tail. A draw is made in trials. A trial picks
+  1. a sign and a bin (or the tail), with probability proportional to the bin's envelope: the mass at its low end;
+  2. a place in the bin, uniformly: v = low + offset;
+  3. and accepts v with probability mass(v) / mass(low) = exp(-x), x a rational; v = 0 with the sign minus is refused.
+So a trial gives each z with a probability proportional to its mass, and the number of trials is independent of the
+accepted z. With width 1 (small scales) every bin is one magnitude, the bin of 0 has half its weight so that both signs
+of 0 together have the mass of one number, and every trial is accepted.
+
+The tail (probability under 2^-56) has a geometric envelope: log-concavity puts the mass under it, and step 3 makes it
+exact. Nothing is cut off.
+
+The thresholds of the alias method are transcendental. What is stored is the first THRESHOLD_BITS of each, certain by
+enclosure; a word that agrees in all of these with its threshold is decided by more bits of both (`exact.less`).
+Standard library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+from discreet.noise import exact
+from discreet.noise.exact import Enclosure
+
+COLUMN_BITS = 9
+COLUMNS = 1 << COLUMN_BITS
+TAIL = COLUMNS - 1
+THRESHOLD_BITS = 64 - 1 - COLUMN_BITS  # of a 64-bit word: a sign, a column, and the rest against the threshold
+TAIL_EXPONENT = 40  # mass beyond the bins is about exp(-40)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mass:
+    """exp(-(linear * |z| + quadratic * z^2)) on the integers, not normalised. One of the two is positive."""
+
+    linear: Fraction = Fraction(0)
+    quadratic: Fraction = Fraction(0)
+
+    def exponent(self, v: int) -> Fraction:
+        return self.linear * v + self.quadratic * v * v
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    mass: Mass
+    width_bits: int
+    alias: tuple[int, ...]
+    order: tuple[int, ...]
+    """Columns in the order in which they were paired: what `thresholds` must repeat at another precision."""
+    stored: tuple[int, ...]
+    """floor(threshold * 2^THRESHOLD_BITS), one a column."""
+
+    @cached_property
+    def width(self) -> int:
+        return 1 << self.width_bits
+
+    def threshold(self, column: int, precision: int) -> Enclosure:
+        """The probability that a column keeps its own bin, to any precision."""
+        working = precision + _guard(self.mass, self.width)
+        low, high = _thresholds(self.mass, self.width, working, self.alias, self.order)[column]
+        return low >> (working - precision), -(-high >> (working - precision))
+
+    def refusal(self, low: int, offset: int, precision: int) -> Enclosure:
+        """1 - exp(-x): the probability that v = low + offset is refused."""
+        x = self.mass.exponent(low + offset) - self.mass.exponent(low)
+        least, most = exact.exp_minus(x, precision)
+        return (1 << precision) - most, (1 << precision) - least
+
+    def tail(self, source: Any) -> int | None:
+        """A magnitude beyond the bins, or None if it is refused: geometric by its envelope, then accepted exactly."""
+        from discreet.noise import bits
+
+        start = TAIL << self.width_bits
+        slope = _slope(self.mass, start)
+        beyond = bits_geometric(source, slope)
+        x = self.mass.exponent(start + beyond) - self.mass.exponent(start) - slope * beyond
+        return start + beyond if bits.bernoulli_exp(source, x) else None
+
+
+@lru_cache(maxsize=256)
+def table(mass: Mass) -> Table:
+    """The table of a mass; about a millisecond to make, so the last few hundred are kept."""
+    width_bits = _width_bits(mass)
+    precision = THRESHOLD_BITS + 64 + _guard(mass, 1 << width_bits)
+    while True:
+        made = _paired(mass, width_bits, precision)
+        if made is not None:
+            return made
+        precision += 64
+
+
+def _width_bits(mass: Mass) -> int:
+    """The least width, as a power of two, at which the bins reach TAIL_EXPONENT."""
+    width_bits = 0
+    while mass.exponent(TAIL << width_bits) < TAIL_EXPONENT:
+        width_bits += 1
+    return width_bits
+
+
+def _slope(mass: Mass, start: int) -> Fraction:
+    return mass.exponent(start + 1) - mass.exponent(start)
+
+
+def _guard(mass: Mass, width: int) -> int:
+    """Bits lost between exp and threshold: COLUMNS products, their sum, and the division by 1 - exp(-slope)."""
+    slope = _slope(mass, TAIL * width)
+    return 64 + 2 * max(0, slope.denominator.bit_length() - slope.numerator.bit_length())
+
+
+def _weights(mass: Mass, width: int, precision: int) -> list[Enclosure]:
+    """The envelope of each bin, and of the tail, in units of the width: exp(-exponent(k * width)) and so on.
+
+    The exponent is a polynomial of degree 2 in k, so each weight is the one before it times a ratio, and each ratio the
+    one before it times a constant.
+    """
+    step, bend = mass.linear * width, mass.quadratic * width * width
+    ratio, constant = exact.exp_minus(step + bend, precision), exact.exp_minus(2 * bend, precision)
+    one: Enclosure = (1 << precision, 1 << precision)
+    weights = [one]
+    for _ in range(TAIL):
+        weights.append(exact.times(weights[-1], ratio, precision))
+        ratio = exact.times(ratio, constant, precision)
+    low, high = exact.exp_minus(_slope(mass, TAIL * width), precision)
+    whole = one[0]
+    weights[TAIL] = exact.over(weights[TAIL], (width * (whole - high), width * (whole - low)), precision)
+    if width == 1:
+        weights[0] = (whole >> 1, whole >> 1)  # 0 has one sign
+    return weights
+
+
+def _shares(mass: Mass, width: int, precision: int) -> list[Enclosure]:
+    """COLUMNS times the probability of each bin: what the alias method levels to 1."""
+    weights = _weights(mass, width, precision)
+    total = (sum(low for low, _ in weights), sum(high for _, high in weights))
+    return [exact.over((low << COLUMN_BITS, high << COLUMN_BITS), total, precision) for low, high in weights]
+
+
+def _paired(mass: Mass, width_bits: int, precision: int) -> Table | None:
+    """Walker's method in Vose's form; None if the precision does not decide every stored threshold."""
+    shares = _shares(mass, 1 << width_bits, precision)
+    one = 1 << precision
+    level = [low for low, _ in shares]
+    small = [k for k in range(COLUMNS) if level[k] < one]
+    large = [k for k in range(COLUMNS) if level[k] >= one]
+    alias, order = list(range(COLUMNS)), []
+    while small and large:
+        lower, upper = small.pop(), large[-1]
+        alias[lower] = upper
+        order.append(lower)
+        level[upper] -= one - level[lower]
+        if level[upper] < one:
+            small.append(large.pop())
+    if len(small) + len(large) != 1:  # the last column is full by the sum of all shares; two are not
+        return None
+    spare = precision - THRESHOLD_BITS
+    found = _levelled(shares, alias, order, one)
+    if any(low < 0 or high > one or low >> spare != high >> spare for low, high in map(found.__getitem__, order)):
+        return None
+    stored = tuple(low >> spare for low, _ in found)
+    return Table(mass=mass, width_bits=width_bits, alias=tuple(alias), order=tuple(order), stored=stored)
+
+
+def _thresholds(
+    mass: Mass, width: int, precision: int, alias: tuple[int, ...], order: tuple[int, ...]
+) -> list[Enclosure]:
+    return _levelled(_shares(mass, width, precision), alias, order, 1 << precision)
+
+
+def _levelled(
+    shares: list[Enclosure], alias: list[int] | tuple[int, ...], order: list[int] | tuple[int, ...], one: int
+) -> list[Enclosure]:
+    """Each column's threshold: its own share less what it lent to those paired with it; 1 for the last column."""
+    found = list(shares)
+    for lower in order:
+        upper = alias[lower]
+        found[upper] = found[upper][0] - one + found[lower][0], found[upper][1] - one + found[lower][1]
+    paired = set(order)
+    return [found[k] if k in paired else (one, one) for k in range(len(shares))]
+
+
+def bits_geometric(source: Any, slope: Fraction) -> int:
+    """G >= 0 with P(G >= g) = exp(-slope * g), exactly (Canonne, Kamath, Steinke 2020, for slope = a / b).
+
+    X = U + b * V has P(X >= x) = exp(-x / b) on the integers when V is geometric of slope 1 and U on [0, b) has mass
+    proportional to exp(-u / b); and floor(X / a) has slope a / b.
+    """
+    from discreet.noise import bits
+
+    a, b = slope.numerator, slope.denominator
+    while True:
+        u: int = bits.below(source, b)
+        if bits.bernoulli_exp(source, Fraction(u, b)):
+            break
+    v = 0
+    while bits.bernoulli_exp(source, Fraction(1)):
+        v += 1
+    return (u + b * v) // a

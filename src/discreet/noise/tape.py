@@ -1,0 +1,101 @@
+"""The one hook into randomness, for tests: see every draw, replay it on other data, or put crafted words in its place.
+
+With `recording()` on, words no longer come from a stream's own key but from the recording's, by (the order in which
+keys first appeared, the purposes derived from them, round, item). So a replay on a neighboring table, whose charges
+have other keys, meets the same words wherever it asks the same question of the stream (S14).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+Path = tuple[tuple[Any, ...], ...]
+Craft = Callable[["Asked", Any], Any]
+"""Given what was asked and the words (n, 2) that would be used, the words to use instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """One call of a sampler: by which purposes, how, at which scale, for which items."""
+
+    root: int
+    path: Path
+    sampler: str
+    scale: str
+    count: int
+    ids: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One request for words: the stream's purposes, the round, and the (n, 2) ids of the items."""
+
+    root: int
+    path: Path
+    round: int
+    ids: Any
+
+
+@dataclass(slots=True)
+class Recording:
+    draws: list[Draw] = field(default_factory=list)
+    asked: list[Asked] = field(default_factory=list)
+    _craft: Craft | None = None
+    _key: bytes = field(default_factory=lambda: os.urandom(32), repr=False)
+    _roots: dict[bytes, int] = field(default_factory=dict, repr=False)
+    _lock: Any = field(default_factory=threading.Lock, repr=False)
+
+    def number(self, root: bytes) -> int:
+        with self._lock:
+            return self._roots.setdefault(root, len(self._roots))
+
+    def key(self, root: bytes, path: bytes) -> bytes:
+        number = self.number(root).to_bytes(8, "little")
+        return hashlib.blake2b(number + path, key=self._key, person=b"discreet.replay", digest_size=32).digest()
+
+    def words(self, root: bytes, path: Path, number: int, ids: Any, words: Any) -> Any:
+        asked = Asked(root=self.number(root), path=path, round=number, ids=ids.copy())
+        self.asked.append(asked)
+        return words if self._craft is None else self._craft(asked, words)
+
+
+_active: Recording | None = None
+
+
+def active() -> Recording | None:
+    return _active
+
+
+@contextmanager
+def recording(*, replay: Recording | None = None, craft: Craft | None = None) -> Iterator[Recording]:
+    """Record every draw of this process; with `replay`, from the words of an earlier recording."""
+    global _active
+    if _active is not None:
+        raise RuntimeError("A recording is already on.")
+    _active = Recording(_craft=craft) if replay is None else Recording(_craft=craft, _key=replay._key)
+    try:
+        yield _active
+    finally:
+        _active = None
+
+
+def note(stream: Any, sampler: str, scale: object, items: Any) -> None:
+    """Called by each sampler once, with what it was asked."""
+    tape = _active
+    if tape is not None:
+        ids = hashlib.blake2b(items.ids.tobytes(), digest_size=16).hexdigest()
+        draw = Draw(
+            root=tape.number(stream._root),
+            path=stream.path,
+            sampler=sampler,
+            scale=str(scale),
+            count=len(items),
+            ids=ids,
+        )
+        tape.draws.append(draw)
