@@ -1,0 +1,77 @@
+"""Uniform integers, coins and permutations from random bits, one at a time: exact, and on the standard library alone.
+
+For a respondent's encoder and wherever a handful of draws is needed; `noise.coins` draws many at once. Whole 64-bit
+words are taken, in the order of the calls, so that another language that reads the same words draws the same numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from typing import Protocol
+
+from discreet.noise import exact
+
+WORD = 1 << 64
+
+
+class Source(Protocol):
+    """Anything that gives uniform, independent random bits."""
+
+    def bits(self, k: int) -> int: ...
+
+
+class SystemBits:
+    """The operating system's random bits. It holds nothing, so a fork or a copied machine shares nothing."""
+
+    __slots__ = ()
+
+    def bits(self, k: int) -> int:
+        return int.from_bytes(os.urandom((k + 7) // 8), "little") >> (-k % 8)
+
+
+SYSTEM = SystemBits()
+
+
+def coin(source: Source, threshold: int) -> bool:
+    """True with probability threshold / 2^64: one word, one comparison, whatever the outcome."""
+    return source.bits(64) < threshold
+
+
+def below(source: Source, n: int) -> int:
+    """A uniform integer in [0, n).
+
+    As many whole words as n needs, again if they fall in the incomplete last run of n: the number of trials says
+    nothing about the result.
+    """
+    if n < 1:
+        raise ValueError(f"below() needs a positive bound, not {n}.")
+    width = 64 * max(1, -(-(n - 1).bit_length() // 64))
+    whole = (1 << width) // n * n
+    while True:
+        drawn = source.bits(width)
+        if drawn < whole:
+            return drawn % n
+
+
+def bernoulli(source: Source, p: Fraction) -> bool:
+    """True with probability p, a rational in [0, 1]."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"A probability lies in [0, 1]; {p} does not.")
+    return below(source, p.denominator) < p.numerator
+
+
+def bernoulli_exp(source: Source, x: Fraction) -> bool:
+    """True with probability exp(-x), x >= 0: a uniform real against a certified enclosure, bit by bit as needed."""
+    if x < 0:
+        raise ValueError(f"exp(-x) is a probability for x >= 0; {x} is less.")
+    return x == 0 or exact.less(source.bits(64), 64, lambda: source.bits(64), lambda bits: exact.exp_minus(x, bits))
+
+
+def permutation(source: Source, n: int) -> list[int]:
+    """A uniform ordering of 0 .. n - 1 (Fisher and Yates)."""
+    order = list(range(n))
+    for last in range(n - 1, 0, -1):
+        swapped = below(source, last + 1)
+        order[last], order[swapped] = order[swapped], order[last]
+    return order
