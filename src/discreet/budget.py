@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from typing import Literal
 
@@ -18,24 +18,55 @@ AccountantName = Literal["sum", "zcdp"]
 Neighbors = Literal["add_remove", "change_one"]
 
 _SMALLEST = Fraction(1, 2**1022)  # below lie the subnormal floats, where a "positive" epsilon is a rounding accident
+_LARGEST = Fraction(2**1024)
+_LONGEST = 400  # characters; 1e999999999 and a megabyte of digits are refused before they are turned into integers
 
 
 def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool = False) -> Fraction:
-    """The exact rational that a person wrote: 0.1 means 1/10, not the float nearest to it.
+    """The exact rational that a person wrote: 0.1 means 1/10, not the float nearest to it; "1/3" is understood.
 
-    Refuses what is not a finite, positive, normal number, or is above `most`.
+    Refuses, in one sentence with the value, what is not a finite, positive, normal number, or is above `most`.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal, Fraction)):
-        raise UsageError(f"{name} must be a number, not {value!r}.")
-    try:
-        exact = value if isinstance(value, Fraction) else Fraction(Decimal(str(value)) if not isinstance(value, str) or "/" not in value else value)
-    except (ValueError, OverflowError, InvalidOperation, ZeroDivisionError):
-        raise UsageError(f"{name} must be a finite number, not {value!r}.") from None
-    if exact < 0 or (exact == 0 and not zero) or (exact != 0 and exact < _SMALLEST):
-        raise UsageError(f"{name} must be {'zero or more' if zero else 'greater than zero'}, not {value}.")
+        raise UsageError(f"{name} must be a number, not {_shown(value)}.")
+    exact = _exact(value)
+    if exact is None or exact >= _LARGEST:
+        raise UsageError(f"{name} must be a finite number, not {_shown(value)}.")
+    if exact < 0 or (exact == 0 and not zero):
+        raise UsageError(f"{name} must be {'zero or more' if zero else 'greater than zero'}, not {_shown(value)}.")
+    if 0 < exact < _SMALLEST:
+        raise UsageError(f"{name} must be at least {number(_SMALLEST, rounding=ROUND_CEILING)}, not {_shown(value)}.")
     if most is not None and exact > most:
-        raise UsageError(f"{name} must be at most {number(most)}, not {value}.")
+        raise UsageError(f"{name} must be at most {number(most, rounding=ROUND_FLOOR)}, not {_shown(value)}.")
     return exact
+
+
+def _exact(value: int | float | str | Decimal | Fraction) -> Fraction | None:
+    """The rational a number or a text stands for; None where it stands for none, or for one out of all proportion."""
+    if isinstance(value, (int, Fraction)):
+        return Fraction(value)
+    text = str(value)
+    if len(text) > _LONGEST:
+        return None
+    try:
+        if "/" in text:
+            return Fraction(text)
+        decimal = Decimal(text)
+    except (ValueError, ArithmeticError):
+        return None
+    if not decimal.is_finite() or (decimal and decimal.adjusted() > _LONGEST):
+        return None
+    if decimal and decimal.adjusted() < -_LONGEST:
+        return _SMALLEST / 2 if decimal > 0 else -_SMALLEST  # too small either way; its digits do not matter
+    return Fraction(decimal)
+
+
+def _shown(value: object) -> str:
+    try:
+        text = str(value) if isinstance(value, (float, Decimal, Fraction)) else repr(value)
+    except ValueError:  # Python does not print integers of more than 4300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 40 else text[:39] + "…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +79,11 @@ class Loss:
     epsilon: Fraction | None
     rho: Fraction | None
     delta: Fraction = Fraction(0)
+
+    def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("rho", self.rho), ("delta", self.delta)):
+            if value is not None and value < 0:
+                raise UsageError(f"A loss cannot be negative: {name} is {value}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,26 +112,51 @@ class Budget:
     rho: Fraction | None = None
 
     def __str__(self) -> str:
-        parts = [f"ε = {number(self.epsilon)}"]
+        return self.text()
+
+    def text(self, *, rounding: str = ROUND_HALF_EVEN) -> str:
+        """Costs read best rounded up and what is left rounded down: no "costs 0.5, and 0.5 is left" in a refusal."""
+        parts = [f"ε = {number(self.epsilon, rounding=rounding)}"]
         if self.rho is not None:
-            parts.append(f"ρ = {number(self.rho)}")
+            parts.append(f"ρ = {number(self.rho, rounding=rounding)}")
         if self.delta:
-            parts.append(f"δ = {number(self.delta)}")
+            parts.append(f"δ = {number(self.delta, rounding=rounding)}")
         return ", ".join(parts)
 
     def as_json(self) -> dict[str, object]:
-        rho = None if self.rho is None else float(self.rho)
-        exact = {"epsilon": str(self.epsilon), "delta": str(self.delta), "rho": None if self.rho is None else str(self.rho)}
-        return {"epsilon": float(self.epsilon), "delta": float(self.delta), "rho": rho, "exact": exact}
+        parts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}
+        exact = {name: None if value is None else str(value) for name, value in parts.items()}
+        return {name: None if value is None else float(value) for name, value in parts.items()} | {"exact": exact}
 
 
-def number(value: Fraction | float) -> str:
-    """Up to four significant digits, never rounded to nothing: 1e-09 stays 1e-09."""
-    if value == 0:
-        return "0"
-    short = f"{float(value):.4g}" if not isinstance(value, Fraction) or _in_float_range(value) else f"{Decimal(value.numerator) / Decimal(value.denominator):.4g}"
-    return short
+def number(value: Fraction | float, *, rounding: str = ROUND_HALF_EVEN) -> str:
+    """As it was written if that takes at most six significant digits, else rounded to four; never rounded to nothing.
+
+    >>> number(Fraction(1, 10**9)), number(Fraction("0.12345")), number(Fraction(1, 3))
+    ('1e-9', '0.12345', '0.3333')
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    exact = Fraction(str(value)) if isinstance(value, float) else Fraction(value)
+    short = _decimal(exact, 6, rounding)
+    if Fraction(short) != exact:
+        short = _decimal(exact, 4, rounding)
+    short = short.normalize(Context(prec=6))
+    if -5 < short.adjusted() < 6:
+        return f"{short:f}"
+    return f"{short:e}".replace("e+", "e")
 
 
-def _in_float_range(value: Fraction) -> bool:
-    return -1000 < value.numerator.bit_length() - value.denominator.bit_length() < 1000 and math.isfinite(float(value))
+def round_up(value: Fraction, *, digits: int) -> Fraction:
+    """The smallest decimal of that many significant digits that is at least `value`."""
+    return Fraction(_decimal(value, digits, ROUND_CEILING))
+
+
+def round_down(value: Fraction, *, digits: int) -> Fraction:
+    """The largest decimal of that many significant digits that is at most `value`."""
+    return Fraction(_decimal(value, digits, ROUND_FLOOR))
+
+
+def _decimal(value: Fraction, digits: int, rounding: str) -> Decimal:
+    # Division of two exact integers is correctly rounded in the context's direction, however long they are.
+    return Context(prec=digits, rounding=rounding).divide(Decimal(value.numerator), Decimal(value.denominator))

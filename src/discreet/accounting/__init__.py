@@ -1,0 +1,27 @@
+"""How losses add up; knows no mechanism by name.
+
+accountants   what a ledger adds: ε (`sum`) or ρ (`zcdp`)      zcdp       ρ to ε and back, certified
+calibrate     how much noise an amount buys, and the reverse   loss       planned batches, by privacy-loss distribution
+"""
+
+from discreet.accounting.accountants import (
+    ACCOUNTANTS,
+    Accountant,
+    SumAccountant,
+    ZcdpAccountant,
+    accountant,
+    between_neighbors,
+    delta_for_keys,
+    lump,
+)
+
+__all__ = [
+    "ACCOUNTANTS",
+    "Accountant",
+    "SumAccountant",
+    "ZcdpAccountant",
+    "accountant",
+    "between_neighbors",
+    "delta_for_keys",
+    "lump",
+]
