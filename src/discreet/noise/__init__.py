@@ -14,6 +14,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from discreet.noise.choose import noisy_max as noisy_max
+    from discreet.noise.choose import noisy_top as noisy_top
+    from discreet.noise.coins import bernoulli as bernoulli
+    from discreet.noise.coins import bernoulli_exp as bernoulli_exp
+    from discreet.noise.coins import permutation as permutation
+    from discreet.noise.coins import uniform as uniform
     from discreet.noise.sample import discrete_gaussian as discrete_gaussian
     from discreet.noise.sample import discrete_laplace as discrete_laplace
     from discreet.noise.stream import Items as Items
@@ -25,6 +31,12 @@ _HOME = {
     "Items": "stream",
     "discrete_laplace": "sample",
     "discrete_gaussian": "sample",
+    "noisy_max": "choose",
+    "noisy_top": "choose",
+    "bernoulli": "coins",
+    "bernoulli_exp": "coins",
+    "uniform": "coins",
+    "permutation": "coins",
     "recording": "tape",
 }
 

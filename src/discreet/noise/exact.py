@@ -35,6 +35,8 @@ def exp_minus(x: Fraction, bits: int) -> Enclosure:
     Squaring a number in [0, 1] at most doubles its absolute error (and rounding adds one unit), so `halvings` guard
     bits keep it small. The series alternates and falls, so its rest is smaller than the first term left out.
     """
+    if x == 0:
+        return 1 << bits, 1 << bits
     if x.numerator > x.denominator * (bits + 2):  # below 2^-bits: not a digit is visible
         return 0, 1
     halvings = max(0, x.numerator.bit_length() - x.denominator.bit_length() + 9)

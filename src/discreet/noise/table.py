@@ -22,9 +22,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
 
 from discreet.noise import exact
+from discreet.noise.bits import Source, below, bernoulli_exp
 from discreet.noise.exact import Enclosure
 
 COLUMN_BITS = 9
@@ -71,15 +71,13 @@ class Table:
         least, most = exact.exp_minus(x, precision)
         return (1 << precision) - most, (1 << precision) - least
 
-    def tail(self, source: Any) -> int | None:
+    def tail(self, source: Source) -> int | None:
         """A magnitude beyond the bins, or None if it is refused: geometric by its envelope, then accepted exactly."""
-        from discreet.noise import bits
-
         start = TAIL << self.width_bits
         slope = _slope(self.mass, start)
-        beyond = bits_geometric(source, slope)
+        beyond = geometric(source, slope)
         x = self.mass.exponent(start + beyond) - self.mass.exponent(start) - slope * beyond
-        return start + beyond if bits.bernoulli_exp(source, x) else None
+        return start + beyond if bernoulli_exp(source, x) else None
 
 
 @lru_cache(maxsize=256)
@@ -183,20 +181,18 @@ def _levelled(
     return [found[k] if k in paired else (one, one) for k in range(len(shares))]
 
 
-def bits_geometric(source: Any, slope: Fraction) -> int:
+def geometric(source: Source, slope: Fraction) -> int:
     """G >= 0 with P(G >= g) = exp(-slope * g), exactly (Canonne, Kamath, Steinke 2020, for slope = a / b).
 
     X = U + b * V has P(X >= x) = exp(-x / b) on the integers when V is geometric of slope 1 and U on [0, b) has mass
     proportional to exp(-u / b); and floor(X / a) has slope a / b.
     """
-    from discreet.noise import bits
-
     a, b = slope.numerator, slope.denominator
     while True:
-        u: int = bits.below(source, b)
-        if bits.bernoulli_exp(source, Fraction(u, b)):
+        u = below(source, b)
+        if bernoulli_exp(source, Fraction(u, b)):
             break
     v = 0
-    while bits.bernoulli_exp(source, Fraction(1)):
+    while bernoulli_exp(source, Fraction(1)):
         v += 1
     return (u + b * v) // a

@@ -1,0 +1,159 @@
+"""Choosing the largest of noisy scores, with real-valued noise and no rounding: which candidate, never how large.
+
+A candidate's noisy score is unit * score + E, the scores integers and the unit a rational. With `exponential` noise the
+largest is permute-and-flip (Ding, Kifer, Sayed, Wang 2021); with `gumbel` noise it is the exponential mechanism, and
+the k largest in order are k rounds of it without replacement (Durfee, Rogers 2019).
+
+E is a function of a uniform real, which is known by its leading bits. float64 discards those that are certainly not
+among the largest; those that may be, and always a few more, are compared by enclosures of growing precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import UsageError
+from discreet.noise import exact, tape
+from discreet.noise.stream import Items, Stream, Words
+
+Kind = Literal["exponential", "gumbel"]
+Scores = NDArray[np.int64] | NDArray[np.object_] | Sequence[int]
+
+_ALWAYS = 3  # candidates beyond the k largest that are always enclosed, so that a close race takes no longer
+_FLOAT_ERROR = 2.0**-30  # of a float noise, absolutely: far above what any float64 logarithm errs by
+_FLOAT_RELATIVE = 2.0**-45  # of a float gap, relatively
+_FARTHEST = Fraction(10) ** 200
+_SCARCE = np.uint64(1 << 34)  # words below have too few bits for that; they are compared by enclosures alone
+
+
+def noisy_max(stream: Stream, scores: Scores, *, unit: Fraction, kind: Kind) -> int:
+    """The position of the largest of unit * scores + noise."""
+    return noisy_top(stream, scores, k=1, unit=unit, kind=kind)[0]
+
+
+def noisy_top(stream: Stream, scores: Scores, *, k: int, unit: Fraction, kind: Kind) -> list[int]:
+    """The positions of the k largest of unit * scores + noise, the largest first."""
+    given = _integers(scores)
+    if kind not in ("exponential", "gumbel"):
+        raise UsageError(f"The noise of a choice is 'exponential' or 'gumbel', not {kind!r}.")
+    if unit < 0:
+        raise UsageError(f"The unit of the scores must not be negative, and {unit} is.")
+    if not 1 <= k <= len(given):
+        raise UsageError(f"{k} of {len(given)} candidates cannot be chosen.")
+    items = Items.positions(len(given))
+    tape.note(stream, f"noisy_top {k} {kind}", unit, items)
+    own = stream.derive("noisy_top", kind, Fraction(unit), k)
+    words = own.words(items, 0)
+    best = max(given.tolist()) if given.dtype == object else int(given.max())
+    low, high = _bounds(words[:, 0], _gaps(given, best, unit), kind)
+    rank = len(given) - k
+    cutoff = np.partition(low, rank)[rank]
+    few = np.argpartition(low, max(0, rank - _ALWAYS))[max(0, rank - _ALWAYS) :]
+    chosen = np.union1d(np.flatnonzero(high >= cutoff), few)
+    racers = [
+        _Racer(
+            place=int(i),
+            behind=Fraction(unit) * (best - int(given[i])),
+            kind=kind,
+            prefix=int(words[i, 0]) << 64 | int(words[i, 1]),
+            more=own.derive("more", int(i)),
+        )
+        for i in chosen
+    ]
+    return _ranked(racers, k)
+
+
+def _integers(scores: Scores) -> NDArray[np.int64] | NDArray[np.object_]:
+    given = np.asarray(scores)
+    if given.ndim == 1 and given.dtype.kind == "O" and all(type(score) is int for score in given):
+        return given
+    if given.ndim != 1 or given.dtype.kind not in "iu" or given.dtype == np.uint64:
+        raise UsageError("Scores are one column of integers; give the grid on which they lie as the unit.")
+    return given.astype(np.int64, copy=False)
+
+
+def _gaps(given: NDArray[np.int64] | NDArray[np.object_], best: int, unit: Fraction) -> NDArray[np.float64]:
+    """unit * (best - score) to a relative 2^-50, or _FARTHEST where it is more: beyond the reach of any noise."""
+    if given.dtype == object or unit > _FARTHEST:
+        far = [min(Fraction(unit) * (best - int(score)), _FARTHEST) for score in given]
+        return np.array(far, dtype=np.float64)
+    differences = np.uint64(best % (1 << 64)) - given.view(np.uint64)  # exact modulo 2^64, and smaller than it
+    gaps: NDArray[np.float64] = differences.astype(np.float64) * float(unit)
+    return gaps
+
+
+def _bounds(words: Words, gaps: NDArray[np.float64], kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Numbers certainly below and above each candidate's noise less its gap.
+
+    The uniform real V lies in [w, w + 1) / 2^64. E = -log V, or -log(-log(1 - V)): both fall in V. For w of 2^34 or
+    more, moving V within its cell or rounding it moves E by under 2^-33, except Gumbel noise at V within 2^-16 of 1:
+    there only E < -log(16 log 2) < -2.4 is used.
+    """
+    v = (words.astype(np.float64) + 0.5) * 2.0**-64
+    with np.errstate(divide="ignore"):
+        noise = -np.log(v) if kind == "exponential" else -np.log(-np.log1p(-np.minimum(v, 1 - 2.0**-17)))
+    error = gaps * _FLOAT_RELATIVE + _FLOAT_ERROR
+    low, high = noise - gaps - error, noise - gaps + error
+    scarce = words < _SCARCE
+    high[scarce] = np.inf
+    low[scarce] -= 1.0
+    if kind == "gumbel":
+        late = words >= np.uint64((1 << 64) - (1 << 48))
+        high[late], low[late] = (-2.4 - gaps + error)[late], -np.inf
+    return low, high
+
+
+@dataclass(slots=True, kw_only=True)
+class _Racer:
+    """A candidate whose noisy score is enclosed, ever more narrowly."""
+
+    place: int
+    behind: Fraction
+    kind: Kind
+    prefix: int
+    more: Stream
+    held: int = 128
+
+    def extend(self) -> None:
+        self.prefix, self.held = self.prefix << 64 | self.more.bits(64), self.held + 64
+
+    def enclosed(self) -> tuple[Fraction, Fraction] | None:
+        """The noisy score less the best score; None while the bits known leave it unbounded."""
+        whole, precision = 1 << self.held, self.held + 32
+        if self.prefix == 0 or self.prefix + 1 == whole:
+            return None
+        if self.kind == "exponential":
+            low = -exact.log(Fraction(self.prefix + 1, whole), precision)[1]
+            high = -exact.log(Fraction(self.prefix, whole), precision)[0]
+        else:  # 1 - V has the bits of `whole - prefix`
+            most = -exact.log(Fraction(whole - self.prefix - 1, whole), precision)[0]
+            least = -exact.log(Fraction(whole - self.prefix, whole), precision)[1]
+            if least <= 0:
+                return None
+            low = -exact.log(Fraction(most, 1 << precision), precision)[1]
+            high = -exact.log(Fraction(least, 1 << precision), precision)[0]
+        return Fraction(low, 1 << precision) - self.behind, Fraction(high, 1 << precision) - self.behind
+
+
+def _ranked(racers: list[_Racer], k: int) -> list[int]:
+    """The places of the k largest, in order: enclosures are narrowed until none of these overlaps one below it."""
+    while True:
+        enclosed = [(racer.enclosed(), racer) for racer in racers]
+        known = sorted(((e, racer.place) for e, racer in enclosed if e is not None), reverse=True)
+        if len(known) == len(racers):
+            highest = known[-1][0][1]
+            apart = []
+            for (low, high), _ in reversed(known):
+                apart.append(low >= highest)
+                highest = max(highest, high)
+            apart[0] = True
+            if all(apart[::-1][:k]):
+                return [place for _, place in known[:k]]
+        for racer in racers:
+            racer.extend()

@@ -1,0 +1,80 @@
+"""Exact coins, uniform integers and orderings for many items at once; `noise.bits` draws them one at a time."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import UsageError
+from discreet.noise import bits, exact, tape
+from discreet.noise.exact import Real
+from discreet.noise.stream import Items, Stream, Words
+
+
+def bernoulli(stream: Stream, items: Items, p: Fraction) -> NDArray[np.bool_]:
+    """True with probability p, a rational in [0, 1], for each item."""
+    if not 0 <= p <= 1:
+        raise UsageError(f"A probability lies in [0, 1]; {p} does not.")
+    return _coins(stream, items, "bernoulli", p, lambda precision: exact.rational(p, precision))
+
+
+def bernoulli_exp(stream: Stream, items: Items, x: Fraction) -> NDArray[np.bool_]:
+    """True with probability exp(-x), x >= 0, for each item."""
+    if x < 0:
+        raise UsageError(f"exp(-x) is a probability for x >= 0; {x} is less.")
+    return _coins(stream, items, "bernoulli_exp", x, lambda precision: exact.exp_minus(x, precision))
+
+
+def _coins(stream: Stream, items: Items, sampler: str, parameter: Fraction, chance: Real) -> NDArray[np.bool_]:
+    """A uniform real below `chance`: its first word decides, unless that word meets the first word of `chance`."""
+    tape.note(stream, sampler, parameter, items)
+    own = stream.derive(sampler, Fraction(parameter))
+    low, high = chance(64)
+    first = own.words(items, 0)[:, 0]
+    if low == 1 << 64:
+        return np.ones(len(items), dtype=bool)
+    heads: NDArray[np.bool_] = first < np.uint64(low)
+    for i in np.flatnonzero(~heads & (first <= np.uint64(high - 1))) if high else ():
+        heads[i] = _decided(int(first[i]), own.derive("more", items.ids[i].tobytes()), chance)
+    return heads
+
+
+def _decided(first: int, more: Stream, chance: Real) -> bool:
+    return exact.less(first, 64, lambda: more.bits(64), chance)
+
+
+def uniform(stream: Stream, items: Items, n: int) -> NDArray[np.int64] | NDArray[np.object_]:
+    """A uniform integer in [0, n) for each item (Python's integers if n is over 2^63)."""
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise UsageError(f"A uniform integer needs a positive bound, not {n!r}.")
+    tape.note(stream, "uniform", n, items)
+    own = stream.derive("uniform", n)
+    if n > 1 << 63:
+        drawn = np.empty(len(items), dtype=object)
+        drawn[:] = [bits.below(own.derive("item", item.tobytes()), n) for item in items.ids]
+        return drawn
+    # A word in the incomplete last run of n is drawn again: the number of rounds says nothing about the result.
+    highest = np.uint64((1 << 64) // n * n - 1)
+    words = own.words(items, 0)[:, 0].copy()
+    left, number = np.flatnonzero(words > highest), 1
+    while len(left):
+        words[left] = own.words(items.at(left), number)[:, 0]
+        left, number = left[words[left] > highest], number + 1
+    return (words % np.uint64(n)).view(np.int64)
+
+
+def permutation(stream: Stream, n: int) -> NDArray[np.int64]:
+    """A uniform ordering of 0 .. n - 1: that of n independent uniform reals, by as many of their words as differ."""
+    items = Items.positions(n)
+    tape.note(stream, "permutation", n, items)
+    own = stream.derive("permutation", n)
+    known: list[Words] = []
+    while True:
+        words = own.words(items, len(known) // 2)
+        for word in (words[:, 0], words[:, 1]):
+            known.append(word)
+            order = np.lexsort(known[::-1])
+            if not np.logical_and.reduce([word[order][1:] == word[order][:-1] for word in known]).any():
+                return order.astype(np.int64)
