@@ -5,7 +5,7 @@ A mechanism's fields are its ledger row, for ever: never remove or re-mean one; 
 
 from __future__ import annotations
 
-from dataclasses import fields
+import dataclasses
 from fractions import Fraction
 from typing import Any, Protocol, get_type_hints
 
@@ -30,7 +30,7 @@ MECHANISMS: tuple[type[Any], ...] = (
 def to_row(mechanism: Mechanism) -> dict[str, str]:
     """What the ledger stores: {"mechanism": "DiscreteLaplace", "scale": "10", "l1": "1"}."""
     row = {"mechanism": type(mechanism).__name__}
-    for field in fields(mechanism):  # type: ignore[arg-type]
+    for field in dataclasses.fields(mechanism):  # type: ignore[arg-type]
         value = getattr(mechanism, field.name)
         row[field.name] = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
     return row
@@ -43,7 +43,7 @@ def from_row(row: dict[str, str]) -> Mechanism:
     if kind is None:
         raise UsageError(f"No mechanism is called {row.get('mechanism')!r}; there are {', '.join(known)}.")
     hints = get_type_hints(kind)
-    names = [field.name for field in fields(kind)]
+    names = [field.name for field in dataclasses.fields(kind)]
     if set(row) != {"mechanism", *names}:
         raise UsageError(f"A row of {kind.__name__} has the fields {', '.join(names)}, not {', '.join(row)}.")
     mechanism: Mechanism = kind(**{name: _value(hints[name], row[name]) for name in names})

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
+from math import isqrt
 
 Enclosure = tuple[int, int]
 Real = Callable[[int], Enclosure]
@@ -90,6 +91,28 @@ def _atanh(z: Fraction, bits: int) -> Enclosure:
         power = times(power, square, work)
         k += 2
     return low >> 8, -(-(high + 2) >> 8)
+
+
+@lru_cache(maxsize=64)
+def pi(bits: int) -> Enclosure:
+    """By Machin: 16 atan(1/5) - 4 atan(1/239); each series alternates and falls."""
+    work = bits + 16
+    fifth, other = _atan_inverse(5, work), _atan_inverse(239, work)
+    return (16 * fifth[0] - 4 * other[1]) >> 16, -(-(16 * fifth[1] - 4 * other[0]) >> 16)
+
+
+def _atan_inverse(n: int, bits: int) -> Enclosure:
+    power, k, total = (1 << bits) // n, 1, 0
+    while power:
+        total += power // k if k % 4 == 1 else -(power // k)
+        power //= n * n
+        k += 2
+    return total - k, total + k  # each of k / 2 terms was cut by less than 2 units, and less than 1 is left out
+
+
+def root(x: Enclosure, bits: int) -> Enclosure:
+    """The square root of a number that is not negative."""
+    return isqrt(x[0] << bits), isqrt(x[1] << bits) + 1
 
 
 def less(prefix: int, held: int, more: Callable[[], int], real: Real) -> bool:

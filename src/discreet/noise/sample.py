@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import factorial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.noise import exact, tape
 from discreet.noise.stream import Items, Stream, Words
-from discreet.noise.table import COLUMN_BITS, COLUMNS, TAIL, THRESHOLD_BITS, Mass, Table, table
+from discreet.noise.table import COLUMN_BITS, COLUMNS, TAIL, THRESHOLD_BITS, Mass, Table, gaussian, laplace, table
 
 Integers = NDArray[np.int64] | NDArray[np.object_]
 
@@ -37,13 +38,28 @@ _BELOW_THRESHOLD = _U((1 << THRESHOLD_BITS) - 1)
 def discrete_laplace(stream: Stream, items: Items, scale: Fraction) -> Integers:
     """Z of mass tanh(1 / 2s) * exp(-|z| / s), one for each item."""
     _refuse_if_not_positive(scale, "scale")
-    return _draw(stream, items, "discrete_laplace", scale, Mass(linear=1 / scale))
+    return _draw(stream, items, "discrete_laplace", scale, laplace(scale))
 
 
 def discrete_gaussian(stream: Stream, items: Items, sigma: Fraction) -> Integers:
     """Z of mass proportional to exp(-z^2 / (2 sigma^2)), one for each item."""
     _refuse_if_not_positive(sigma, "sigma")
-    return _draw(stream, items, "discrete_gaussian", sigma, Mass(quadratic=1 / (2 * sigma * sigma)))
+    return _draw(stream, items, "discrete_gaussian", sigma, gaussian(sigma))
+
+
+def added(values: Any, noise: Integers) -> Integers:
+    """values + noise, exactly: in 64-bit integers where the sums certainly fit, else in Python's."""
+    given = np.asarray(values)
+    if given.ndim != 1 or len(given) != len(noise):
+        raise UsageError(f"Noise for {len(noise)} items cannot be added to an array of shape {given.shape}.")
+    if given.dtype.kind not in "iu" and not (given.dtype == object and all(type(value) is int for value in given)):
+        raise UsageError(f"Noise is added to integers, not to {given.dtype}.")
+    narrow = given.dtype != object and noise.dtype != object
+    if narrow and len(given):
+        narrow = max(-int(given.min()), int(given.max())) + max(-int(noise.min()), int(noise.max())) < 1 << 63
+    kind = np.int64 if narrow else object
+    noisy: Integers = given.astype(kind) + noise.astype(kind, copy=False)
+    return noisy
 
 
 def _refuse_if_not_positive(scale: Fraction, name: str) -> None:

@@ -45,6 +45,14 @@ class Mass:
         return self.linear * v + self.quadratic * v * v
 
 
+def laplace(scale: Fraction) -> Mass:
+    return Mass(linear=1 / Fraction(scale))
+
+
+def gaussian(sigma: Fraction) -> Mass:
+    return Mass(quadratic=1 / (2 * Fraction(sigma) ** 2))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Table:
     mass: Mass
