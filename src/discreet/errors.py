@@ -14,7 +14,10 @@ Messages depend on the question and the policy only, never on the data.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from discreet.budget import Charge
 
 
 class DiscreetError(Exception):
@@ -73,8 +76,22 @@ class Rejected(DiscreetError):
 
 
 class BudgetExceeded(DiscreetError):
+    """`who` asked for `asked` and had `left` left of `limit`; charges in the ledger's currency."""
+
     kind = "budget"
     exit_code = 3
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        who: str | None = None,
+        asked: Charge | None = None,
+        left: Charge | None = None,
+        limit: Charge | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.who, self.asked, self.left, self.limit = who, asked, left, limit
 
 
 class LedgerUnavailable(DiscreetError):

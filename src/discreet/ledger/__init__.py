@@ -1,0 +1,13 @@
+"""The ledger, the only place that spends: append-only, durable, chained by MACs; reserve, post, recall.
+
+book      the ledger itself: what may be done with it
+balance   what its rows add up to, and whether each follows from those before
+chain     rows, MACs, keys
+sqlite    the file; the only module that knows SQLite
+terms     what a ledger is bound to, and its limits
+"""
+
+from discreet.ledger.book import Entry, Ledger, Reservation, StoredAnswer
+from discreet.ledger.terms import CURATOR, Terms
+
+__all__ = ["CURATOR", "Entry", "Ledger", "Reservation", "StoredAnswer", "Terms"]

@@ -1,0 +1,225 @@
+"""What the rows of a ledger add up to. Every process keeps one of these, and it only ever moves by checked rows.
+
+Each row is checked twice: its MAC says that the key's owner wrote it (`chain`), and `Balance.add` says that it follows
+from the rows before it: the sums are recomputed, the limits held, and an answer belongs to an open charge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil, lcm
+from typing import Any
+
+from discreet.budget import Charge
+from discreet.errors import LedgerUnavailable, UsageError
+from discreet.ledger.chain import FIRST, Row, canonical, digest
+from discreet.ledger.terms import (
+    CURATOR,
+    EVERYONE,
+    NOTHING,
+    Terms,
+    charge_as_row,
+    charge_from_row,
+    limits_from_row,
+    terms_from_row,
+)
+
+_WIDEST = 512  # bits of a denominator
+_GRID = 10**40
+
+
+def same_charge(asked: Mapping[str, Any], cost: Charge) -> str:
+    """Two askings are one charge, under one noise key, when all of this is equal."""
+    # Privacy: S8. Mechanisms and cost count, because two answers under one key and two noise scales give away the
+    # exact value: the noise cancels.
+    names = ("analyst", "question", "policy", "snapshot", "mechanisms")
+    return digest(canonical([*(asked[name] for name in names), charge_as_row(cost)]).encode())
+
+
+def same_question(asked: Mapping[str, Any]) -> bytes:
+    """What stored answers are found by (S10): anybody's answer to the same question on the same snapshot."""
+    return bytes.fromhex(digest(canonical([asked[name] for name in ("question", "policy", "snapshot")]).encode()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenCharge:
+    """Paid for and not answered yet."""
+
+    number: int
+    snapshot: int
+    lump: bool  # its mechanisms are named when it is posted
+    same: str
+    question: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """The limit that a cost would break."""
+
+    who: str
+    who_has: str
+    symbol: str
+    asked: Charge
+    left: Charge
+    limit: Charge
+
+
+class Balance:
+    """The state after `number` rows, the last of which has the MAC `mac`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.number = 0
+        self.mac = FIRST
+        self.key = 0  # which of the keys makes the MACs now
+        self.keys_from = [1]  # the row at which each key came in
+        self.ledger = ""
+        self.terms: Terms | None = None
+        self.limit = NOTHING
+        self.analysts: dict[str, Charge] = {}
+        self.everyone = NOTHING
+        self.spent: dict[str, Charge] = {}
+        self.snapshot = 0
+        self.open: dict[int, OpenCharge] = {}
+        self.resumable: dict[str, int] = {}
+
+    def add(self, row: Row) -> None:
+        """Move on by one row whose MAC has been checked."""
+        try:
+            _KINDS[row.body["kind"]](self, row.number, row.body)
+        except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+            raise self.broken(row.number, f"cannot be read ({type(error).__name__})") from None
+        self.number, self.mac = row.number, row.mac
+
+    def broken(self, number: int, why: str) -> LedgerUnavailable:
+        return LedgerUnavailable(
+            f"Row {number} of {self.name} {why}: something other than discreet has changed it. Nothing is answered; "
+            "restore the ledger from a backup (docs/ledger.md, Restore)."
+        )
+
+    def require(self, true: bool, number: int, why: str) -> None:
+        if not true:
+            raise self.broken(number, why)
+
+    @property
+    def bound(self) -> Terms:
+        if self.terms is None:
+            raise self.broken(1, "is missing")
+        return self.terms
+
+    def require_analyst(self, analyst: str) -> None:
+        if analyst != CURATOR and analyst not in self.analysts:
+            raise UsageError(
+                f"{self.name} has no analyst {analyst!r}. The curator can name one under analysts in the policy and "
+                "record it with discreet ledger POLICY --amend."
+            )
+
+    def left(self, analyst: str) -> Charge:
+        """The smaller of what is left of the analyst's share and of everybody's; never below zero."""
+        self.require_analyst(analyst)
+        rests = [_rest(self.limit, self.everyone)]
+        if analyst != CURATOR:
+            rests.append(_rest(self.analysts[analyst], self.spent.get(analyst, NOTHING)))
+        return Charge(amount=min(rest.amount for rest in rests), delta=min(rest.delta for rest in rests))
+
+    def priced(self, analyst: str, cost: Charge) -> Charge:
+        """The cost as it will be recorded: itself, or, so that sums stay short, rounded up by less than 10^-40.
+
+        An analyst who asks with ε = 1/p for one prime p after the other would otherwise make every later row longer.
+        """
+        totals = (self.everyone, self.spent.get(analyst, NOTHING))
+        return Charge(
+            amount=_short(cost.amount, *(total.amount for total in totals)),
+            delta=_short(cost.delta, *(total.delta for total in totals)),
+        )
+
+    def shortage(self, analyst: str, cost: Charge) -> Shortage | None:
+        """Which limit this cost would break, the analyst's own before everybody's; None when it fits both."""
+        self.require_analyst(analyst)
+        accounts = [(EVERYONE, "have", self.everyone, self.limit)]
+        if analyst != CURATOR:
+            accounts.insert(0, (analyst, "has", self.spent.get(analyst, NOTHING), self.analysts[analyst]))
+        for who, verb, spent, limit in accounts:
+            if not (spent + cost).fits(limit):
+                rest, symbol = _rest(limit, spent), self.bound.symbol
+                return Shortage(who=who, who_has=f"{who} {verb}", symbol=symbol, asked=cost, left=rest, limit=limit)
+        return None
+
+    def sums_with(self, analyst: str, cost: Charge) -> dict[str, dict[str, str]]:
+        """The running totals that a charge's row carries."""
+        own = self.spent.get(analyst, NOTHING) + cost
+        return {"analyst": charge_as_row(own), "everyone": charge_as_row(self.everyone + cost)}
+
+
+def _rest(limit: Charge, spent: Charge) -> Charge:
+    """What is left, and nothing where a limit was lowered below what is spent."""
+    rest = limit - spent
+    return Charge(amount=max(rest.amount, Fraction(0)), delta=max(rest.delta, Fraction(0)))
+
+
+def _short(cost: Fraction, *totals: Fraction) -> Fraction:
+    if all(lcm(cost.denominator, total.denominator).bit_length() <= _WIDEST for total in totals):
+        return cost
+    return Fraction(ceil(cost * _GRID), _GRID)  # Privacy: upward
+
+
+def _terms(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    balance.require(number == 1 and body["format"] == 1, number, "is of a format that this discreet does not know")
+    balance.ledger, balance.terms = body["ledger"], terms_from_row(body)
+    balance.limit, balance.analysts = limits_from_row(body)
+    balance.spent = {who: charge_from_row(charge) for who, charge in body["carried"].items()}
+    balance.everyone = sum(balance.spent.values(), NOTHING)
+
+
+def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    analyst, cost = body["analyst"], charge_from_row(body["cost"])
+    balance.require(cost.amount > 0 and cost.delta >= 0, number, "has a cost that no question has")
+    balance.require(analyst == CURATOR or analyst in balance.analysts, number, "is paid by nobody")
+    balance.require(body["snapshot"] == balance.snapshot, number, "is about another snapshot")
+    balance.require(balance.shortage(analyst, cost) is None, number, "spends more than there was")
+    balance.require(body["spent"] == balance.sums_with(analyst, cost), number, "does not add up")
+    balance.spent[analyst] = balance.spent.get(analyst, NOTHING) + cost
+    balance.everyone = balance.everyone + cost
+    balance.open[number] = OpenCharge(
+        number=number,
+        snapshot=body["snapshot"],
+        lump=body["mechanisms"] is None,
+        same=body["same"],
+        question=same_question(body),
+    )
+    balance.resumable[body["same"]] = number
+
+
+def _post(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    charge = balance.open.pop(body["charge"], None)
+    balance.require(charge is not None, number, "answers nothing that was open")
+    if charge is not None and balance.resumable.get(charge.same) == charge.number:
+        del balance.resumable[charge.same]
+
+
+def _amend(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    balance.limit, balance.analysts = limits_from_row(body)
+
+
+def _snapshot(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    balance.require(body["snapshot"] > balance.snapshot, number, "counts snapshots backwards")
+    balance.snapshot = body["snapshot"]
+    balance.resumable.clear()  # Privacy: S8, a charge is resumed on its own snapshot or not at all
+
+
+def _key(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    balance.require(body["key"] == balance.key + 1, number, "names a key out of turn")
+    balance.key = body["key"]
+    balance.keys_from.append(number)
+
+
+_KINDS: dict[str, Callable[[Balance, int, dict[str, Any]], None]] = {
+    "terms": _terms,
+    "charge": _charge,
+    "post": _post,
+    "amend": _amend,
+    "snapshot": _snapshot,
+    "key": _key,
+}

@@ -1,0 +1,355 @@
+"""The ledger: `reserve` before reading, `post` before releasing, `recall` what was released.
+
+Two processes that ask the same question at the same time: the transaction lets one of them reserve; the other finds
+that charge open and is handed the same key (it is `resumed`). Every draw is a function of the key, every exact value
+of the snapshot; and question, policy, snapshot, mechanisms and cost are part of what makes two charges the same. So
+both arrive at the same bytes, having paid once. The first `post` stores them, and the second finds them stored. Were
+the bytes different, the second `post` would be refused and its bytes would not leave: no charge has two answers. The
+same argument covers a process that died: whoever asks again on that snapshot continues its charge with its noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal
+
+from discreet.budget import Budget, Charge, number
+from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
+from discreet.ledger.balance import Balance, Shortage, same_charge, same_question
+from discreet.ledger.chain import Row, digest, fresh_secret
+from discreet.ledger.journal import Head, Journal, begin, exported, head_of
+from discreet.ledger.terms import (
+    BOUND,
+    NOTHING,
+    Terms,
+    charge_as_row,
+    charge_from_row,
+    check_limits,
+    limits_as_row,
+)
+
+Mechanisms = Sequence[Mapping[str, Any]]
+Words = Callable[[Charge], Budget]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """A charge that is on the disk, and the key from which all its noise comes."""
+
+    id: int
+    key: bytes = field(repr=False)
+    resumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAnswer:
+    """An answer that was released, with what its charge bought."""
+
+    id: int
+    analyst: str
+    cost: Charge
+    mechanisms: tuple[dict[str, Any], ...]
+    meta: dict[str, Any]
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of the listing. An open charge whose snapshot is gone can never be resumed: it is lost."""
+
+    id: int
+    when: str
+    analyst: str
+    text: str
+    cost: Charge
+    snapshot: int
+    state: Literal["open", "posted", "lost"]
+
+
+class Ledger:
+    """A budget on disk. `create` it once, `open` it ever after; safe to share among threads, forks and processes."""
+
+    def __init__(self, journal: Journal, *, words: Words | None) -> None:
+        self._journal = journal
+        self._words = words
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        terms: Terms,
+        *,
+        carried: Mapping[str, Charge] | None = None,
+        words: Words | None = None,
+    ) -> Ledger:
+        """Make a ledger and its key. `carried` is what each analyst (or the curator) spent under an earlier ledger."""
+        opening = {who: charge_as_row(spent) for who, spent in (carried or {}).items()}
+        begin(Path(path).resolve(), {"kind": "terms", "carried": opening, **terms.as_row()})
+        return cls.open(path, terms, words=words)
+
+    @classmethod
+    def open(
+        cls, path: str | Path, terms: Terms | None = None, *, words: Words | None = None, timeout: float = 10
+    ) -> Ledger:
+        """Open a ledger and check all of it; never makes one.
+
+        With `terms`, refuse a policy that promises something else (S2). `words` turns a charge into the budget that
+        people read in `BudgetExceeded`; without it they read the ledger's own currency.
+        """
+        ledger = cls(Journal(Path(path).resolve(), timeout=timeout), words=words)
+        with ledger._journal.session(write=False) as balance:
+            if balance.key != len(ledger._journal.keys) - 1:
+                raise LedgerUnavailable(f"A key rotation of {balance.name} was interrupted: run it again.")
+        if terms is not None:
+            ledger.terms.require_same(terms, name=balance.name)
+        return ledger
+
+    def reserve(
+        self,
+        *,
+        analyst: str,
+        question: str,
+        policy: str,
+        snapshot: int,
+        mechanisms: Mechanisms | None,
+        cost: Charge,
+        text: str,
+    ) -> Reservation:
+        """Charge `cost`, durably, and hand out the key of its noise; or resume the same charge if it is still open.
+
+        `mechanisms` None is a lump, for an algorithm that chooses as it goes: it says at `post` what it did, and
+        `question` must then name everything that its choices depend on.
+        """
+        if cost.amount <= 0 or cost.delta < 0:
+            raise UsageError(f"A question's cost must be greater than zero, not {number(cost.amount)}.")
+        asked = {"analyst": analyst, "question": question, "policy": policy, "snapshot": snapshot}
+        asked |= {"mechanisms": _rows(mechanisms)}
+        same, secret = same_charge(asked, cost), fresh_secret()
+        with self._journal.session(write=True) as balance:
+            balance.require_analyst(analyst)
+            if snapshot != balance.snapshot:
+                raise LedgerUnavailable(f"Snapshot {snapshot} is not the current one, {balance.snapshot}: ask again.")
+            waiting = balance.resumable.get(same)
+            if waiting is not None:
+                self._journal.file.sync_log()
+                return Reservation(id=waiting, key=self._journal.unsealed(waiting), resumed=True)
+            cost = balance.priced(analyst, cost)
+            shortage = balance.shortage(analyst, cost)
+            if shortage is not None:
+                raise self._over_budget(shortage)
+            price = {"cost": charge_as_row(cost), "spent": balance.sums_with(analyst, cost), "same": same}
+            charge = self._journal.append({"kind": "charge", **asked, **price, "text": text})
+            self._journal.seal(charge, secret, key=balance.key)
+            return Reservation(id=charge, key=secret, resumed=False)
+
+    def post(
+        self,
+        reservation: Reservation,
+        answer: bytes,
+        *,
+        meta: Mapping[str, Any] | None = None,
+        mechanisms: Mechanisms | None = None,
+    ) -> None:
+        """Store the answer and close its charge; after that it may leave. Erases the charge's key.
+
+        Posting the same bytes again changes nothing; other bytes are refused, and must not be released.
+        """
+        charge, content, rows = reservation.id, digest(answer), _rows(mechanisms)
+        with self._journal.session(write=True) as balance:
+            waiting = balance.open.get(charge)
+            if waiting is None:
+                self._require_posted(charge, content)
+                return
+            if waiting.lump != (rows is not None):
+                raise UsageError("A lump says at post which mechanisms it used, and no other charge does.")
+            row = {"kind": "post", "charge": charge, "answer": content, "meta": dict(meta or {}), "mechanisms": rows}
+            post = self._journal.append(row)
+            self._journal.file.keep_answer(charge, post, waiting.question, answer)
+            self._journal.file.erase_key(charge)
+
+    def recall(self, *, question: str, policy: str, snapshot: int) -> tuple[StoredAnswer, ...]:
+        """Every answer already released to this question on this snapshot, whoever paid for it, oldest first (S10)."""
+        asked = {"question": question, "policy": policy, "snapshot": snapshot}
+        with self._journal.session(write=False) as balance:
+            found = list(self._journal.file.answers_to(same_question(asked)))
+            return tuple(self._stored(balance, *answer, asked=asked) for answer in found)
+
+    def amend(self, *, limit: Charge, analysts: Mapping[str, Charge]) -> bool:
+        """Set all limits by a recorded row; says whether anything changed. What was spent stays spent."""
+        check_limits(limit, analysts)
+        with self._journal.session(write=True) as balance:
+            if (limit, dict(analysts)) == (balance.limit, balance.analysts):
+                return False
+            self._journal.append({"kind": "amend", **limits_as_row(limit, analysts)})
+            return True
+
+    def new_snapshot(self, number: int | None = None) -> int:
+        """Begin a new snapshot (S9): the next number, or a given higher one where numbers are public periods."""
+        with self._journal.session(write=True) as balance:
+            chosen = balance.snapshot + 1 if number is None else number
+            if chosen <= balance.snapshot:
+                raise UsageError(f"A new snapshot's number must be above {balance.snapshot}, not {chosen}.")
+            self._journal.append({"kind": "snapshot", "snapshot": chosen})
+            return chosen
+
+    @classmethod
+    def rotate_key(cls, path: str | Path, *, timeout: float = 10) -> None:
+        """Go on under a new key. Earlier rows stay under the old one, frozen by the first MAC of the new."""
+        journal = Journal(Path(path).resolve(), timeout=timeout)
+        with journal.session(write=True) as balance:
+            key = journal.add_key()
+            for charge in balance.open:
+                journal.seal(charge, journal.unsealed(charge), key=key)
+            journal.append({"kind": "key", "key": key})
+        journal.file.close()
+
+    @property
+    def terms(self) -> Terms:
+        """What the first row says; for limits as they are now see `limits`."""
+        with self._journal.session(write=False) as balance:
+            return balance.bound
+
+    @property
+    def limits(self) -> tuple[Charge, dict[str, Charge]]:
+        """Everybody's limit and each analyst's, as last amended."""
+        with self._journal.session(write=False) as balance:
+            return balance.limit, dict(balance.analysts)
+
+    @property
+    def snapshot(self) -> int:
+        """The current snapshot's number; 0 before the first."""
+        with self._journal.session(write=False) as balance:
+            return balance.snapshot
+
+    def spent(self, analyst: str | None = None) -> Charge:
+        """What an analyst (or the curator) has spent; everybody together when None."""
+        with self._journal.session(write=False) as balance:
+            return balance.everyone if analyst is None else balance.spent.get(analyst, NOTHING)
+
+    def left(self, analyst: str) -> Charge:
+        """The smaller of what is left to the analyst and to everybody."""
+        with self._journal.session(write=False) as balance:
+            return balance.left(analyst)
+
+    def entries(self, analyst: str | None = None) -> tuple[Entry, ...]:
+        """Who spent what on what, oldest first."""
+        with self._journal.session(write=False) as balance:
+            charges = (row for row in self._journal.rows() if row.body["kind"] == "charge")
+            return tuple(_entry(row, balance) for row in charges if analyst in (None, row.body["analyst"]))
+
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        """Every row as it was written: what an auditor recomputes from."""
+        with self._journal.session(write=False):
+            return tuple({"number": row.number, **row.body} for row in self._journal.rows())
+
+    def certificate(self, id: int | str) -> dict[str, Any]:
+        """All that is needed to audit one released answer, and where it stands in the chain."""
+        with self._journal.session(write=False) as balance:
+            stored = self._journal.file.answer(int(id)) if str(id).isdecimal() else None
+            if stored is None:
+                raise UsageError(f"{balance.name} has posted no answer {id}.")
+            charge, post = self._journal.row(int(id)), self._journal.row(stored[0])
+            bound, asked = balance.bound.as_row(), ("question", "policy", "snapshot", "analyst", "text", "cost")
+            return {
+                "ledger": balance.ledger,
+                "id": charge.number,
+                **{name: bound[name] for name in BOUND},
+                **{name: charge.body[name] for name in asked},
+                "mechanisms": _mechanisms(charge, post),
+                "reserved": charge.body["when"],
+                "posted": post.body["when"],
+                "answer": post.body["answer"],
+                "head": head_of(balance.ledger, post.number, post.mac),
+            }
+
+    def head(self) -> dict[str, Any]:
+        """How far the ledger is. Keep it elsewhere: `verify(head)` then notices a ledger that was set back."""
+        with self._journal.session(write=False) as balance:
+            return exported(balance)
+
+    def verify(self, head: Head | None = None) -> int:
+        """Check everything there is, and that the exported `head` lies on it. Returns the number of rows."""
+        with self._journal.session(write=False) as balance:
+            self._journal.verify()
+            if head is not None:
+                self._journal.require_head(head)
+            return balance.number
+
+    def close(self) -> None:
+        self._journal.file.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _stored(
+        self, balance: Balance, charge: int, post: int, answer: bytes, *, asked: Mapping[str, Any]
+    ) -> StoredAnswer:
+        paid, posted = self._journal.row(charge), self._journal.row(post)
+        fits = posted.body.get("charge") == charge and posted.body.get("answer") == digest(answer)
+        fits = fits and all(paid.body.get(name) == value for name, value in asked.items())
+        balance.require(fits, post, "does not belong to the answer stored with it")
+        return StoredAnswer(
+            id=charge,
+            analyst=paid.body["analyst"],
+            cost=charge_from_row(paid.body["cost"]),
+            mechanisms=tuple(_mechanisms(paid, posted)),
+            meta=posted.body["meta"],
+            answer=answer,
+        )
+
+    def _require_posted(self, charge: int, content: str) -> None:
+        stored = self._journal.file.answer(charge)
+        if stored is None:
+            raise UsageError(f"There is no charge {charge} to post an answer to.")
+        if self._journal.row(stored[0]).body["answer"] != content:
+            raise LedgerUnavailable(
+                f"Charge {charge} already has another answer: this one must not be released. Recall the stored one."
+            )
+
+    def _over_budget(self, shortage: Shortage) -> BudgetExceeded:
+        asked, left, limit = shortage.asked, shortage.left, shortage.limit
+        if asked.amount <= left.amount:
+            symbol, amounts = "δ", [asked.delta, left.delta, limit.delta]
+        elif self._words is None:
+            symbol, amounts = shortage.symbol, [asked.amount, left.amount, limit.amount]
+        else:
+            symbol, amounts = "ε", [self._words(charge).epsilon for charge in (asked, left, limit)]
+        cost, rest, whole = (number(max(amount, Fraction(0))) for amount in amounts)
+        close = f", short by {symbol} = {number(amounts[0] - amounts[1])}" if cost == rest else ""
+        return BudgetExceeded(
+            f"Over budget: this costs {symbol} = {cost}; {shortage.who_has} {symbol} = {rest} left of {whole} on "
+            f'"{self._journal.path.stem}"{close}.',
+            who=shortage.who,
+            asked=asked,
+            left=left,
+            limit=limit,
+        )
+
+
+def _rows(mechanisms: Mechanisms | None) -> list[dict[str, Any]] | None:
+    return None if mechanisms is None else [dict(mechanism) for mechanism in mechanisms]
+
+
+def _mechanisms(charge: Row, post: Row) -> list[dict[str, Any]]:
+    named: list[dict[str, Any]] | None = charge.body["mechanisms"]
+    used: list[dict[str, Any]] = post.body["mechanisms"] if named is None else named
+    return used
+
+
+def _entry(row: Row, balance: Balance) -> Entry:
+    waiting = balance.open.get(row.number)
+    return Entry(
+        id=row.number,
+        when=row.body["when"],
+        analyst=row.body["analyst"],
+        text=row.body["text"],
+        cost=charge_from_row(row.body["cost"]),
+        snapshot=row.body["snapshot"],
+        state="posted" if waiting is None else "open" if waiting.snapshot == balance.snapshot else "lost",
+    )

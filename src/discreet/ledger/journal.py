@@ -1,0 +1,222 @@
+"""Reading and writing the chain: a file, its keys, and the balance of every row checked so far.
+
+All that `book` does happens in a `session`: one transaction, before which the rows that other processes appended have
+been checked and added up. A journal never goes back: the last row it has seen must still be there.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from hmac import compare_digest
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import LedgerUnavailable, UsageError
+from discreet.ledger import chain, sqlite
+from discreet.ledger.balance import Balance
+from discreet.ledger.chain import Row, canonical, digest
+
+Head = Mapping[str, Any]
+
+
+def begin(path: Path, body: Mapping[str, Any]) -> None:
+    """Make the key, the head and a ledger whose first row is `body`; refuse if any of them is there already."""
+    for taken in (path, chain.key_path(path), sqlite.head_path(path), *sqlite.companions(path)):
+        if taken.exists():
+            raise LedgerUnavailable(
+                f"{taken.name} is already there, and a ledger is never overwritten: open it, or move its files away."
+            )
+    key, ledger = chain.Key(secret=chain.fresh_secret()), chain.fresh_secret()[:16].hex()
+    text = canonical({**body, "format": sqlite.FORMAT, "ledger": ledger, "when": now()})
+    mac = key.mac(1, chain.FIRST, text)
+    try:
+        chain.write_new(chain.key_path(path), key.secret)
+        try:
+            sqlite.build(path, body=text, mac=mac, head=_head_text(ledger, 1, mac))
+        except BaseException:
+            chain.key_path(path).unlink()
+            raise
+    except OSError as error:
+        raise LedgerUnavailable(f"{path.name} cannot be made here: {error.strerror}.") from error
+
+
+class Journal:
+    """An open ledger's rows. Opening checks all of them."""
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self.file = sqlite.File(path, timeout=timeout)
+        self.file.require_present()
+        self.path = path
+        self.keys = chain.read_keys(path)
+        self._balance = Balance(path.name)
+        once = self.own_head()  # before the rows, because other processes only ever move it on
+        with self.session(write=False):
+            self.require_head(once)
+
+    @contextmanager
+    def session(self, *, write: bool) -> Iterator[Balance]:
+        """One transaction, with a balance that knows every row before it."""
+        with self.file.transaction(write=write):
+            self._catch_up()
+            yield self._balance
+
+    def _catch_up(self) -> None:
+        balance = self._balance
+        rows = self.file.rows(max(balance.number, 1))
+        if balance.number:
+            known = next(rows, None)
+            if known is None or known[2] != balance.mac:
+                raise self._set_back(balance.number)
+        for row in self._chained(rows, balance.number, balance.mac, balance.key):
+            balance.add(row)
+        balance.require(balance.number > 0, 1, "is missing")
+
+    def append(self, body: Mapping[str, Any]) -> int:
+        """Write one row at the end; a session writes one at most."""
+        balance = self._balance
+        row, text = balance.number + 1, canonical({**body, "when": now()})
+        key = body["key"] if body["kind"] == "key" else balance.key
+        mac = self.keys[key].mac(row, balance.mac, text)
+        self.file.append(row, text, mac, head=_head_text(balance.ledger, row, mac))
+        return row
+
+    def rows(self) -> Iterator[Row]:
+        """Every row from the first, its MAC checked."""
+        return self._chained(self.file.rows(1), 0, chain.FIRST, 0)
+
+    def row(self, number: int) -> Row:
+        """One row out of the middle, its MAC checked against the one before."""
+        found = list(self.file.rows_between(number - 1, number))
+        if not found or found[-1][0] != number:
+            raise UsageError(f"{self.path.name} has no row {number}.")
+        before = found[0][2] if len(found) == 2 else chain.FIRST
+        key = bisect_right(self._balance.keys_from, number) - 1
+        return next(self._chained(iter(found[-1:]), number - 1, before, key))
+
+    def _chained(self, rows: Iterator[tuple[int, str, bytes]], number: int, mac: bytes, key: int) -> Iterator[Row]:
+        """The rows that follow row `number`, whose MAC is `mac`."""
+        for found, text, own in rows:
+            number += 1
+            body = self._parsed(number, text)
+            key = body["key"] if body.get("kind") == "key" else key
+            mac = self._key(key, number).mac(number, mac, text)
+            if found != number or not isinstance(own, bytes) or not compare_digest(own, mac):
+                raise self._forged(number)
+            yield Row(number=number, body=body, mac=mac)
+
+    def _parsed(self, number: int, text: object) -> dict[str, Any]:
+        try:
+            body = json.loads(text) if isinstance(text, str) else None
+        except ValueError:
+            body = None
+        if not isinstance(body, dict):
+            raise self._forged(number)
+        return body
+
+    def _key(self, index: object, number: int) -> chain.Key:
+        if index == len(self.keys):  # another process may have rotated
+            self.keys = chain.read_keys(self.path)
+        if not isinstance(index, int) or not 0 <= index < len(self.keys):
+            raise self._forged(number)
+        return self.keys[index]
+
+    def seal(self, charge: int, secret: bytes, *, key: int) -> None:
+        self.file.keep_key(charge, self.keys[key].seal(secret, ledger=self._balance.ledger, charge=charge))
+
+    def unsealed(self, charge: int) -> bytes:
+        sealed, key = self.file.key(charge), self.keys[self._balance.key]
+        secret = None if sealed is None else key.unseal(sealed, ledger=self._balance.ledger, charge=charge)
+        if secret is None:
+            raise self._balance.broken(charge, "has lost its sealed key")
+        return secret
+
+    def add_key(self) -> int:
+        """Make sure that there is a key after the current one; an interrupted rotation has left one already."""
+        index = self._balance.key + 1
+        if index == len(self.keys):
+            self.keys += (chain.add_key(self.path),)
+        return index
+
+    def own_head(self) -> Head:
+        """How far this ledger was when a row was last written, says the file beside it."""
+        try:
+            parsed = json.loads(self.file.read_head())
+        except ValueError:
+            parsed = None
+        if not isinstance(parsed, dict):
+            raise LedgerUnavailable(f"{self.path.name}.head is damaged: copy the newest exported head there.")
+        return parsed
+
+    def require_head(self, head: Head) -> None:
+        """Refuse unless that row, with that MAC, is one of this ledger's."""
+        try:
+            ledger, row, mac = str(head["ledger"]), int(head["number"]), bytes.fromhex(head["mac"])
+        except (KeyError, TypeError, ValueError):
+            raise UsageError("A head is what --export-head writes: JSON with ledger, number and mac.") from None
+        if ledger != self._balance.ledger:
+            raise LedgerUnavailable(f"That head is of another ledger than {self.path.name}: look for the right files.")
+        found = self.file.row(row)
+        if found is None or found[2] != mac:
+            raise self._set_back(row)
+
+    def verify(self) -> None:
+        """Check the whole file anew: pages, rows, sums, answers, sealed keys, and that there is nothing else."""
+        damage = self.file.damage()
+        if damage is not None:
+            raise LedgerUnavailable(f"{self.path.name} is damaged ({damage}): restore it from a backup.")
+        again, posts = Balance(self.path.name), dict[int, tuple[Row, bytes]]()
+        for row in self.rows():
+            if row.body["kind"] == "post" and row.body["charge"] in again.open:
+                posts[row.body["charge"]] = row, again.open[row.body["charge"]].question
+            again.add(row)
+        same = (again.number, again.mac) == (self._balance.number, self._balance.mac)
+        again.require(same, again.number, "is not the last")
+        again.require(self.file.count() == again.number, again.number, "is not alone in its place")
+        self._verify_answers(again, posts)
+        for charge in again.open:
+            self.unsealed(charge)
+        again.require(self.file.sealed() == sorted(again.open), again.number, "is followed by keys of no open charge")
+        self.require_head(self.own_head())
+
+    def _verify_answers(self, balance: Balance, posts: dict[int, tuple[Row, bytes]]) -> None:
+        for charge, post, question, answer in self.file.answers():
+            row, asked = posts.pop(charge, (None, b""))
+            fits = row is not None and (post, question) == (row.number, asked) and row.body["answer"] == digest(answer)
+            balance.require(fits, charge, "has an answer that was not posted")
+        for charge in posts:
+            raise balance.broken(charge, "has lost its answer")
+
+    def _forged(self, number: int) -> LedgerUnavailable:
+        if number > 1:
+            return self._balance.broken(number, "was not written with this ledger's key")
+        return LedgerUnavailable(
+            f"{self.path.name}.key is not the key of {self.path.name}, or the ledger's first row was changed: put the "
+            "right files back from a backup. Nothing is answered."
+        )
+
+    def _set_back(self, number: int) -> LedgerUnavailable:
+        return LedgerUnavailable(
+            f"{self.path.name} once had row {number} and no longer has it: it was set back to an older copy, or its "
+            "log was lost. Put the newest copy back, with its -wal file (docs/ledger.md, Restore)."
+        )
+
+
+def exported(balance: Balance) -> dict[str, Any]:
+    return head_of(balance.ledger, balance.number, balance.mac)
+
+
+def head_of(ledger: str, number: int, mac: bytes) -> dict[str, Any]:
+    return {"ledger": ledger, "number": number, "mac": mac.hex()}
+
+
+def _head_text(ledger: str, number: int, mac: bytes) -> str:
+    """An exported head of one fixed length, so that it can be overwritten in place."""
+    return f'{{"ledger": "{ledger}", "number": {number:12}, "mac": "{mac.hex()}"}}\n'
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -1,0 +1,363 @@
+"""The ledger's file: SQLite with a write-ahead log, one writer at a time, on the disk before anybody hears of it.
+
+The only module that knows SQLite. It keeps bytes and never looks into them. Whatever goes wrong with the file is one
+`LedgerUnavailable` that says what to do.
+
+Beside the ledger `x` lie `x.key` (see `chain`), `x.head` (how far the ledger once was, so that a lost log or an older
+copy is noticed here and now) and, while it is in use, SQLite's own `x-wal` and `x-shm`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from discreet.errors import LedgerUnavailable
+from discreet.ledger.chain import sync_folder, write_new
+
+FORMAT = 1
+_APPLICATION = 0x64736372  # "dscr"
+_SCHEMA = (
+    "CREATE TABLE rows (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)",
+    "CREATE TABLE keys (charge INTEGER PRIMARY KEY, sealed BLOB NOT NULL)",
+    "CREATE TABLE answers (charge INTEGER PRIMARY KEY, post INTEGER, question BLOB NOT NULL, answer BLOB NOT NULL)",
+    "CREATE INDEX questions ON answers (question)",
+    "CREATE TRIGGER rows_are_kept BEFORE DELETE ON rows BEGIN SELECT RAISE(ABORT, 'rows are kept'); END",
+    "CREATE TRIGGER rows_never_change BEFORE UPDATE ON rows BEGIN SELECT RAISE(ABORT, 'rows never change'); END",
+)
+_SETTINGS = (
+    "PRAGMA synchronous=FULL",
+    "PRAGMA fullfsync=ON",
+    "PRAGMA checkpoint_fullfsync=ON",
+    "PRAGMA secure_delete=ON",
+    "PRAGMA trusted_schema=OFF",
+    "PRAGMA cell_size_check=ON",
+)
+
+
+def head_path(ledger: Path) -> Path:
+    return ledger.with_name(ledger.name + ".head")
+
+
+def companions(ledger: Path) -> tuple[Path, Path]:
+    return ledger.with_name(ledger.name + "-wal"), ledger.with_name(ledger.name + "-shm")
+
+
+def build(path: Path, *, body: str, mac: bytes, head: str) -> None:
+    """A new file holding one row; it gets its name only when it is whole and on the disk."""
+    new = path.with_name(path.name + ".new")
+    write_new(new, b"")
+    try:
+        connection = sqlite3.connect(new, isolation_level=None)
+        try:
+            marks = (f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={FORMAT}")
+            for statement in ("BEGIN", *marks, *_SCHEMA):
+                connection.execute(statement)
+            connection.execute("INSERT INTO rows VALUES (1, ?, ?)", (body, mac))
+            connection.execute("COMMIT")
+            connection.execute("PRAGMA journal_mode=WAL")
+        finally:
+            connection.close()
+        write_new(head_path(path), head.encode())
+        new.rename(path)
+        sync_folder(path.parent)
+    except BaseException as error:
+        for leftover in (new, *companions(new), head_path(path)):
+            leftover.unlink(missing_ok=True)
+        if isinstance(error, sqlite3.Error):
+            raise LedgerUnavailable(f"{path.name} cannot be made here: {error}.") from error
+        raise
+
+
+class File:
+    """An open ledger file. One connection for each process, used by one thread at a time.
+
+    Forking: SQLite's locks belong to a process, and a child that inherits an open connection believes in locks that
+    it does not hold. So every connection is closed before a fork and opened again when next needed, on both sides.
+    """
+
+    def __init__(self, path: Path, *, timeout: float) -> None:
+        self.path = path
+        self._log, shared = companions(path)
+        self._paths = tuple(map(str, (path, self._log, shared)))
+        self._head = str(head_path(path))
+        self._timeout = timeout
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._process = os.getpid()
+        self._identity: tuple[tuple[int, int], ...] = ()
+        self._schema_version = -1
+        self._new_head = ""
+        _FILES.add(self)
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[None]:
+        """All of the block or nothing; when a write returns, it is on the disk."""
+        if not self._lock.acquire(timeout=self._timeout):
+            raise self._busy()
+        connection = None
+        try:
+            connection = self._connected()
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            self._require_same_files()
+            self._require_schema(connection)
+            self._new_head = ""
+            yield
+            connection.execute("COMMIT")
+            if self._new_head:
+                self._require_same_files()
+                self._write_head()
+        except LedgerUnavailable:
+            self._disconnect()
+            raise
+        except sqlite3.Error as error:
+            self._disconnect()
+            raise self._unavailable(error) from error
+        except OSError as error:
+            self._disconnect()
+            raise LedgerUnavailable(f"{self.path.name}: {error.strerror}. Nothing was answered.") from error
+        finally:
+            if connection is not None and self._connection is connection and connection.in_transaction:
+                self._roll_back(connection)
+            self._lock.release()
+
+    def require_present(self) -> None:
+        if not self.path.is_file():
+            raise LedgerUnavailable(
+                f"There is no ledger {self.path.name}. Restore it with its .key and .head, or make a new one with "
+                "discreet ledger POLICY --create; opening never makes one."
+            )
+
+    def rows(self, start: int) -> Iterator[tuple[int, str, bytes]]:
+        return self._run("SELECT number, body, mac FROM rows WHERE number >= ? ORDER BY number", start)
+
+    def row(self, number: int) -> tuple[int, str, bytes] | None:
+        found: tuple[int, str, bytes] | None = next(self.rows_between(number, number), None)
+        return found
+
+    def rows_between(self, first: int, last: int) -> Iterator[tuple[int, str, bytes]]:
+        return self._run("SELECT number, body, mac FROM rows WHERE number BETWEEN ? AND ? ORDER BY number", first, last)
+
+    def count(self) -> int:
+        counted: int = next(self._run("SELECT count(*) FROM rows"))[0]
+        return counted
+
+    def append(self, number: int, body: str, mac: bytes, *, head: str) -> None:
+        self._run("INSERT INTO rows VALUES (?, ?, ?)", number, body, mac)
+        self._new_head = head
+
+    def keep_key(self, charge: int, sealed: bytes) -> None:
+        self._run("INSERT OR REPLACE INTO keys VALUES (?, ?)", charge, sealed)
+
+    def erase_key(self, charge: int) -> None:
+        self._run("DELETE FROM keys WHERE charge = ?", charge)
+
+    def key(self, charge: int) -> bytes | None:
+        found: tuple[bytes] | None = next(self._run("SELECT sealed FROM keys WHERE charge = ?", charge), None)
+        return None if found is None else found[0]
+
+    def sealed(self) -> list[int]:
+        """The charges that have a sealed key."""
+        return [charge for (charge,) in self._run("SELECT charge FROM keys ORDER BY charge")]
+
+    def keep_answer(self, charge: int, post: int, question: bytes, answer: bytes) -> None:
+        self._run("INSERT INTO answers VALUES (?, ?, ?, ?)", charge, post, question, answer)
+
+    def answer(self, charge: int) -> tuple[int, bytes] | None:
+        """The number of the row that posted it, and its bytes."""
+        found: tuple[int, bytes] | None = next(
+            self._run("SELECT post, answer FROM answers WHERE charge = ?", charge), None
+        )
+        return found
+
+    def answers_to(self, question: bytes) -> Iterator[tuple[int, int, bytes]]:
+        return self._run("SELECT charge, post, answer FROM answers WHERE question = ? ORDER BY charge", question)
+
+    def answers(self) -> Iterator[tuple[int, int, bytes, bytes]]:
+        return self._run("SELECT charge, post, question, answer FROM answers ORDER BY charge")
+
+    def damage(self) -> str | None:
+        """What SQLite itself finds wrong with its pages and indexes, in its words."""
+        found: str = next(self._run("PRAGMA integrity_check(1)"))[0]
+        return None if found == "ok" else found
+
+    def sync_log(self) -> None:
+        """Bring the log to the disk: a process killed between write and sync may have left rows that are not."""
+        descriptor = os.open(self._log, os.O_RDONLY)  # never the ledger itself: closing would unlock it
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def _write_head(self) -> None:
+        """Note how far the ledger is. Not synced: it may lag behind the ledger after a power cut, never lead it."""
+        try:
+            descriptor = os.open(self._head, os.O_WRONLY)
+            try:
+                os.pwrite(descriptor, self._new_head.encode(), 0)
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise LedgerUnavailable(
+                f"{head_path(self.path).name} cannot be written ({error.strerror}): make it writable."
+            ) from error
+
+    def read_head(self) -> str:
+        try:
+            return head_path(self.path).read_text()
+        except (OSError, UnicodeDecodeError) as error:
+            raise LedgerUnavailable(
+                f"{head_path(self.path).name} is missing or unreadable: put it back from where the ledger was, or copy "
+                "the newest exported head there. Without it nobody can tell whether this ledger is up to date."
+            ) from error
+
+    def close(self) -> None:
+        with self._lock:
+            self._disconnect()
+
+    def _run(self, statement: str, *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
+        if self._connection is None or not self._connection.in_transaction:
+            raise RuntimeError("the ledger's file is used inside a transaction only")
+        return self._connection.execute(statement, values)
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._process != os.getpid() and self._connection is not None:
+            _abandon(self._connection)
+            raise LedgerUnavailable(f"This process was forked in C with {self.path.name} open: open it after forking.")
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        self.require_present()
+        address = f"file:{quote(str(self.path))}?mode=rw"
+        connection = sqlite3.connect(
+            address, uri=True, timeout=self._timeout, isolation_level=None, check_same_thread=False
+        )
+        try:
+            marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+            if marks != [_APPLICATION, FORMAT]:
+                raise LedgerUnavailable(
+                    f"{self.path.name} is not a ledger of this version of discreet: check the path in the policy."
+                )
+            if connection.execute("PRAGMA journal_mode=WAL").fetchone()[0] != "wal":
+                raise LedgerUnavailable(f"{self.path.name} must be on a local disk, where SQLite can keep its log.")
+            for setting in _SETTINGS:
+                connection.execute(setting)
+            self._schema_version = -1
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()  # now the log exists
+            self._identity = self._files()
+        except BaseException:
+            connection.close()
+            raise
+        self._process = os.getpid()
+        return connection
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def _roll_back(self, connection: sqlite3.Connection) -> None:
+        try:
+            connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            self._disconnect()
+
+    def _files(self) -> tuple[tuple[int, int], ...]:
+        stats = [os.stat(path) for path in self._paths]
+        return tuple((found.st_dev, found.st_ino) for found in stats)
+
+    def _require_same_files(self) -> None:
+        """Refuse to write into a file or log that no longer has its name: nobody else would see it."""
+        with suppress(FileNotFoundError):
+            if self._files() == self._identity:
+                return
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            _abandon(connection)
+        raise LedgerUnavailable(
+            f"{self.path.name} or its log was removed or replaced while in use: put the newest copy back, then ask."
+        )
+
+    def _require_schema(self, connection: sqlite3.Connection) -> None:
+        """Nobody has added a trigger that swallows rows, or anything else."""
+        version = connection.execute("PRAGMA schema_version").fetchone()[0]
+        if version == self._schema_version:
+            return
+        found = {text for (text,) in connection.execute("SELECT sql FROM sqlite_master")}
+        if found != set(_SCHEMA):
+            raise LedgerUnavailable(
+                f"{self.path.name} has other tables than a ledger has: restore it from a backup. Nothing is answered."
+            )
+        self._schema_version = version
+
+    def _busy(self) -> LedgerUnavailable:
+        return LedgerUnavailable(
+            f"{self.path.name} has been locked by another process for {self._timeout:g} seconds: let it finish or "
+            "stop it, then ask again. Nothing was answered."
+        )
+
+    def _unavailable(self, error: sqlite3.Error) -> LedgerUnavailable:
+        name = getattr(error, "sqlite_errorname", "")
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return self._busy()
+        for start, remedy in _REMEDIES:
+            if name.startswith(start):
+                return LedgerUnavailable(f"{self.path.name} {remedy}. Nothing was answered.")
+        return LedgerUnavailable(
+            f"{self.path.name} cannot be used ({error}): see docs/ledger.md. Nothing was answered."
+        )
+
+
+_REMEDIES = (
+    ("SQLITE_FULL", "cannot grow, the disk is full: free some space, then ask again"),
+    ("SQLITE_IOERR", "could not be brought to the disk: check the disk and the free space, then ask again"),
+    ("SQLITE_READONLY", "cannot be written: make it and its folder writable for this user"),
+    ("SQLITE_CANTOPEN", "cannot be opened: make it and its folder readable and writable for this user"),
+    ("SQLITE_PERM", "cannot be opened: make it and its folder readable and writable for this user"),
+    ("SQLITE_CORRUPT", "is damaged: restore it from a backup (docs/ledger.md, Restore)"),
+    ("SQLITE_NOTADB", "is damaged or not a ledger: restore it from a backup (docs/ledger.md, Restore)"),
+)
+
+_FILES: weakref.WeakSet[File] = weakref.WeakSet()
+_FORKING = threading.Lock()
+_HELD: list[File] = []
+
+
+def _abandon(connection: sqlite3.Connection) -> None:
+    """Never close this connection: closing would remove, by name, a log that is no longer its own."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
+
+
+def _before_fork() -> None:
+    _FORKING.acquire()
+    for file in sorted(_FILES, key=id):
+        file._lock.acquire()
+        file._disconnect()
+        _HELD.append(file)
+
+
+def _after_fork_in_parent() -> None:
+    while _HELD:
+        _HELD.pop()._lock.release()
+    _FORKING.release()
+
+
+def _after_fork_in_child() -> None:
+    while _HELD:
+        _HELD.pop()._lock = threading.RLock()
+    _FORKING.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
