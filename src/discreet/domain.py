@@ -57,8 +57,8 @@ class Decimals:
     yaml: ClassVar[str] = "decimal"
 
     def __post_init__(self) -> None:
-        if self.step <= 0:
-            raise ValueError("the step must be greater than zero")
+        if not Fraction(1, 10**30) <= self.step <= 10**30:
+            raise ValueError("the step must be between 1e-30 and 1e30")
         if self.lo > self.hi:
             raise ValueError(f"the range ends ({self.hi}) before it begins ({self.lo})")
         for end in (self.lo, self.hi):

@@ -1,0 +1,125 @@
+"""Questions on a prepared snapshot, in an embedded DuckDB that is locked down: the default engine.
+
+The configuration is a second wall; the first is that only SQL from our own tree gets here. DuckDB is no boundary of
+privilege by its own word: with everything off it still tells exact table sizes and statistics to whoever may write SQL.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from discreet.engines.prepare import OWNER, PUBLIC
+from discreet.engines.source import literal, name
+from discreet.engines.store import Store
+from discreet.errors import EngineFailure, UsageError
+from discreet.policy import Policy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger("discreet.engine")
+
+
+class Overrun(EngineFailure):
+    """A question took more time or memory than the policy allows; said to nobody but counted (S13)."""
+
+
+class DuckDB:
+    """One snapshot, opened read-only. Safe to use from several threads; open it again after a fork."""
+
+    dialect: ClassVar[str] = "duckdb"
+
+    def __init__(self, path: str | Path, *, memory: int, threads: int | None = None) -> None:
+        import duckdb
+
+        config: dict[str, Any] = {
+            "enable_external_access": "false",
+            "autoload_known_extensions": "false",
+            "autoinstall_known_extensions": "false",
+            "allow_community_extensions": "false",
+            "allow_persistent_secrets": "false",
+            "python_enable_replacements": "false",
+            "preserve_insertion_order": "false",
+            "memory_limit": f"{memory}B",
+            "lock_configuration": "true",
+        }
+        if threads is not None:
+            config["threads"] = threads
+        self._process, self._lock = os.getpid(), Lock()
+        try:
+            self._connection = duckdb.connect(str(path), read_only=True, config=config)
+        except duckdb.Error as error:
+            _log.error("The snapshot %s cannot be opened: %s.", path, type(error).__name__)
+            raise EngineFailure from None
+
+    @classmethod
+    def open(cls, policy: Policy, number: int, *, threads: int | None = None) -> DuckDB:
+        """Snapshot `number` of a policy's store; raises UsageError when it was made for other tables."""
+        store = Store(policy.store)
+        if store.snapshot(number).digest != policy.digest:
+            raise UsageError(
+                f"Snapshot {number} was made before the policy's tables, unit or neighbors changed. "
+                "Take a new one: discreet snapshot."
+            )
+        return cls(store.file(number), memory=policy.limits.memory, threads=threads)
+
+    def fetch(self, sql: str, seconds: float) -> pa.Table:
+        """The exact result of one SELECT. Sums arrive as decimal128(38, 0), which holds a HUGEINT without loss.
+
+        Whatever goes wrong is one fixed sentence; the log gets our SQL and the kind of error, never the engine's
+        message, which can print a value.
+        """
+        import duckdb
+
+        with self._cursor(seconds) as cursor:
+            try:
+                statements = cursor.extract_statements(sql)
+                if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                    raise duckdb.InvalidInputException("not one SELECT")
+                return cursor.sql(sql).to_arrow_table()
+            except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
+                _log.error("%s after at most %s s in: %s", type(error).__name__, seconds, sql)
+                raise Overrun from None
+            except Exception as error:
+                _log.error("%s in: %s", type(error).__name__, sql)
+                raise EngineFailure from None
+
+    def columns(self, table: str) -> dict[str, str]:
+        """A table's columns and their stored types, the hidden owner left out."""
+        sql = (
+            "SELECT column_name, data_type FROM duckdb_columns() "
+            f"WHERE table_name = {literal(table)} AND schema_name IN ('main', '{PUBLIC}') ORDER BY column_index"
+        )
+        rows = self.fetch(sql, 60).to_pylist()
+        return {row["column_name"]: row["data_type"] for row in rows if row["column_name"] != OWNER}
+
+    def public_table(self, name_of_table: str) -> pa.Table:
+        """All of a public table, in an order that depends on its content alone (S19)."""
+        return self.fetch(f"SELECT * FROM {PUBLIC}.{name(name_of_table)} ORDER BY ALL", 60)
+
+    def close(self) -> None:
+        if self._process == os.getpid():
+            self._connection.close()
+
+    @contextmanager
+    def _cursor(self, seconds: float) -> Iterator[Any]:
+        if self._process != os.getpid():  # the engine's threads did not survive the fork: it would wait for ever
+            _log.error("The snapshot was opened before a fork. Open the policy again in the new process.")
+            raise EngineFailure
+        with self._lock:
+            cursor = self._connection.cursor()
+        timer = Timer(seconds, cursor.interrupt)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield cursor
+        finally:
+            timer.cancel()
+            timer.join()  # so that a late interrupt never meets a closed cursor
+            cursor.close()

@@ -1,0 +1,217 @@
+"""The SQL that moves a value into its public domain, row by row and never failing.
+
+    integer, decimal   whole steps of the grid in the smallest integer type; value = steps * step. To the nearest step,
+                       halves away from zero. Numbers outside the range clamp, infinities too; NaN becomes NULL
+    values             the place in the declared list, 0, 1, 2, ...; anything else becomes NULL
+    boolean            BOOLEAN; 0 and 1 are understood, anything else becomes NULL
+    date               DATE, clamped
+    timestamp          TIMESTAMP in UTC, clamped, then back to the last step counted from the first moment
+    text, identifier   as they are: whole numbers, UUIDs and text keep their type, the rest becomes text
+
+Text that does not parse becomes NULL. Every expression is total: a source may hold anything, and no value can stop a
+snapshot or a question, because that would tell something about one person (S4).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+
+from discreet.domain import Booleans, Categories, Dates, Decimals, Domain, Identifier, Integers, Text, Timestamps
+from discreet.engines.source import literal
+
+WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP, UUID, OTHER = (
+    "whole", "float", "decimal", "text", "boolean", "date", "timestamp", "uuid", "other",
+)  # fmt: skip
+_INTEGERS = {"TINYINT": 2**7, "SMALLINT": 2**15, "INTEGER": 2**31, "BIGINT": 2**63}
+_UNSIGNED = {"UTINYINT": 2**8, "USMALLINT": 2**16, "UINTEGER": 2**32}
+_FAMILIES = {
+    **dict.fromkeys((*_INTEGERS, *_UNSIGNED, "UBIGINT", "HUGEINT"), WHOLE),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), FLOAT),
+    **dict.fromkeys(
+        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), TIMESTAMP
+    ),
+    "VARCHAR": TEXT,
+    "BOOLEAN": BOOLEAN,
+    "DATE": DATE,
+    "UUID": UUID,
+}
+_DOUBLE_IS_EXACT = 2**53  # beyond it doubles skip whole numbers
+_ROOM = 2**61  # arithmetic on whole numbers stays in BIGINT below it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """How a column is kept: its SQL over the source's column, its type, and the SQL of when a value was clamped."""
+
+    value: str
+    type: str
+    clamped: str = "false"
+
+
+def family(type_name: str) -> str:
+    """What kind of values a DuckDB type holds."""
+    if type_name.endswith("]"):
+        return OTHER
+    if type_name.startswith("ENUM("):
+        return TEXT
+    if match := re.fullmatch(r"DECIMAL\(\d+,(\d+)\)", type_name):
+        return DECIMAL if int(match[1]) else WHOLE
+    return _FAMILIES.get(type_name, OTHER)
+
+
+def accepted(domain: Domain) -> tuple[str, ...]:
+    """The kinds of source columns that a domain can be read from."""
+    if isinstance(domain, Categories) and isinstance(domain.values[0], str):
+        return (WHOLE, TEXT, BOOLEAN, DATE, UUID)  # not 1.0, which is written in more than one way
+    return _ENCODERS[type(domain)][0]
+
+
+def stored(domain: Domain, column: str, type_name: str) -> Stored:
+    """The stored form of a source column (SQL text) of a type that the domain accepts."""
+    return _ENCODERS[type(domain)][1](domain, column, type_name)
+
+
+# --- numbers ----------------------------------------------------------------------------------------------------------
+
+
+def _number(domain: Integers | Decimals, column: str, type_name: str) -> Stored:
+    kept = next(name for name, most in _INTEGERS.items() if -most <= domain.first and domain.last < most)
+    if family(type_name) in (WHOLE, BOOLEAN):
+        return _from_whole(domain, f"CAST({column} AS TINYINT)" if type_name == "BOOLEAN" else column, kept)
+    return _from_double(domain, f"TRY_CAST({column} AS DOUBLE)", kept)
+
+
+def _from_whole(domain: Integers | Decimals, x: str, kept: str) -> Stored:
+    """Whole numbers exactly, however large: clamp first, then n = x q for a step of p/q, then n/p to the nearest."""
+    p, q = domain.step.numerator, domain.step.denominator
+    lo, hi = math.ceil(Fraction(domain.lo)), math.floor(Fraction(domain.hi))
+    wide = "BIGINT" if 2 * q * max(abs(lo), abs(hi)) + p < _ROOM else "HUGEINT"
+    inside = f"CAST(least(greatest({x}, {lo}), {hi}) AS {wide})"
+    steps = inside if q == 1 else f"{inside} * {q}"
+    if p != 1:
+        steps = f"(CASE WHEN {inside} < 0 THEN -1 ELSE 1 END * ((2 * abs({steps}) + {p}) // {2 * p}))"
+    ends = f"WHEN {x} < {lo} THEN {domain.first} WHEN {x} > {hi} THEN {domain.last}"
+    value = f"CASE {ends} WHEN {x} IS NOT NULL THEN {steps} END"
+    return Stored(value=f"CAST({value} AS {kept})", type=kept, clamped=f"({x} < {lo} OR {x} > {hi})")
+
+
+def _from_double(domain: Integers | Decimals, x: str, kept: str) -> Stored:
+    p, q = domain.step.numerator, domain.step.denominator
+    lo, hi, first, last = (_double(each) for each in (domain.lo, domain.hi, domain.first, domain.last))
+    scaled = x if p == q == 1 else f"{x} * {_double(q)} / {_double(p)}" if p != 1 else f"{x} * {_double(q)}"
+    steps = f"TRY_CAST(least(greatest(round({scaled}), {first}), {last}) AS BIGINT)"
+    if max(abs(domain.first), abs(domain.last)) >= _DOUBLE_IS_EXACT:
+        steps = f"least(greatest({steps}, {domain.first}), {domain.last})"
+    value = (
+        f"CASE WHEN {x} IS NULL OR isnan({x}) THEN NULL"
+        f" WHEN {x} <= {lo} THEN {domain.first} WHEN {x} >= {hi} THEN {domain.last} ELSE {steps} END"
+    )
+    return Stored(
+        value=f"CAST({value} AS {kept})", type=kept, clamped=f"(NOT isnan({x}) AND ({x} < {lo} OR {x} > {hi}))"
+    )
+
+
+def _double(value: Fraction | int) -> str:
+    return f"{literal(repr(float(value)))}::DOUBLE"
+
+
+# --- lists, truth, time, text -----------------------------------------------------------------------------------------
+
+
+def _category(domain: Categories, column: str, type_name: str) -> Stored:
+    kept = next((name for name, most in _UNSIGNED.items() if domain.size <= most), "UINTEGER")
+    text = f"CAST({column} AS VARCHAR)"
+    if isinstance(domain.values[0], int):
+        text = f"CAST({whole_number(column, type_name)} AS VARCHAR)"
+    listed = ", ".join(literal(str(value)) for value in domain.values)
+    return Stored(value=f"CAST(enum_code(TRY_CAST({text} AS ENUM({listed}))) AS {kept})", type=kept)
+
+
+def whole_number(column: str, type_name: str) -> str:
+    """A HUGEINT, or NULL for what is not a whole number: 3.0 and '3' are, 3.5 is not (a cast would make it 4)."""
+    kind = family(type_name)
+    if kind in (WHOLE, BOOLEAN):
+        return f"CAST({column} AS HUGEINT)"
+    if kind == TEXT:
+        text = f"trim(CAST({column} AS VARCHAR))"
+        return f"CASE WHEN regexp_full_match({text}, '[-+]?[0-9]+') THEN TRY_CAST({text} AS HUGEINT) END"
+    x = f"CAST({column} AS DOUBLE)"
+    return f"CASE WHEN abs({x}) <= {_DOUBLE_IS_EXACT} AND {x} = trunc({x}) THEN TRY_CAST({x} AS HUGEINT) END"
+
+
+def _boolean(domain: Booleans, column: str, type_name: str) -> Stored:
+    value = {BOOLEAN: column, TEXT: f"TRY_CAST(CAST({column} AS VARCHAR) AS BOOLEAN)"}.get(family(type_name))
+    return Stored(value=value or f"CASE WHEN {column} = 1 THEN true WHEN {column} = 0 THEN false END", type="BOOLEAN")
+
+
+def _date(domain: Dates, column: str, type_name: str) -> Stored:
+    day = f"TRY_CAST({_moment(column, type_name)} AS DATE)"
+    lo, hi = f"DATE '{domain.lo}'", f"DATE '{domain.hi}'"
+    value = f"CASE WHEN {day} < {lo} THEN {lo} WHEN {day} > {hi} THEN {hi} ELSE {day} END"
+    return Stored(value=value, type="DATE", clamped=f"({day} < {lo} OR {day} > {hi})")
+
+
+def _timestamp(domain: Timestamps, column: str, type_name: str) -> Stored:
+    moment = f"TRY_CAST({_moment(column, type_name)} AS TIMESTAMP)"
+    lo, hi = f"TIMESTAMP '{domain.lo}'", f"TIMESTAMP '{domain.hi}'"
+    first = int((domain.lo - datetime(1970, 1, 1)).total_seconds()) * 10**6 + domain.lo.microsecond
+    step = domain.step_microseconds
+    floored = f"make_timestamp({first} + ((epoch_us({moment}) - {first}) // {step}) * {step})"
+    value = f"CASE WHEN {moment} <= {lo} THEN {lo} WHEN {moment} >= {hi} THEN {hi} ELSE {floored} END"
+    return Stored(value=value, type="TIMESTAMP", clamped=f"({moment} < {lo} OR {moment} > {hi})")
+
+
+def _moment(column: str, type_name: str) -> str:
+    """Moments without a zone, in UTC. Text is read as a moment with a zone, so that '10:00+02' is 08:00."""
+    if family(type_name) == TEXT:
+        return f"TRY_CAST(CAST({column} AS VARCHAR) AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
+    return f"{column} AT TIME ZONE 'UTC'" if type_name == "TIMESTAMP WITH TIME ZONE" else column
+
+
+def _as_it_is(domain: Text | Identifier, column: str, type_name: str) -> Stored:
+    if isinstance(domain, Identifier) and family(type_name) in (WHOLE, UUID):
+        return Stored(value=column, type=type_name)
+    return Stored(value=f"CAST({column} AS VARCHAR)", type="VARCHAR")
+
+
+_NUMERIC = (WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN)
+_TIME = (DATE, TIMESTAMP, TEXT)
+_ANY = (WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP, UUID)
+_ENCODERS: dict[type[Domain], tuple[tuple[str, ...], Callable[..., Stored]]] = {
+    Integers: (_NUMERIC, _number),
+    Decimals: (_NUMERIC, _number),
+    Categories: (_NUMERIC, _category),
+    Booleans: (_NUMERIC, _boolean),
+    Dates: (_TIME, _date),
+    Timestamps: (_TIME, _timestamp),
+    Text: (_ANY, _as_it_is),
+    Identifier: (_ANY, _as_it_is),
+}
+
+
+# --- owners and the keys that lead to them ----------------------------------------------------------------------------
+
+
+def key_type(type_names: Iterable[str]) -> str:
+    """One type in which all these columns can be compared without a cast that could fail or confuse two keys."""
+    types = set(type_names)
+    kinds = {family(each) for each in types}
+    if kinds <= {WHOLE, FLOAT}:
+        small = types <= {*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE"}
+        return "BIGINT" if small else "HUGEINT"
+    return types.pop() if len(types) == 1 and kinds <= {UUID, DATE} else "VARCHAR"
+
+
+def key(column: str, type_name: str, common: str) -> str:
+    """A column as a key of the common type; NULL when it names nobody: blank text, or a fraction among numbers."""
+    if type_name == common != "VARCHAR":
+        return column
+    if common in ("BIGINT", "HUGEINT"):
+        return f"TRY_CAST({whole_number(column, type_name)} AS {common})"
+    text = f"CAST({column} AS {common})"
+    return f"CASE WHEN trim({text}) <> '' THEN {text} END" if common == "VARCHAR" else text

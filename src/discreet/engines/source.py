@@ -1,0 +1,204 @@
+"""Where the data comes from: a folder of Parquet or CSV files, one .duckdb file, or tables passed from Python.
+
+A source is only read, only here and only to make a snapshot. Nothing is guessed from names in Python's scope: what is
+passed in is registered, and DuckDB's replacement scans stay off.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import UsageError
+
+_PARQUET = (".parquet", ".pq")
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_ATTACHED = "#source"
+_LOCKED = {  # for every connection of ours, before anything is opened
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "python_enable_replacements": "false",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """One file a table (people.parquet), or one folder a table (people/2024.parquet, people/2025.parquet)."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """One .duckdb file."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """Tables from Python: Arrow tables and datasets, and data frames that DuckDB can scan more than once."""
+
+    tables: Mapping[str, Any]
+
+
+Source = Folder | Database | Given
+
+
+def source_at(location: object) -> Source:
+    """The source a policy or a call names; raises UsageError where there is none."""
+    if isinstance(location, Mapping):
+        for name, table in location.items():
+            if hasattr(table, "read_next_batch"):
+                raise UsageError(f"The table {name} is a stream that can be read once: pass its read_all() instead.")
+        return Given(tables=location)
+    if location is None:
+        raise UsageError("The policy names no source: add `source: data/` to it, or pass the tables from Python.")
+    if isinstance(location, str) and ("://" in location or location == "spark"):
+        kind = location.split(":", 1)[0]
+        raise UsageError(f"A {kind} source is asked where it is; only files and tables from Python are prepared.")
+    path = Path(str(location))
+    if path.is_dir():
+        return Folder(path=path)
+    if path.is_file() and path.suffix in (".duckdb", ".db", ".ddb"):
+        return Database(path=path)
+    if path.exists():
+        raise UsageError(f"The source {path} is neither a folder nor a .duckdb file: name the folder it lies in.")
+    raise UsageError(f"The source {path} does not exist. A relative path starts at the policy file.")
+
+
+def connect(path: Path | None, *, memory: int | None = None, threads: int | None = None) -> Any:
+    """A connection for reading sources and writing snapshots: in memory, or a new file."""
+    import duckdb
+
+    config: dict[str, Any] = dict(_LOCKED)
+    if memory is not None:
+        config["memory_limit"] = f"{memory}B"
+    if threads is not None:
+        config["threads"] = threads
+    connection = duckdb.connect(":memory:" if path is None else str(path), config=config)
+    # Row order is not kept (nothing may depend on it, S4), which halves the memory of a load.
+    connection.execute("SET preserve_insertion_order = false")
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def attach(connection: Any, source: Source) -> None:
+    """Make the source's tables readable through `scan`."""
+    import duckdb
+
+    if isinstance(source, Database):
+        try:
+            connection.execute(f"ATTACH {literal(str(source.path))} AS {name(_ATTACHED)} (READ_ONLY)")
+        except duckdb.Error:
+            why = "it is no DuckDB file, or another program is writing to it"
+            raise UsageError(f"The source {source.path} cannot be opened: {why}.") from None
+    elif isinstance(source, Given):
+        for table, content in source.tables.items():
+            connection.register(f"#{table}", content)
+
+
+def scan(source: Source, table: str, *, as_text: bool) -> str:
+    """What to write after FROM. CSV is read as text where values will be cast one by one, so that no value can fail."""
+    if isinstance(source, Database):
+        return f"{name(_ATTACHED)}.main.{name(table)}"
+    if isinstance(source, Given):
+        return name(f"#{table}")
+    files = files_of(source, table)
+    paths = ", ".join(literal(_no_glob(str(file))) for file in files)
+    if files[0].name.endswith(_PARQUET):
+        return f"read_parquet([{paths}], union_by_name = true)"
+    return f"read_csv([{paths}], header = true, union_by_name = true{', all_varchar = true' if as_text else ''})"
+
+
+def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
+    """The names of the tables that the source has, whether declared or not."""
+    if isinstance(source, Given):
+        return tuple(source.tables)
+    if isinstance(source, Database):
+        sql = "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'main' ORDER BY 1"
+        return tuple(row[0] for row in connection.execute(sql, [_ATTACHED]).fetchall())
+    files = (entry for entry in source.path.iterdir() if entry.is_file() and entry.name.endswith((*_PARQUET, *_CSV)))
+    folders = (entry for entry in source.path.iterdir() if entry.is_dir() and _data_files(entry))
+    return tuple(sorted({file.name.split(".")[0] for file in files} | {folder.name for folder in folders}))
+
+
+def files_of(source: Folder, table: str) -> tuple[Path, ...]:
+    """The files of one table, in a fixed order; raises UsageError when there are none, or two kinds."""
+    single = [source.path / f"{table}{suffix}" for suffix in (*_PARQUET, *_CSV)]
+    found: list[tuple[Path, ...]] = [(file,) for file in single if file.is_file()]
+    if several := _data_files(source.path / table):
+        found.append(several)
+    if not found:
+        raise UsageError(f"The source has no table {table}: expected {source.path / table}.parquet, .csv or a folder.")
+    if len(found) > 1:
+        raise UsageError(f"The source has the table {table} twice: {found[0][0]} and {found[1][0]}. Keep one.")
+    if len({file.name.endswith(_PARQUET) for file in found[0]}) > 1:
+        raise UsageError(f"The folder {source.path / table} mixes Parquet and CSV files. Keep one kind.")
+    return found[0]
+
+
+def _data_files(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(file for file in folder.rglob("*") if file.name.endswith((*_PARQUET, *_CSV))))
+
+
+def columns_of(connection: Any, relation: str) -> dict[str, str]:
+    """Names and DuckDB types, from the schema alone."""
+    return {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()}
+
+
+# --- fingerprints: for the curator alone (S9) -------------------------------------------------------------------------
+
+Fingerprint = dict[str, list[int | str]]  # file, from the source's folder -> size, time of change, SHA-256 of content
+
+
+def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:
+    """What the source looks like now, or None when it came from Python and cannot be looked at again."""
+    if isinstance(source, Given):
+        return None
+    return {label: [*_stat(file), _digest(file)] for label, file in _files(source, tables).items()}
+
+
+def changed(before: Fingerprint, source: Source, tables: Iterable[str]) -> tuple[str, ...]:
+    """The files that are not what they were. Contents are read only where size or time differ."""
+    now = _files(source, tables)
+    gone = before.keys() ^ now.keys()
+    touched = {each for each in before.keys() & now.keys() if _stat(now[each]) != before[each][:2]}
+    return tuple(sorted(gone | {each for each in touched if _digest(now[each]) != before[each][2]}))
+
+
+def _files(source: Source, tables: Iterable[str]) -> dict[str, Path]:
+    if isinstance(source, Given):
+        return {}
+    if isinstance(source, Database):
+        return {source.path.name: source.path}
+    files = (file for table in tables for file in files_of(source, table))
+    return {file.relative_to(source.path).as_posix(): file for file in files}
+
+
+def _stat(file: Path) -> list[int | str]:
+    status = file.stat()
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+# --- SQL text ---------------------------------------------------------------------------------------------------------
+
+
+def name(identifier: str) -> str:
+    return '"' + identifier.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _no_glob(path: str) -> str:
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in path)

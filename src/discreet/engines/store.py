@@ -1,0 +1,159 @@
+"""The folder of prepared snapshots: private data, for the curator's account alone (folder 0700, files 0600).
+
+1.duckdb, 2.duckdb, ...   the snapshots; a file under its number is whole and never changes
+1.json, 2.json, ...       when each was made, for which policy, and what was found on the way: for the curator alone
+order.key                 drawn once; decides, with a row's content, which rows of a person are kept (S4)
+lock, .building*          a snapshot in the making; what a crash leaves behind is cleared by the next
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from discreet.engines.source import Fingerprint
+from discreet.errors import UsageError
+from discreet.noise.bits import SYSTEM
+
+_BUILDING = ".building"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnReport:
+    """How many values of a column (of rows with an owner) were NULL, became NULL, or were clamped."""
+
+    name: str
+    missing: int
+    nulled: int
+    clamped: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """What became of a table's rows. Counts about people: for the curator, never for an analyst."""
+
+    name: str
+    rows: int
+    kept: int
+    ownerless: int
+    truncated: int
+    columns: tuple[ColumnReport, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A prepared snapshot: its number, the policy it was made for, the source it was made from, what was found."""
+
+    number: int
+    digest: str
+    taken: str
+    source: Fingerprint | None
+    tables: tuple[TableReport, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Building:
+    """A snapshot in the making: the file to fill, and the key that orders rows."""
+
+    store: Store
+    number: int
+    path: Path
+    key: int
+
+    def finish(self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]) -> Snapshot:
+        """Put the filled file under its number; before this nobody sees it, after this it is durable."""
+        taken = datetime.now(UTC).isoformat(timespec="seconds")
+        snapshot = Snapshot(number=self.number, digest=digest, taken=taken, source=source, tables=tables)
+        notes = self.store.path / f"{_BUILDING}.json"
+        notes.write_text(json.dumps(asdict(snapshot)), encoding="utf-8")
+        for file, final in ((notes, self.store.notes(self.number)), (self.path, self.store.file(self.number))):
+            file.chmod(0o600)
+            _sync(file)
+            file.rename(final)
+        _sync(self.store.path)
+        return snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    path: Path
+
+    def file(self, number: int) -> Path:
+        return self.path / f"{number}.duckdb"
+
+    def notes(self, number: int) -> Path:
+        return self.path / f"{number}.json"
+
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """The snapshots, oldest first."""
+        numbers = sorted(int(file.stem) for file in self.path.glob("*.duckdb") if file.stem.isdecimal())
+        return tuple(self.snapshot(number) for number in numbers)
+
+    def snapshot(self, number: int) -> Snapshot:
+        """One snapshot's notes; raises UsageError when there is no such snapshot."""
+        if not self.file(number).exists():
+            raise UsageError(f"There is no snapshot {number} in {self.path}.")
+        found = json.loads(self.notes(number).read_text(encoding="utf-8"))
+        tables = tuple(
+            TableReport(**{**table, "columns": tuple(ColumnReport(**column) for column in table["columns"])})
+            for table in found["tables"]
+        )
+        return Snapshot(**{**found, "tables": tables})
+
+    def remove(self, number: int) -> None:
+        """Delete a snapshot for good. Charges that were to be resumed on it are lost (S8)."""
+        self.file(number).unlink(missing_ok=True)
+        self.notes(number).unlink(missing_ok=True)
+        _sync(self.path)
+
+    @contextmanager
+    def build(self, number: int) -> Iterator[Building]:
+        """A place to build snapshot `number`, one builder at a time; cleared away whatever happens."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UsageError("Another snapshot is being taken in this store. Wait until it is done.") from None
+            if number < 1 or self.file(number).exists():
+                raise UsageError(f"The snapshot {number} is there already, or is no number. Take the next one.")
+            self._clear()
+            yield Building(store=self, number=number, path=self.path / f"{_BUILDING}.duckdb", key=self._key())
+        finally:
+            self._clear()
+            os.close(lock)
+
+    def _clear(self) -> None:
+        for left in self.path.glob(f"{_BUILDING}*"):
+            if left.is_dir():
+                for file in left.iterdir():
+                    file.unlink()
+                left.rmdir()
+            else:
+                left.unlink()
+
+    def _key(self) -> int:
+        file = self.path / "order.key"
+        if not file.exists():
+            fresh = self.path / f"{_BUILDING}.key"
+            fresh.touch(mode=0o600)
+            fresh.write_text(f"{SYSTEM.bits(64):016x}\n", encoding="ascii")
+            _sync(fresh)
+            fresh.rename(file)
+        return int(file.read_text(encoding="ascii"), 16)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
