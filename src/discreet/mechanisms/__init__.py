@@ -13,6 +13,11 @@ from discreet.budget import Loss
 from discreet.errors import UsageError
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip, TopK
+from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.sparse_vector import AboveThreshold
+from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, TruncatedLaplaceThreshold
 
 
 class Mechanism(Protocol):
@@ -24,6 +29,16 @@ class Mechanism(Protocol):
 MECHANISMS: tuple[type[Any], ...] = (
     DiscreteLaplace,
     DiscreteGaussian,
+    ExponentialMechanism,
+    PermuteAndFlip,
+    TopK,
+    LaplaceThreshold,
+    GaussianThreshold,
+    TruncatedLaplaceThreshold,
+    Quantile,
+    Quantiles,
+    AboveThreshold,
+    RandomizedResponse,
 )
 
 

@@ -1,0 +1,228 @@
+"""Choosing by score: permute-and-flip in `sum` budgets, the exponential mechanism in `zcdp` budgets, the best k (S7).
+
+Scores are exact integers and one person moves each of them by at most `linf`, whichever relation of neighbors that was
+worked out for. `monotone` says that a person moves all of them the same way (as counts do under add_remove); it halves
+the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.zcdp import pure_rho
+from discreet.budget import AccountantName, Loss
+from discreet.mechanisms import fields
+from discreet.noise import Items, Stream, noisy_max, noisy_top
+from discreet.noise.choose_each import noisy_top_each
+
+Integers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExponentialMechanism:
+    """Choose candidate i with probability proportional to exp(score_i / scale): the largest of scores + Gumbel noise.
+
+    Privacy
+        epsilon-DP [McSherry, Talwar 2007] with scale = 2 linf / epsilon, or linf / epsilon if monotone. The log-ratio
+        of two neighbors' masses is (score_i - score'_i) / scale + c with c the same for all i, so it stays within an
+        interval of length epsilon that holds 0. Hence rho = epsilon^2 / 8 [Cesar, Rogers 2021]: K(a) = log E exp(a L)
+        has K(0) = K(1) = 0 and K'' = a variance on that interval <= epsilon^2 / 4, so K(a) <= a (a - 1) epsilon^2 / 8.
+    Error
+        How far the score of the chosen one may be below the best: `margin`.
+    """
+
+    epsilon: Fraction
+    linf: Fraction
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, self.linf, self.monotone)
+
+    @property
+    def scale(self) -> Fraction:
+        return _scale(self.epsilon, self.linf, self.monotone)
+
+    def loss(self) -> Loss:
+        return Loss(epsilon=self.epsilon, rho=self.epsilon**2 / 8)
+
+    def choose(self, scores: Integers, stream: Stream) -> int:
+        return noisy_max(stream, scores, unit=1 / self.scale, kind="gumbel")
+
+    def choose_each(self, scores: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
+        """One choice for each item, from its row of scores."""
+        return noisy_top_each(stream, items, scores, k=1, unit=1 / self.scale, kind="gumbel")[:, 0]
+
+    def margin(self, confidence: Fraction | float, candidates: int) -> int:
+        """The smallest t: whatever the scores, the chosen one is at most t below the best with this probability."""
+        return _shortfall(self.miss, confidence, candidates, self.scale)
+
+    def miss(self, gap: int, candidates: int) -> float:
+        """The probability of not choosing the best, when all the others are `gap` below it: the worst case."""
+        weight = (candidates - 1) * math.exp(-gap / self.scale)
+        return weight / (1 + weight)
+
+    def log_mass(self, scores: Sequence[int]) -> NDArray[np.float64]:
+        """The log-probability of choosing each."""
+        below = _below_best(scores, self.scale)
+        return below - math.log(math.fsum(np.exp(below)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermuteAndFlip:
+    """Choose the largest of scores + exponential noise of mean `scale` = 2 linf / epsilon (linf / epsilon if monotone).
+
+    The same as permute-and-flip [McKenna, Sheldon 2020], whose number of coins depends on the scores, but with one draw
+    a candidate [Ding, Kifer, Sayed, Wang 2021]. In expectation never worse than `ExponentialMechanism` at the same
+    epsilon, and up to twice as good.
+
+    Privacy
+        epsilon-DP. Fix the others' noise, so that i wins if its noise is at least t. On a neighbor that is at most
+        t + 2 linf (t + linf if monotone), and P(E >= t + d) >= exp(-d / scale) P(E >= t) for all t, also t < 0.
+        In zCDP no better than any pure mechanism, epsilon * tanh(epsilon / 2): docs/proofs/pure.md.
+    Error
+        How far the score of the chosen one may be below the best: `margin`.
+    """
+
+    epsilon: Fraction
+    linf: Fraction
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        _check(self.epsilon, self.linf, self.monotone)
+
+    @property
+    def scale(self) -> Fraction:
+        return _scale(self.epsilon, self.linf, self.monotone)
+
+    def loss(self) -> Loss:
+        return Loss(epsilon=self.epsilon, rho=pure_rho(epsilon=self.epsilon))
+
+    def choose(self, scores: Integers, stream: Stream) -> int:
+        return noisy_max(stream, scores, unit=1 / self.scale, kind="exponential")
+
+    def choose_each(self, scores: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
+        """One choice for each item, from its row of scores."""
+        return noisy_top_each(stream, items, scores, k=1, unit=1 / self.scale, kind="exponential")[:, 0]
+
+    def margin(self, confidence: Fraction | float, candidates: int) -> int:
+        """The smallest t: whatever the scores, the chosen one is at most t below the best with this probability."""
+        return _shortfall(self.miss, confidence, candidates, self.scale)
+
+    def miss(self, gap: int, candidates: int) -> float:
+        """The probability of not choosing the best, when all the others are `gap` below it: the worst case.
+
+        The best is chosen with probability (1 - (1 - f)^n) / (n f), f = exp(-gap / scale).
+        """
+        f = math.exp(-gap / self.scale)
+        if candidates * f < 1e-8:
+            return (candidates - 1) * f / 2
+        return 1 + (math.expm1(candidates * math.log1p(-f)) if f < 1 else -1) / (candidates * f)
+
+    def log_mass(self, scores: Sequence[int]) -> NDArray[np.float64]:
+        """The log-probability of choosing each: f_i times the integral over [0, 1] of the other 1 - f_j t multiplied.
+
+        That is of degree n - 1 in t, so that Gauss's rule with over n / 2 nodes integrates it exactly.
+        """
+        below = _below_best(scores, self.scale)
+        f = np.exp(below)
+        nodes, weights = np.polynomial.legendre.leggauss(len(f) // 2 + 1)
+        t = (nodes + 1) / 2
+        misses = np.log1p(-np.outer(f, t))
+        others = np.exp(misses.sum(axis=0) - misses)
+        log_mass: NDArray[np.float64] = below + np.log(others @ (weights / 2))
+        return log_mass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopK:
+    """Choose k candidates, the best first: the k largest of scores + Gumbel noise, drawn once.
+
+    The same as k rounds of `ExponentialMechanism` at epsilon / k, each without those chosen [Durfee, Rogers 2019].
+
+    Privacy
+        epsilon-DP as the sum of the k rounds, and rho = k (epsilon / k)^2 / 8.
+    """
+
+    epsilon: Fraction
+    linf: Fraction
+    k: int
+    monotone: bool = False
+
+    def __post_init__(self) -> None:
+        fields.whole("k", self.k)
+        _check(self.epsilon, self.linf, self.monotone)
+
+    @property
+    def round(self) -> ExponentialMechanism:
+        return ExponentialMechanism(epsilon=self.epsilon / self.k, linf=self.linf, monotone=self.monotone)
+
+    def loss(self) -> Loss:
+        return Loss(epsilon=self.epsilon, rho=self.epsilon**2 / (8 * self.k))
+
+    def choose(self, scores: Integers, stream: Stream) -> list[int]:
+        return noisy_top(stream, scores, k=self.k, unit=1 / self.round.scale, kind="gumbel")
+
+    def choose_each(self, scores: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
+        """The k best of each item's row of scores, a row each."""
+        return noisy_top_each(stream, items, scores, k=self.k, unit=1 / self.round.scale, kind="gumbel")
+
+    def log_mass(self, scores: Sequence[int], chosen: Sequence[int]) -> float:
+        """The log-probability of choosing these, in this order."""
+        left, total = list(range(len(scores))), 0.0
+        for place in chosen:
+            total += float(self.round.log_mass([scores[i] for i in left])[left.index(place)])
+            left.remove(place)
+        return total
+
+
+def selection(
+    accountant: AccountantName, *, amount: Fraction, linf: Fraction, monotone: bool = False
+) -> PermuteAndFlip | ExponentialMechanism:
+    """The choice for an amount of an accountant's currency: ε buys permute-and-flip, ρ the exponential mechanism."""
+    if accountant == "sum":
+        return PermuteAndFlip(epsilon=amount, linf=linf, monotone=monotone)
+    return ExponentialMechanism(epsilon=root_below(8 * amount), linf=linf, monotone=monotone)
+
+
+def root_below(square: Fraction) -> Fraction:
+    """A square root, rounded down to 30 bits or more: sqrt(8 rho) and the like, an epsilon that is never too large."""
+    shift = 2 * max(0, 30 + (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1)
+    return Fraction(math.isqrt((square.numerator << shift) // square.denominator), 1 << shift // 2)
+
+
+def _check(epsilon: Fraction, linf: Fraction, monotone: bool) -> None:
+    fields.positive("epsilon", epsilon)
+    fields.positive("linf", linf)
+    fields.flag("monotone", monotone)
+
+
+def _scale(epsilon: Fraction, linf: Fraction, monotone: bool) -> Fraction:
+    return Fraction(linf if monotone else 2 * linf) / epsilon
+
+
+def _below_best(scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:
+    best = max(scores)
+    return np.array([-float((best - int(score)) / scale) for score in scores])
+
+
+def _shortfall(
+    miss: Callable[[int, int], float], confidence: Fraction | float, candidates: int, scale: Fraction
+) -> int:
+    """The smallest t at which missing by t + 1 or more is rare enough; it falls in t."""
+    rare = 1 - float(fields.confidence(confidence))
+    fields.whole("candidates", candidates)
+    high = 1
+    while miss(high, candidates) > rare:
+        high *= 2
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if miss(middle, candidates) <= rare else (middle, high)
+    return high - 1

@@ -1,0 +1,359 @@
+"""Quantiles by rank over a public grid: one, or several at once by splitting the rows at each that is found (S3).
+
+A column is passed in as the number of rows in each cell of its grid; what leaves is the number of a cell. The score of
+cell v is minus the distance from the wanted rank, q n, to the ranks that v covers, #{< v} to #{<= v}:
+
+    u(v) = -max(0, #{< v} - q n, q n - #{<= v})
+
+A row moves #{< v} - q n and #{<= v} - q n by q or 1 - q, so a person with m rows moves u by at most m max(q, 1 - q),
+and one whose m rows are replaced by m others by at most m.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.zcdp import pure_rho
+from discreet.budget import Loss, Neighbors
+from discreet.errors import UsageError
+from discreet.mechanisms import fields
+from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip
+from discreet.noise import Items, Stream
+
+Integers = NDArray[Any]
+Choice = Literal["permute_and_flip", "exponential"]
+
+MOST_CELLS = 1 << 22
+_MECHANISM: dict[Choice, type[PermuteAndFlip] | type[ExponentialMechanism]] = {
+    "permute_and_flip": PermuteAndFlip,
+    "exponential": ExponentialMechanism,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile:
+    """Choose a cell by u(v), with the wanted rank q n + shift: q = 1/2 the median; q = 1, shift = -20 the 20th largest.
+
+    A maximum wants such a shift, of about `margin`: with shift 0 every cell above the largest value has the score 0.
+
+    Privacy
+        That of the choice, with the sensitivity of u given above; a shift is public and moves nothing.
+    Error
+        In rank: see `margin`. In value it depends on the data.
+    """
+
+    epsilon: Fraction
+    q: Fraction
+    cells: int
+    max_rows: int
+    neighbors: Neighbors
+    choice: Choice
+    shift: int = 0
+
+    def __post_init__(self) -> None:
+        _check_grid(self.epsilon, self.cells, self.max_rows, self.neighbors, self.choice)
+        _check_quantile(self.q)
+        if isinstance(self.shift, bool) or not isinstance(self.shift, int):
+            raise UsageError(f"shift must be a whole number, not {self.shift!r}.")
+
+    @property
+    def mechanism(self) -> PermuteAndFlip | ExponentialMechanism:
+        """The choice, in whole units of rank / q's denominator."""
+        moved = Fraction(1) if self.neighbors == "change_one" else max(self.q, 1 - self.q)
+        return _MECHANISM[self.choice](epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator)
+
+    def loss(self) -> Loss:
+        return self.mechanism.loss()
+
+    def scores(self, counts: Integers) -> Integers:
+        """u(v) times q's denominator, for each cell (of each row of counts)."""
+        counts = _counted(counts, self.cells)
+        return _rank_scores(counts, self.q, self.shift * self.q.denominator)
+
+    def choose(self, counts: Integers, stream: Stream) -> int:
+        return self.mechanism.choose(self.scores(counts), stream)
+
+    def choose_each(self, counts: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
+        """One cell for each item, from its row of counts."""
+        return self.mechanism.choose_each(self.scores(counts), stream, items)
+
+    def margin(self, confidence: Fraction | float) -> int:
+        """The smallest number of ranks: with this probability the chosen cell is no farther from the wanted rank.
+
+        Whatever the data, as long as the wanted rank lies within 0 and n.
+        """
+        return -(-self.mechanism.margin(confidence, self.cells) // self.q.denominator)
+
+    def log_mass(self, counts: Integers) -> NDArray[np.float64]:
+        """The log-probability of each cell."""
+        return self.mechanism.log_mass(self.scores(counts).tolist())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles:
+    """Choose a cell for each of several quantiles: the middle one first, then those below it among the rows up to its
+    cell and those above it among the rest, and so on [Kaplan, Schnapp, Stemmer 2022]. They never cross.
+
+    Each cell is cut into equal `slices`, and a row is spread evenly over those of its cell: so equal rows can be parted
+    in the right proportion, where plain splitting puts them all on one side. The chosen slice goes half each way.
+
+    Privacy
+        The parts of one depth divide the rows (what the parts hold of a row adds up to it), and the loss of a choice is
+        linear in what its part holds of a person. So a depth costs one share, epsilon / depths, however many quantiles
+        are found there; under change_one the rows taken away and those put in their place may lie in two parts, which
+        the noise of depths with two or more parts allows for. Proof: docs/proofs/quantiles.md.
+    Error
+        In rank: see `margin`.
+    """
+
+    epsilon: Fraction
+    quantiles: tuple[Fraction, ...]
+    cells: int
+    slices: int
+    max_rows: int
+    neighbors: Neighbors
+    choice: Choice
+
+    def __post_init__(self) -> None:
+        _check_grid(self.epsilon, self.cells, self.max_rows, self.neighbors, self.choice)
+        fields.whole("slices", self.slices, most=max(1, MOST_CELLS // self.cells))
+        if not isinstance(self.quantiles, tuple) or not self.quantiles:
+            raise UsageError(f"quantiles must be a tuple of at least one, not {self.quantiles!r}.")
+        for q in self.quantiles:
+            _check_quantile(q)
+        if list(self.quantiles) != sorted(set(self.quantiles)) or not 0 < self.quantiles[0] <= self.quantiles[-1] < 1:
+            raise UsageError("quantiles must increase, each above 0 and below 1; ask for the extremes one by one.")
+
+    @property
+    def depths(self) -> int:
+        """ceil(log2(quantiles + 1))."""
+        return len(self.quantiles).bit_length()
+
+    @property
+    def grain(self) -> int:
+        """Into how many pieces a row is cut: one for each slice of its cell, halved at every depth but the last."""
+        return self.slices << (self.depths - 1)
+
+    def loss(self) -> Loss:
+        share = self.epsilon / self.depths
+        if self.choice == "permute_and_flip":
+            rho = self.depths * pure_rho(epsilon=share)
+        else:
+            rho = sum((share**2 / 8 * self._worst(parts) for parts in _tree(self.quantiles)), Fraction(0))
+        return Loss(epsilon=self.epsilon, rho=rho)
+
+    def _worst(self, parts: tuple[_Part, ...]) -> Fraction:
+        """What one depth costs in rho, of (epsilon / depths)^2 / 8."""
+        if self.neighbors == "add_remove" or len(parts) == 1:
+            return Fraction(1)
+        # A person's old rows in one part and the new ones in another: twice half a share, squared. All in one part: its
+        # score moves by max_rows, where the noise allows for 2 max(q, 1 - q) times that.
+        return max(Fraction(1, 2), 1 / (2 * min(max(part.q, 1 - part.q) for part in parts)) ** 2)
+
+    def mechanism(self, part: _Part) -> PermuteAndFlip | ExponentialMechanism:
+        """The choice within a part, in whole units of rank / (grain * the denominator of the part's q)."""
+        moved = max(part.q, 1 - part.q)
+        if self.neighbors == "change_one":
+            moved = Fraction(1) if part.alone else 2 * moved
+        linf = self.max_rows * moved * self.grain * part.q.denominator
+        return _MECHANISM[self.choice](epsilon=self.epsilon / self.depths, linf=linf)
+
+    def _pieces(self, counts: Integers) -> Integers:
+        """What each slice holds, in pieces of a row; of each row of counts, if there are several."""
+        whole = _roomy(_counted(counts, self.cells), self.grain)
+        return np.repeat(whole * (1 << self.depths - 1), self.slices, axis=-1)
+
+    def release(self, counts: Integers, stream: Stream) -> tuple[int, ...]:
+        """The cell of each quantile."""
+        found = self.release_each(np.asarray(counts)[None], stream, Items.positions(1))[0]
+        return tuple(int(cell) for cell in found)
+
+    def release_each(self, counts: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
+        """For each item, from its row of counts, the cell of each quantile."""
+        pieces = self._pieces(counts)
+        found = np.empty((len(items), len(self.quantiles)), dtype=np.int64)
+        left = [(_root(self.quantiles), 0, pieces, np.arange(len(items)))]
+        while left:
+            part, start, pieces, rows = left.pop()
+            own = stream.derive("quantile", part.place)
+            scores = _rank_scores(pieces, part.q, 0)
+            chosen = self.mechanism(part).choose_each(scores, own, items.at(rows))
+            found[rows, part.place] = (start + chosen) // self.slices
+            for place in np.unique(chosen) if part.parted else ():
+                here = chosen == place
+                below, above = _cut(pieces[here], int(place))
+                left += [(part.below, start, below, rows[here])] if part.below else []
+                left += [(part.above, start + int(place), above, rows[here])] if part.above else []
+        return found
+
+    def margin(self, confidence: Fraction | float, *, assuming: int) -> tuple[int, ...]:
+        """For each quantile, a number of ranks: with at least this probability its cell is no farther from its rank.
+
+        `assuming` that no cell holds more rows than this: where one of c is cut, the parts are off by c / (2 slices). A
+        union bound over the choices that lead to a quantile, so not the smallest such number.
+        """
+        sure = fields.confidence(confidence)
+        fields.whole("assuming", assuming, least=0)
+        bounds = [Fraction(0)] * len(self.quantiles)
+        for place in range(len(self.quantiles)):
+            path = _path(self.quantiles, place)
+            each = 1 - (1 - sure) / len(path)
+            cuts = {0: Fraction(0), len(self.quantiles) + 1: Fraction(0)}  # by place + 1: how far each cut may be off
+            for part in path:
+                mechanism = self.mechanism(part)
+                own = mechanism.margin(each, self.cells * self.slices) / Fraction(self.grain * part.q.denominator)
+                off = own + (1 - part.q) * cuts[part.first] + part.q * cuts[part.last + 1]
+                bounds[place], cuts[part.place + 1] = off, off + Fraction(assuming, 2 * self.slices)
+        return tuple(math.ceil(bound) for bound in bounds)
+
+    def log_mass(self, counts: Integers) -> dict[tuple[int, ...], float]:
+        """The log-probability of each outcome; for small grids."""
+        pieces = self._pieces(counts)
+        masses: dict[tuple[int, ...], list[float]] = {}
+        for chosen, log_mass in self._outcomes(_root(self.quantiles), 0, pieces):
+            masses.setdefault(tuple(place // self.slices for place in chosen), []).append(math.exp(log_mass))
+        return {cells: math.log(math.fsum(mass)) for cells, mass in masses.items()}
+
+    def _outcomes(self, part: _Part | None, start: int, pieces: Integers) -> list[tuple[tuple[int, ...], float]]:
+        if part is None:
+            return [((), 0.0)]
+        outcomes = []
+        for place, log_mass in enumerate(self.mechanism(part).log_mass(_rank_scores(pieces, part.q, 0).tolist())):
+            below, above = _cut(pieces, place)
+            outcomes += [
+                ((*lower, start + place, *upper), float(log_mass) + log_lower + log_upper)
+                for lower, log_lower in self._outcomes(part.below, start, below)
+                for upper, log_upper in self._outcomes(part.above, start + place, above)
+            ]
+        return outcomes
+
+
+def slices_for(cells: int) -> int:
+    """As many slices as keep a choice fast: 256 for a grid of 1,024 cells or fewer, 1 from 2^18 on."""
+    return max(1, min(256, (1 << 18) // cells))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The quantiles from `first` up to (not with) `last`, of the rows between the cuts at their neighbors."""
+
+    first: int
+    last: int
+    q: Fraction
+    """The wanted quantile among these rows."""
+    alone: bool
+    """Whether no other part is as deep."""
+    below: _Part | None
+    above: _Part | None
+
+    @property
+    def place(self) -> int:
+        return (self.first + self.last) // 2
+
+    @property
+    def parted(self) -> bool:
+        return self.below is not None or self.above is not None
+
+
+@lru_cache(maxsize=256)
+def _root(quantiles: tuple[Fraction, ...]) -> _Part:
+    cuts = (Fraction(0), *quantiles, Fraction(1))
+    widths: dict[int, int] = {}
+
+    def measured(first: int, last: int, depth: int) -> None:
+        if first < last:
+            widths[depth] = widths.get(depth, 0) + 1
+            middle = (first + last) // 2
+            measured(first, middle, depth + 1)
+            measured(middle + 1, last, depth + 1)
+
+    def made(first: int, last: int, depth: int) -> _Part | None:
+        if first >= last:
+            return None
+        middle = (first + last) // 2
+        low, high = cuts[first], cuts[last + 1]
+        return _Part(
+            first=first,
+            last=last,
+            q=(cuts[middle + 1] - low) / (high - low),
+            alone=widths[depth] == 1,
+            below=made(first, middle, depth + 1),
+            above=made(middle + 1, last, depth + 1),
+        )
+
+    measured(0, len(quantiles), 0)
+    root = made(0, len(quantiles), 0)
+    assert root is not None
+    return root
+
+
+def _tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[_Part, ...], ...]:
+    """The parts of each depth."""
+    depths, parts = [], [_root(quantiles)]
+    while parts:
+        depths.append(tuple(parts))
+        parts = [child for part in parts for child in (part.below, part.above) if child is not None]
+    return tuple(depths)
+
+
+def _path(quantiles: tuple[Fraction, ...], place: int) -> tuple[_Part, ...]:
+    """The parts that lead to a quantile, the whole first."""
+    path = [_root(quantiles)]
+    while path[-1].place != place:
+        child = path[-1].below if place < path[-1].place else path[-1].above
+        assert child is not None
+        path.append(child)
+    return tuple(path)
+
+
+def _cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
+    """The pieces up to a place and those from it on, with half of that place's own on either side."""
+    below, above = pieces[..., : place + 1].copy(), pieces[..., place:].copy()
+    half = pieces[..., place] // 2
+    below[..., -1], above[..., 0] = half, half
+    return below, above
+
+
+def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:
+    """u times q's denominator, with the wanted rank moved by `shift` such units."""
+    counts = _roomy(counts, q.denominator, abs(shift))
+    upto = counts.cumsum(axis=-1)
+    wanted = q.numerator * upto[..., -1:] + shift
+    scores: Integers = -np.maximum(
+        np.maximum(q.denominator * (upto - counts) - wanted, wanted - q.denominator * upto), 0
+    )
+    return scores
+
+
+def _roomy(counts: Integers, times: int, plus: int = 0) -> Integers:
+    """The counts, in Python's integers where int64 could not hold their sum `times` this."""
+    if counts.dtype != object and counts.size and int(counts.sum(axis=-1).max()) * times + plus >= 1 << 62:
+        return counts.astype(object)
+    return counts
+
+
+def _counted(counts: Integers, cells: int) -> Integers:
+    counts = np.asarray(counts)
+    if counts.shape[-1:] != (cells,) or (counts.dtype != object and counts.dtype.kind not in "iu"):
+        raise UsageError(f"A column on a grid of {cells} cells is passed in as {cells} whole numbers of rows.")
+    return counts if counts.dtype == object else counts.astype(np.int64, copy=False)
+
+
+def _check_grid(epsilon: Fraction, cells: int, max_rows: int, neighbors: Neighbors, choice: Choice) -> None:
+    fields.positive("epsilon", epsilon)
+    fields.whole("cells", cells, most=MOST_CELLS)
+    fields.whole("max_rows", max_rows)
+    fields.neighbors(neighbors)
+    fields.one_of("choice", choice, get_args(Choice))
+
+
+def _check_quantile(q: Fraction) -> None:
+    if isinstance(q, bool) or not isinstance(q, (int, Fraction)) or not 0 <= q <= 1 or q.denominator > 10**6:
+        raise UsageError(f"A quantile is a fraction from 0 to 1 with a denominator up to a million, not {q!r}.")

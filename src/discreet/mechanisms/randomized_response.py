@@ -1,0 +1,73 @@
+"""Randomized response over a finite set: each person's answer is noised on its own, before anybody sees it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.accounting.zcdp import pure_rho
+from discreet.budget import Loss
+from discreet.errors import UsageError
+from discreet.mechanisms import fields
+from discreet.noise import Items, Stream, bernoulli_exp, uniform
+
+Integers = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomizedResponse:
+    """Report the true one of `categories` with exp(epsilon) times the probability of each other one.
+
+    Privacy
+        Between any two answers of one person, epsilon [Warner 1965; Kairouz, Oh, Viswanath 2014]: each report has a
+        mass of exp(epsilon) / (exp(epsilon) + categories - 1) or of exp(-epsilon) times that. As for any pure mechanism
+        rho = epsilon tanh(epsilon / 2), and for two categories no less: docs/proofs/pure.md. It does not hide who
+        answers.
+    Error
+        The report is true with probability `truth`.
+    """
+
+    epsilon: Fraction
+    categories: int
+
+    def __post_init__(self) -> None:
+        fields.positive("epsilon", self.epsilon)
+        fields.whole("categories", self.categories, least=2)
+
+    @property
+    def truth(self) -> float:
+        """The probability of a true report."""
+        return 1 / (1 + (self.categories - 1) * math.exp(-self.epsilon))
+
+    def loss(self) -> Loss:
+        return Loss(epsilon=self.epsilon, rho=pure_rho(epsilon=self.epsilon))
+
+    def respond(self, values: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
+        """A report for each value from 0 to categories - 1.
+
+        A category is proposed uniformly, and kept if it is the true one, else with probability exp(-epsilon); if not,
+        the item has another trial. How many it has is independent of its value and of its report.
+        """
+        values = np.asarray(values)
+        if values.dtype.kind not in "iu" or ((values < 0) | (values >= self.categories)).any():
+            raise UsageError(f"Answers are whole numbers from 0 to {self.categories - 1}.")
+        reports = np.empty(len(items), dtype=np.int64)
+        left, trial = np.arange(len(items)), 0
+        while len(left):
+            own, some = stream.derive("trial", trial), items.at(left)
+            proposed = uniform(own, some, self.categories)
+            kept = bernoulli_exp(own, some, Fraction(self.epsilon)) | (proposed == values[left])
+            reports[left[kept]] = proposed[kept]
+            left, trial = left[~kept], trial + 1
+        return reports
+
+    def log_mass(self, value: int) -> NDArray[np.float64]:
+        """The log-probability of each report."""
+        mass = np.full(self.categories, math.log(self.truth) - float(self.epsilon))
+        mass[value] = math.log(self.truth)
+        return mass
