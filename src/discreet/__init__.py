@@ -1,1 +1,71 @@
-"""Statistics about people, and nothing about any one of them."""
+"""Statistics about people, and nothing about any one of them.
+
+    import discreet
+    curator = discreet.open("hospital.yaml")
+    answer = curator.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex", analyst="alice", epsilon=0.5)
+
+What is where: `curator` is the flow of a question; `policy` and `domain` what is declared; `sql` turns text into a plan;
+`noise` draws, `ledger` spends, `release` joins exact values with noise; `mechanisms` and `accounting` hold the proofs.
+Beside them stand `local`, `anonymity` and `attacks`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from discreet.budget import Budget as Budget
+    from discreet.curator import Curator as Curator
+    from discreet.errors import BudgetExceeded as BudgetExceeded
+    from discreet.errors import DiscreetError as DiscreetError
+    from discreet.errors import EngineFailure as EngineFailure
+    from discreet.errors import LedgerUnavailable as LedgerUnavailable
+    from discreet.errors import PolicyError as PolicyError
+    from discreet.errors import Rejected as Rejected
+    from discreet.errors import UsageError as UsageError
+    from discreet.offer import Quote as Quote
+    from discreet.policy import Policy as Policy
+    from discreet.release import Answer as Answer
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Answer": "release",
+    "Budget": "budget",
+    "BudgetExceeded": "errors",
+    "Curator": "curator",
+    "DiscreetError": "errors",
+    "EngineFailure": "errors",
+    "LedgerUnavailable": "errors",
+    "Policy": "policy",
+    "PolicyError": "errors",
+    "Quote": "offer",
+    "Rejected": "errors",
+    "UsageError": "errors",
+}
+
+__all__ = [*_HOME, "open"]
+
+
+def open(
+    policy: str | Path, *, tables: Mapping[str, Any] | None = None, progress: Callable[[str, float], None] | None = None
+) -> Curator:
+    """Open a policy for questions. The first time, this also takes snapshot 1 of its source (or of `tables`)."""
+    from discreet.curator import Curator
+    from discreet.policy import Policy
+
+    return Curator(Policy.read(policy), tables=tables, progress=progress)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'discreet' has no attribute {name!r}")
+    return getattr(import_module(f"discreet.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

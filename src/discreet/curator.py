@@ -1,0 +1,220 @@
+"""The flow: a question in, a noisy answer out. Short, because it is the path that everybody should read.
+
+plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  ->  noise  ->  post  ->  answer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from discreet import accounting
+from discreet.budget import Charge, amount
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.prepare import prepare
+from discreet.engines.store import Snapshot, Store
+from discreet.engines.workbench import Workbench
+from discreet.errors import UsageError
+from discreet.explain import explanation
+from discreet.ledger import Ledger, Terms
+from discreet.ledger.book import Entry, StoredAnswer
+from discreet.mechanisms import Mechanism, to_row
+from discreet.mechanisms.simulate import Redraw
+from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
+from discreet.policy import Policy, Through
+from discreet.release import Allowance, Answer, Exact, Sheet
+from discreet.sql.analyze import plan
+from discreet.sql.finish import noisy_table, split
+from discreet.sql.plan import table_name
+
+Progress = Callable[[str, float], None]
+_FREE = Charge(amount=Fraction(0))
+
+
+class Curator:
+    """Answers questions about one policy's data. Open one with `discreet.open(policy)`."""
+
+    def __init__(
+        self, policy: Policy, *, tables: Mapping[str, Any] | None = None, progress: Progress | None = None
+    ) -> None:
+        self.policy = policy
+        self._tables = tables
+        self._accountant = accountant_of(policy)
+        self._ledger = Ledger.open(str(policy.ledger), terms_of(policy), words=self._accountant.budget)
+        self._workbench = Workbench()
+        if self._ledger.snapshot == 0:
+            self.snapshot(progress=progress)
+        else:
+            self._read(self._ledger.snapshot)
+
+    # --- the path of a question -------------------------------------------------------------------------------------
+
+    def ask(
+        self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
+    ) -> Answer:
+        """Answer a question. Asking the same again is free and gives the same bytes (S10)."""
+        offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
+        left = self._ledger.left(analyst)  # also refuses whoever is not an analyst
+        if not offered.plan.blocks:
+            return self._answer(self._finish(offered, [], None), cost=_FREE, left=left, id="public")
+        stored = self._recall(offered)
+        if stored is not None:
+            return self._answer(Sheet.from_bytes(stored.answer), cost=_FREE, left=left, id=str(stored.id))
+        reservation = self._ledger.reserve(
+            analyst=analyst,
+            question=offered.plan.canonical(),
+            policy=self.policy.digest,
+            snapshot=self._number,
+            mechanisms=[to_row(mechanism) for mechanism in offered.mechanisms],
+            cost=offered.cost,
+            text=sql,
+        )
+        allowance = Allowance(key=reservation.key, accountant=self._accountant, paid=offered.cost)
+        noisy = [self._measure(block, mechanisms, allowance) for block, mechanisms in offered.blocks()]
+        sheet = self._finish(offered, noisy, reservation.key, question=sql)
+        self._ledger.post(reservation, sheet.to_bytes())
+        return self._answer(sheet, cost=offered.cost, left=self._ledger.left(analyst), id=str(reservation.id))
+
+    def _measure(self, block: Any, mechanisms: tuple[Mechanism, ...], allowance: Allowance) -> list[Any]:
+        """Read a block's exact sums, and let the allowance add noise: the only line where both are in hand."""
+        exact = Exact(self._engine.fetch(block.query, float(self.policy.limits.seconds)))
+        sizes = [key.size for key in block.keys]
+        return [
+            allowance.measure(mechanism, exact, sizes=sizes, forms=measurement.forms)
+            for mechanism, measurement in zip(mechanisms, block.measurements, strict=True)
+        ]
+
+    def _finish(self, offered: Offer, noisy: list[Any], key: bytes | None, *, question: str = "") -> Sheet:
+        """The rest of the statement, on noisy and public tables."""
+        redraw, tables = Redraw(key), {name: self._public[name] for name in offered.plan.public}
+        for index, (block, mechanisms) in enumerate(offered.blocks()):
+            name = table_name(index)
+            tables[name] = noisy_table(block, noisy[index], mechanisms, redraw, self._after, name=name)
+        table, margins = split(self._after(offered.plan.after, tables), offered.plan.columns)
+        certificate = self._certificate(offered, question)
+        return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)
+
+    def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:
+        return self._workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
+
+    def _offer(self, sql: str, *, epsilon: object, margin: object, assuming: int | None) -> Offer:
+        """The plan, and the noise that the given epsilon, or the cheapest one for a margin, buys. Reads no data."""
+        most = self._accountant.allot(epsilon=self.policy.limits.epsilon)
+        spend = self._amount(epsilon) if epsilon is not None else None
+        if (epsilon is None) == (margin is None):
+            raise UsageError("Give either epsilon, what the answer may cost, or margin, how wrong it may be.")
+        found = plan(sql, self.policy, self._public_columns)
+        if spend is None:
+            wanted = amount(margin, name="margin")
+            spend = amount_for_margin(found, self._accountant, margin=wanted, assuming=assuming, most=most)
+        return offer(found, self._accountant, amount=spend)
+
+    def _amount(self, epsilon: object) -> Fraction:
+        return self._accountant.allot(epsilon=amount(epsilon, name="epsilon", most=self.policy.limits.epsilon))
+
+    def _recall(self, offered: Offer) -> StoredAnswer | None:
+        """A stored answer at least as precise as what is asked for now."""
+        found = self._ledger.recall(question=offered.plan.canonical(), policy=self.policy.digest, snapshot=self._number)
+        good = [stored for stored in found if stored.cost.amount >= offered.cost.amount]
+        return max(good, key=lambda stored: stored.cost.amount, default=None)
+
+    def _answer(self, sheet: Sheet, *, cost: Charge, left: Charge, id: str) -> Answer:
+        return Answer(
+            table=sheet.table,
+            margins=sheet.margins,
+            selected=(sheet.selected,) * sheet.table.num_rows,
+            cost=self._accountant.budget(cost),
+            left=self._accountant.left(left),
+            certificate={**sheet.certificate, "ledger": self._ledger.head()},
+            id=id,
+        )
+
+    def _certificate(self, offered: Offer, question: str) -> dict[str, Any]:
+        """Enough to audit the release: what was asked, for whose sake, with which noise, at what cost."""
+        return {
+            "question": question,
+            "unit": self.policy.unit,
+            "neighbors": self.policy.neighbors,
+            "snapshot": self._number,
+            "policy": self.policy.digest,
+            "statistics": offered.statistics(),
+            "mechanisms": [to_row(mechanism) for mechanism in offered.mechanisms],
+            "cost": self._accountant.budget(offered.cost).as_json(),
+        }
+
+    # --- before paying ----------------------------------------------------------------------------------------------
+
+    def quote(
+        self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
+    ) -> Quote:
+        """What a question would cost and how wrong the answer would be. Free; touches no data."""
+        left = self._ledger.left(analyst)
+        offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
+        return quoted(offered, self._accountant, left=left, assuming=assuming)
+
+    def explain(
+        self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
+    ) -> str:
+        """What would happen, in numbered sentences, each with its cost. Free; touches no data."""
+        left = self._ledger.left(analyst)
+        offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
+        return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left)
+
+    # --- what was done ----------------------------------------------------------------------------------------------
+
+    def ledger(self, *, analyst: str | None = None) -> tuple[Entry, ...]:
+        """What was spent, when, on what; by one analyst or by all."""
+        return self._ledger.entries(analyst)
+
+    def snapshot(self, *, progress: Progress | None = None) -> Snapshot:
+        """Read the source anew, as the next numbered snapshot; every question is charged anew after it (S9)."""
+        source = self.policy.source if self._tables is None else self._tables
+        taken = [each.number for each in Store(Path(self.policy.store)).snapshots()]
+        number = max([self._ledger.snapshot, *taken]) + 1
+        made = prepare(self.policy, source, self.policy.store, number, progress)
+        self._ledger.new_snapshot(number)
+        self._read(number)
+        return made
+
+    def _read(self, number: int) -> None:
+        self._number = number
+        self._engine = DuckDB.open(self.policy, number)
+        public = [name for name, table in self.policy.tables.items() if table.public]
+        self._public = {name: self._engine.public_table(name) for name in public}
+        self._public_columns = {name: tuple(table.column_names) for name, table in self._public.items()}
+
+
+def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpAccountant:
+    terms = policy.budget
+    return accounting.accountant(terms.accountant, delta=terms.delta, keys=terms.keys)
+
+
+def terms_of(policy: Policy) -> Terms:
+    """What a ledger of this policy is bound to (S2), and its limits."""
+    accountant = accountant_of(policy)
+    described = {"name": accountant.name}
+    if isinstance(accountant, accounting.ZcdpAccountant):
+        described["delta_convert"] = str(accountant.delta_convert)
+    return Terms(
+        unit=policy.unit,
+        neighbors=policy.neighbors,
+        owners={name: _owner(table.owner) for name, table in policy.tables.items() if table.owner is not None},
+        accountant=described,
+        limit=accountant.limit(epsilon=policy.budget.epsilon, delta=policy.budget.delta),
+        analysts={
+            name: accountant.limit(epsilon=share.epsilon, delta=share.delta) for name, share in policy.analysts.items()
+        },
+    )
+
+
+def _owner(owner: str | Through) -> str:
+    return owner if isinstance(owner, str) else f"through {owner.table} on {owner.on}"
+
+
+def create_ledger(policy: Policy) -> None:
+    """Make the policy's ledger and its key; refuses to overwrite one."""
+    Ledger.create(str(policy.ledger), terms_of(policy)).close()

@@ -1,0 +1,44 @@
+"""What a question does, in numbered plain sentences, printed from the plan itself so that it cannot fall out of date."""
+
+from __future__ import annotations
+
+from discreet.accounting import Accountant
+from discreet.budget import Charge, number
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.offer import Offer
+from discreet.policy import Policy
+from discreet.sql.plan import Measurement
+
+
+def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analyst: str, left: Charge) -> str:
+    """Numbered sentences: what is read, what is noised and at which cost, what is done afterwards."""
+    lines: list[str] = []
+    if not offered.plan.blocks:
+        lines.append("Only public tables are read: the answer is exact and free.")
+    for block, mechanisms in offered.blocks():
+        groups = f"{block.cells} public groups" if block.keys else "one group"
+        lines.append(f"Read {len(block.sums)} exact sums for {groups}: {block.query}")
+        for measurement, mechanism in zip(block.measurements, mechanisms, strict=True):
+            cost = accountant.budget(accountant.price([mechanism.loss()]))
+            lines.append(f"{_noise(measurement, mechanism, policy)} This costs {cost}.")
+    lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
+    if offered.plan.selected:
+        lines.append("Rows are left out after noise; margins hold before that, and the rows are marked as selected.")
+    if offered.plan.blocks:
+        lines.append(
+            f"In all this costs {accountant.budget(offered.cost)}; {analyst} has {accountant.left(left)} left. "
+            "Asking the same again on this snapshot is free."
+        )
+    return "\n".join(f"{index}. {line}" for index, line in enumerate(lines, start=1))
+
+
+def _noise(measurement: Measurement, mechanism: object, policy: Policy) -> str:
+    sensitivity, parts = measurement.sensitivity, len(measurement.forms)
+    verb = "adding or removing" if policy.neighbors == "add_remove" else "changing"
+    numbers = "a number" if parts == 1 else f"{parts} numbers, measured together,"
+    if isinstance(mechanism, DiscreteLaplace):
+        norm, size = f"{sensitivity.l1} (l1)", f"discrete Laplace noise of scale {number(mechanism.scale)}"
+    else:
+        norm = f"{number(sensitivity.l2_squared**0.5)} (l2)"
+        size = f"discrete Gaussian noise of σ {number(mechanism.sigma)}"  # type: ignore[attr-defined]
+    return f"For {measurement.name}: {verb} one {policy.unit} moves {numbers} by at most {norm}; add {size}."

@@ -1,0 +1,26 @@
+"""Noise drawn again, around what is already released, to see how far an answer may be off (S11).
+
+Free: it reads no data. For an answer it comes from the charge's own key, under a purpose of its own, so that an answer
+that is resumed after a crash states the same margins; for a quote it is fresh.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from discreet.noise import Items, Stream
+
+
+class Redraw:
+    """A source of noise for simulations, apart from the noise that protects anybody."""
+
+    def __init__(self, key: bytes | None = None) -> None:
+        self._stream = (Stream.fresh() if key is None else Stream(key)).derive("redraw")
+
+    def __call__(self, mechanism: Any, shape: tuple[int, ...], *item: object) -> Any:
+        """Independent draws of an additive mechanism's noise, as integers; the same for the same item."""
+        size = int(np.prod(shape))
+        stream = self._stream.derive("item", *item)
+        return mechanism.add_to(np.zeros(size, dtype=np.int64), stream, Items.positions(size)).reshape(shape)

@@ -1,0 +1,222 @@
+"""Where exact values meet noise: the only place.
+
+    Exact        what an engine read; it does not print, does not pickle, and only an Allowance opens it
+    Allowance    what a reservation paid for; it adds the noise, and releases no more than that
+    Answer       what leaves
+
+The order is always: charge, read, add noise, store, release (DESIGN 1). An Allowance exists only after the charge is on
+disk, and every draw it makes is a function of the charge's own key (S8).
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from discreet.accounting import Accountant
+from discreet.budget import Budget, Charge
+from discreet.errors import BudgetExceeded
+from discreet.mechanisms import Mechanism, to_row
+from discreet.noise import Items, Stream
+
+IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 bits
+
+
+class Exact:
+    """Exact values. They can be held and handed on, and be seen only by what adds noise to them."""
+
+    __slots__ = ("_table",)
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def unwrap(self) -> pa.Table:
+        """The values. A test holds the list of who may call this: `Allowance`, and nobody else."""
+        return self._table
+
+    def __repr__(self) -> str:
+        return f"<Exact: {self._table.num_columns} columns>"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("Exact values do not leave the process.")
+
+
+class Allowance:
+    """What was paid for. Each release is priced and kept within it; fixed plans and adaptive algorithms alike."""
+
+    def __init__(self, *, key: bytes, accountant: Accountant, paid: Charge) -> None:
+        self._stream = Stream(key)
+        self._accountant = accountant
+        self._paid = paid
+        self.used: tuple[Mechanism, ...] = ()
+
+    @property
+    def left(self) -> Charge:
+        return self._paid - self._accountant.price(each.loss() for each in self.used)
+
+    def measure(
+        self, mechanism: Any, exact: Exact, *, sizes: Sequence[int], forms: Sequence[Sequence[int]]
+    ) -> tuple[IntegerArray, ...]:
+        """Noisy numbers for every cell of a grid of public keys, one array per form.
+
+        `exact` has columns k0, k1, ... (positions of keys) and s0, s1, ... (sums), one row per group that exists;
+        groups that do not exist are zeros, and get noise like all others.
+        """
+        stream = self._spend(mechanism)
+        dense = _dense(exact.unwrap(), sizes, forms)
+        items = Items.positions(len(dense[0]))
+        return tuple(
+            mechanism.add_to(values, stream.derive("part", index), items) for index, values in enumerate(dense)
+        )
+
+    def _spend(self, mechanism: Mechanism) -> Stream:
+        """Count the mechanism before it runs, and give it randomness of its own."""
+        used = (*self.used, mechanism)
+        if not self._accountant.price(each.loss() for each in used).fits(self._paid):
+            raise BudgetExceeded("An algorithm tried to release more than it had paid for; nothing was released.")
+        stream = self._stream.derive("measurement", len(self.used))
+        self.used = used
+        return stream
+
+
+def _dense(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]) -> list[IntegerArray]:
+    """The forms' values on the whole grid of keys, exact."""
+    cells = int(np.prod(sizes, dtype=np.int64)) if sizes else 1
+    position = np.zeros(table.num_rows, dtype=np.int64)
+    for index, size in enumerate(sizes):
+        position = position * size + _integers(table.column(f"k{index}")).astype(np.int64)
+    sums = [_integers(table.column(f"s{index}")) for index in range(table.num_columns - len(sizes))]
+    result = []
+    for form in forms:
+        values = np.zeros(cells, dtype=np.int64)
+        total = _combination(form, sums)
+        if total.dtype == object:
+            values = values.astype(object)
+        values[position] = total
+        result.append(values)
+    return result
+
+
+def _integers(column: pa.ChunkedArray) -> IntegerArray:
+    """A column of exact integers; NULL, the sum of no rows, is 0."""
+    try:
+        return column.cast(pa.int64()).fill_null(0).to_numpy()
+    except pa.ArrowInvalid:
+        return np.array([0 if value is None else int(value) for value in column.to_pylist()], dtype=object)
+
+
+def _combination(form: Sequence[int], sums: Sequence[IntegerArray]) -> IntegerArray:
+    """An integer combination of sums; in 64 bits only where that cannot overflow."""
+    used = [(factor, values) for factor, values in zip(form, sums, strict=True) if factor]
+    bound = sum(
+        abs(factor) * max((abs(int(value)) for value in (values.min(), values.max())), default=0)
+        for factor, values in used
+        if len(values)
+    )
+    total: Any = 0
+    for factor, values in used:
+        total = total + (values if bound < 2**62 and values.dtype != object else values.astype(object)) * factor
+    return np.asarray(total)
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A noisy table, how wrong each number may be, and what it cost.
+
+    `margins` has the table's shape: the half-width of a 95 % interval, NULL for keys. `selected` marks rows that
+    survived a threshold, HAVING or LIMIT: coverage holds before selection.
+    """
+
+    table: pa.Table
+    margins: pa.Table
+    selected: tuple[bool, ...]
+    cost: Budget
+    left: Budget
+    certificate: dict[str, Any]
+    id: str
+
+    def as_json(self) -> dict[str, Any]:
+        rows = [list(row) for row in zip(*(column.to_pylist() for column in self.table.columns), strict=True)]
+        margins = [list(row) for row in zip(*(column.to_pylist() for column in self.margins.columns), strict=True)]
+        return {
+            "columns": self.table.column_names,
+            "rows": [[plain(value) for value in row] for row in rows],
+            "margins": margins,
+            "selected": list(self.selected),
+            "cost": self.cost.as_json(),
+            "left": self.left.as_json(),
+            "answer_id": self.id,
+        }
+
+    def __str__(self) -> str:
+        from discreet.show import answer_text
+
+        return answer_text(self)
+
+    def _repr_html_(self) -> str:
+        from discreet.show import answer_html
+
+        return answer_html(self)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it without loss: large integers and decimals as strings, dates by ISO."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= 2**53 else str(value)
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """The part of an answer that is stored: what everybody who asks again gets, byte by byte."""
+
+    table: pa.Table
+    margins: pa.Table
+    selected: bool
+    certificate: dict[str, Any] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        parts = [
+            _ipc(self.table),
+            _ipc(self.margins),
+            json.dumps([self.selected, self.certificate], sort_keys=True).encode(),
+        ]
+        return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Sheet:
+        parts, stream = [], io.BytesIO(content)
+        while head := stream.read(8):
+            parts.append(stream.read(int.from_bytes(head, "little")))
+        selected, certificate = json.loads(parts[2])
+        return cls(table=_read(parts[0]), margins=_read(parts[1]), selected=selected, certificate=certificate)
+
+
+def _ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+def _read(content: bytes) -> pa.Table:
+    return pa.ipc.open_stream(content).read_all()
+
+
+def rows_used(mechanisms: Sequence[Mechanism]) -> list[dict[str, str]]:
+    """Mechanisms as the ledger stores them."""
+    return [to_row(mechanism) for mechanism in mechanisms]

@@ -1,0 +1,119 @@
+"""How answers and quotes look: in a terminal as text, in a notebook as HTML with error bars."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+from discreet.budget import number
+
+if TYPE_CHECKING:
+    from discreet.offer import Quote
+    from discreet.release import Answer
+
+
+def cell(value: Any, margin: float | None) -> str:
+    """A value with its margin: 1,204 ± 12."""
+    if value is None:
+        return "–"
+    text = (
+        f"{value:,}"
+        if isinstance(value, int) and not isinstance(value, bool)
+        else f"{value:,.4g}"
+        if isinstance(value, float) and abs(value) < 1000
+        else f"{value:,.2f}"
+        if isinstance(value, float)
+        else str(value)
+    )
+    return text if margin is None else f"{text} ± {_short(margin)}"
+
+
+def _short(margin: float) -> str:
+    return f"{margin:,.0f}" if margin >= 100 or margin == int(margin) else f"{margin:.3g}"
+
+
+def answer_text(answer: Answer) -> str:
+    """A table in plain text, and what it cost."""
+    columns = answer.table.column_names
+    rows = [
+        [cell(value, margin) for value, margin in zip(row, margins, strict=True)]
+        for row, margins in zip(_rows(answer.table), _rows(answer.margins), strict=True)
+    ]
+    widths = [max(len(text) for text in column) for column in zip(columns, *rows, strict=True)] if columns else []
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in [columns, *rows]
+    ]
+    lines.append(f"cost {answer.cost}; left {answer.left}; ± holds with 95 %")
+    if any(answer.selected):
+        lines.append("Rows were selected after noise: the margins hold before selection.")
+    return "\n".join(lines)
+
+
+def _rows(table: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def quote_text(quote: Quote) -> str:
+    lines = [f"cost {quote.cost}; left {quote.left}"]
+    for name, margin in quote.margins.items():
+        if isinstance(margin, dict):
+            cases = ", ".join(
+                f"± {_short(each)} at {rows:,.0f} rows"
+                for rows, each in zip(margin["at_rows"], margin["margin"], strict=True)
+            )
+            lines.append(f"{name}: {cases}")
+        else:
+            lines.append(f"{name}: ± {_short(margin)}")
+    lines += [
+        f"{each['name']}: {each['mechanism']}, scale {number(each['scale'])}, l1 {each['l1']}"
+        for each in quote.statistics
+    ]
+    return "\n".join(lines)
+
+
+def answer_html(answer: Answer) -> str:
+    """A table with margins and, where one key names the rows, bars with their error."""
+    columns, rows, margins = answer.table.column_names, _rows(answer.table), _rows(answer.margins)
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
+    body = "".join(
+        "<tr>"
+        + "".join(f"<td>{html.escape(cell(value, margin))}</td>" for value, margin in zip(row, half, strict=True))
+        + "</tr>"
+        for row, half in zip(rows, margins, strict=True)
+    )
+    note = f"cost {answer.cost}; left {answer.left}; ± holds with 95 %"
+    if any(answer.selected):
+        note += "; rows were selected after noise, the margins hold before that"
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(note)}</p>{_bars(answer)}"
+    )
+
+
+def _bars(answer: Answer) -> str:
+    """An SVG of bars with error bars, for one key column and the first aggregate with margins."""
+    with_margin = [index for index, column in enumerate(answer.margins.columns) if column.null_count < len(column)]
+    keys = [index for index in range(answer.table.num_columns) if index not in with_margin]
+    if len(keys) != 1 or not with_margin or not 2 <= answer.table.num_rows <= 60:
+        return ""
+    labels = answer.table.column(keys[0]).to_pylist()
+    values = [float(value or 0) for value in answer.table.column(with_margin[0]).to_pylist()]
+    margins = [float(margin or 0) for margin in answer.margins.column(with_margin[0]).to_pylist()]
+    low = min(0.0, *(value - margin for value, margin in zip(values, margins, strict=True)))
+    high = max(0.0, *(value + margin for value, margin in zip(values, margins, strict=True)))
+    scale = 420 / ((high - low) or 1)
+
+    def x(value: float) -> float:
+        return 140 + (value - low) * scale
+
+    marks = []
+    for row, (label, value, margin) in enumerate(zip(labels, values, margins, strict=True)):
+        top = 8 + row * 22
+        left, right = sorted((x(0), x(value)))
+        marks.append(
+            f'<text x="132" y="{top + 12}" text-anchor="end">{html.escape(str(label))}</text>'
+            f'<rect x="{left:.1f}" y="{top}" width="{right - left:.1f}" height="16" fill="#7aa6c2"/>'
+            f'<path d="M{x(value - margin):.1f} {top + 8}H{x(value + margin):.1f}" stroke="#22303a" stroke-width="2"/>'
+        )
+    height = 16 + len(labels) * 22
+    return f'<svg width="580" height="{height}" font-family="sans-serif" font-size="12">{"".join(marks)}</svg>'

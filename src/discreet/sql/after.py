@@ -1,0 +1,371 @@
+"""What runs after noise: SQL over noisy and public tables, free of charge.
+
+The tree is rebuilt node by node from kinds that are known to be total and harmless; anything else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import exp
+
+from discreet.sql.expressions import TRANSLATORS
+from discreet.sql.parse import reject, show
+
+if TYPE_CHECKING:
+    from discreet.sql.analyze import Analysis, Environment
+
+MAX_LIMIT = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A column of a released table. `margin` names a column of the same noisy table that holds its half-widths."""
+
+    name: str
+    margin: str | None
+    estimate: tuple[int, int] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """A table that may be shown: `tree` computes it from noisy and public tables."""
+
+    tree: exp.Query
+    outputs: tuple[Output, ...]
+    selected: bool = False
+    distinct: bool = False
+
+    def render(self, *, margins: bool) -> str:
+        """The SQL; with margins, each output's half-width follows as a column of its own."""
+        return as_sql(self.shadowed() if margins else self.tree)
+
+    def shadowed(self) -> exp.Query:
+        if not isinstance(self.tree, exp.Select):
+            return self.tree
+        tree = self.tree.copy()
+        if self.distinct:
+            return tree
+        for output in self.outputs:
+            if output.margin is not None:
+                tree.select(exp.alias_(exp.column(output.margin), shadow(output.name), quoted=True), copy=False)
+        return tree
+
+
+def shadow(name: str) -> str:
+    return f"#margin {name}"
+
+
+def as_sql(node: exp.Expression) -> str:
+    return node.sql(dialect="duckdb", comments=False)
+
+
+def public_table(name: str, columns: tuple[str, ...]) -> Released:
+    """A public table: exact, and free."""
+    items = [exp.column(column, quoted=True) for column in columns]
+    outputs = tuple(Output(name=column, margin=None, estimate=None) for column in columns)
+    return Released(tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")), outputs=outputs)
+
+
+def selects(node: exp.Select) -> bool:
+    """Whether a SELECT leaves out rows of what it reads."""
+    return any(node.args.get(name) for name in ("having", "qualify", "limit", "offset"))
+
+
+# --- rebuilding -----------------------------------------------------------------------------------------------------
+
+_AGGREGATES = (
+    exp.Count,
+    exp.Sum,
+    exp.Avg,
+    exp.Min,
+    exp.Max,
+    exp.Median,
+    exp.Variance,
+    exp.VariancePop,
+    exp.Stddev,
+    exp.StddevPop,
+    exp.StddevSamp,
+    exp.CountIf,
+    exp.Corr,
+    exp.CovarPop,
+    exp.CovarSamp,
+)
+_WINDOWS = (
+    exp.Window,
+    exp.WindowSpec,
+    exp.RowNumber,
+    exp.Rank,
+    exp.DenseRank,
+    exp.PercentRank,
+    exp.CumeDist,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.FirstValue,
+    exp.LastValue,
+)
+_STRUCTURE = (
+    exp.Alias,
+    exp.Identifier,
+    exp.Order,
+    exp.Ordered,
+    exp.Group,
+    exp.Having,
+    exp.Where,
+    exp.Qualify,
+    exp.Distinct,
+    exp.Star,
+    exp.DataType,
+    exp.DataTypeParam,
+    exp.Interval,
+    exp.Var,
+    exp.Tuple,
+    exp.Filter,
+    exp.In,
+    exp.Exists,
+    exp.If,
+)
+_KNOWN = frozenset((*TRANSLATORS, *_AGGREGATES, *_WINDOWS, *_STRUCTURE)) - {exp.Anonymous}
+
+
+def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    """The node with its parts rewritten, made total: division by zero and failed casts give NULL."""
+    if isinstance(node, exp.Anonymous):
+        return _clamp(node, rewrite)
+    if type(node) not in _KNOWN:
+        raise reject(node, f"{show(node)} is not answered on aggregated results.", "docs/language.md lists what is.")
+    copy = type(node)(**{name: _rebuilt_part(part, rewrite) for name, part in node.args.items()})
+    copy.meta.update(node.meta)
+    if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
+        copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
+    if type(copy) is exp.Cast:
+        return exp.TryCast(this=copy.this, to=copy.args["to"])
+    if isinstance(copy, exp.Sqrt | exp.Ln | exp.Log):
+        argument = copy.expression if isinstance(copy, exp.Log) and copy.expression is not None else copy.this
+        low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT
+        return exp.Case(ifs=[exp.If(this=low(this=argument.copy(), expression=exp.Literal.number(0)), true=copy)])
+    return copy
+
+
+def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]) -> Any:
+    if isinstance(part, list):
+        return [_rebuilt_part(each, rewrite) for each in part]
+    if isinstance(part, exp.Identifier | exp.Var | exp.DataType | exp.Star):
+        return part.copy()
+    return rewrite(part) if isinstance(part, exp.Expression) else part
+
+
+def _clamp(node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    if node.name.lower() != "clamp" or len(node.expressions) != 3:
+        raise reject(
+            node,
+            f"{node.name.upper()} is not a function that can be answered.",
+            "docs/language.md lists the functions.",
+        )
+    value, lo, hi = (rewrite(part) for part in node.expressions)
+    return exp.func("LEAST", exp.func("GREATEST", value, lo), hi)
+
+
+def finish(tree: exp.Select, node: exp.Select, rewrite: Callable[[exp.Expression], exp.Expression]) -> None:
+    """DISTINCT, ORDER BY, LIMIT and OFFSET of the original, on the rebuilt tree."""
+    if node.args.get("distinct"):
+        if node.args["distinct"].args.get("on"):
+            raise reject(node.args["distinct"], "DISTINCT ON is not answered.", "Use GROUP BY.")
+        tree.set("distinct", exp.Distinct())
+    if node.args.get("order"):
+        if node.args["order"].args.get("siblings"):
+            raise reject(node.args["order"], "ORDER SIBLINGS BY is not answered.", "Use ORDER BY.")
+        tree.set(
+            "order", exp.Order(expressions=[_ordered(item, node, rewrite) for item in node.args["order"].expressions])
+        )
+    for name in ("limit", "offset"):
+        clause = node.args.get(name)
+        if clause is not None:
+            if (
+                type(clause) not in (exp.Limit, exp.Offset)
+                or not _whole(clause.expression)
+                or clause.args.get("limit_options")
+            ):
+                raise reject(clause, f"{name.upper()} needs a whole number written out.", f"Write {name.upper()} 10.")
+            tree.set(name, type(clause)(expression=clause.expression.copy()))
+
+
+def _whole(node: exp.Expression | None) -> bool:
+    return (
+        isinstance(node, exp.Literal)
+        and not node.is_string
+        and node.this.isdigit()
+        and int(node.this[:12]) <= MAX_LIMIT
+    )
+
+
+def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Ordered:
+    if item.args.get("with_fill"):
+        raise reject(item, "WITH FILL is not answered.", "Leave it out.")
+    target = item.this
+    if isinstance(target, exp.Literal) and not target.is_string:  # ORDER BY 2
+        if not (target.this.isdigit() and 1 <= int(target.this) <= len(node.expressions)):
+            raise reject(target, f"there is no column {target.this} in the SELECT list.", "Order by a column's name.")
+        return exp.Ordered(this=target.copy(), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
+    return exp.Ordered(this=rewrite(target), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
+
+
+def subquery(node: exp.Expression, analysis: Analysis, environment: Environment) -> exp.Expression:
+    """A subquery inside an expression: it must be aggregated or public itself."""
+    result = analysis.query(node, environment)
+    if not isinstance(result, Released):
+        raise reject(node, "this subquery returns rows of people.", "Aggregate inside it.")
+    return exp.Subquery(this=result.tree.copy())
+
+
+# --- SELECT over released tables --------------------------------------------------------------------------------------
+
+
+def select(node: exp.Select, tables: list[Released], analysis: Analysis, environment: Environment) -> Released:
+    """A SELECT whose tables, in the order of its FROM clause and joins, are public or already noisy."""
+    sources: dict[str, Released] = {}
+    remaining = iter(tables)
+
+    def table(part: exp.Expression) -> exp.Expression:
+        found = next(remaining)
+        alias = part.alias or part.name
+        if not alias:
+            raise reject(part, "a subquery in FROM needs a name.", "Write (SELECT ...) AS t.")
+        sources[alias.lower()] = found
+        return exp.Subquery(this=found.shadowed(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+
+    def rewrite(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Query | exp.Subquery):
+            return subquery(part, analysis, environment)
+        if isinstance(part, exp.Column):
+            _known(part, sources)
+        return rebuilt(part, rewrite)
+
+    tree = exp.Select()
+    if node.args.get("from_"):
+        tree.set("from_", exp.From(this=table(node.args["from_"].this)))
+    for join in node.args.get("joins") or []:
+        tree.append("joins", _join(join, table, rewrite))
+    aliases = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
+    grouped = bool(node.args.get("group")) or any(item.find(exp.AggFunc) for item in node.expressions)
+    outputs: list[Output] = []
+    for item in node.expressions:
+        for expression, output in _items(item, sources, rewrite):
+            tree.append("expressions", expression)
+            outputs.append(output if not grouped else Output(name=output.name, margin=None, estimate=output.estimate))
+
+    def late(part: exp.Expression) -> exp.Expression:
+        """ORDER BY, GROUP BY and HAVING may also use the SELECT list's names."""
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
+            return part.copy()
+        if isinstance(part, exp.Query | exp.Subquery):
+            return rewrite(part)
+        if isinstance(part, exp.Column):
+            _known(part, sources)
+        return rebuilt(part, late)
+
+    if node.args.get("where"):
+        tree.set("where", exp.Where(this=rewrite(node.args["where"].this)))
+    for name in ("group", "having", "qualify"):
+        if node.args.get(name):
+            tree.set(name, rebuilt(node.args[name], late))
+    finish(tree, node, late)
+    selected = selects(node) or bool(node.args.get("where")) or any(source.selected for source in sources.values())
+    noisy = bool(analysis.blocks)
+    return Released(
+        tree=tree,
+        outputs=tuple(outputs),
+        selected=selected and noisy,
+        distinct=bool(node.args.get("distinct")) or grouped,
+    )
+
+
+def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:
+    """Refuse names that no source has, also the hidden ones of margins."""
+    table, name = column.table.lower(), column.name.lower()
+    candidates = [source for alias, source in sources.items() if table in ("", alias)]
+    if not any(output.name.lower() == name for source in candidates for output in source.outputs):
+        listing = ", ".join(output.name for source in sources.values() for output in source.outputs)
+        raise reject(
+            column,
+            f"there is no column {show(column)} here.",
+            f"Columns are {listing}." if listing else "There are none.",
+        )
+
+
+def _items(
+    item: exp.Expression, sources: Mapping[str, Released], rewrite: Callable[[exp.Expression], exp.Expression]
+) -> list[tuple[exp.Expression, Output]]:
+    """The output columns of one item of a SELECT list; * stands for all columns of its tables."""
+    star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
+    if star:
+        if any((item if isinstance(item, exp.Star) else item.this).args.values()):
+            raise reject(item, "this form of * is not answered.", "List the columns.")
+        chosen = item.table.lower() if isinstance(item, exp.Column) else ""
+        return [
+            _passed(alias, output, output.name)
+            for alias, source in sources.items()
+            if chosen in ("", alias)
+            for output in source.outputs
+        ]
+    inner = item.unalias()
+    name = item.output_name or show(item)
+    if isinstance(inner, exp.Column):
+        _known(inner, sources)
+        for alias, source in sources.items():
+            if inner.table.lower() in ("", alias):
+                for output in source.outputs:
+                    if output.name.lower() == inner.name.lower():
+                        return [_passed(alias, output, name)]
+    return [(exp.alias_(rewrite(inner), name, quoted=True), Output(name=name, margin=None, estimate=None))]
+
+
+def _passed(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
+    """A column handed on as it is keeps its margins."""
+    expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
+    margin = None if output.margin is None else shadow(output.name)
+    return expression, Output(name=name, margin=margin, estimate=output.estimate)
+
+
+def _join(
+    join: exp.Join,
+    table: Callable[[exp.Expression], exp.Expression],
+    rewrite: Callable[[exp.Expression], exp.Expression],
+) -> exp.Join:
+    for name, part in join.args.items():
+        if name not in ("this", "on", "using", "side", "kind", "expressions") and part not in (None, False, []):
+            raise reject(join, f"this kind of JOIN ({name}) is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
+    if str(join.args.get("kind") or "").upper() not in ("", "INNER", "OUTER", "CROSS"):
+        raise reject(join, "this kind of JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
+    copy = exp.Join(this=table(join.this), side=join.args.get("side"), kind=join.args.get("kind"))
+    if join.args.get("on"):
+        copy.set("on", rewrite(join.args["on"]))
+    if join.args.get("using"):
+        copy.set("using", [part.copy() for part in join.args["using"]])
+    return copy
+
+
+def union(node: exp.Union, left: Released, right: Released) -> Released:
+    """UNION, UNION ALL, INTERSECT, EXCEPT of released tables: no margins are handed on."""
+    if len(left.outputs) != len(right.outputs):
+        raise reject(node, "both sides of a UNION need the same number of columns.", "Name them on both sides.")
+    if node.args.get("by_name"):
+        raise reject(node, "UNION BY NAME is not answered.", "Write the columns in the same order.")
+    tree = type(node)(
+        this=exp.Subquery(this=left.tree.copy()),
+        expression=exp.Subquery(this=right.tree.copy()),
+        distinct=node.args.get("distinct"),
+    )
+    outputs = tuple(Output(name=output.name, margin=None, estimate=None) for output in left.outputs)
+    outer = exp.select("*").from_(exp.Subquery(this=tree, alias=exp.TableAlias(this=exp.to_identifier("u"))))
+    finish(
+        outer,
+        node,
+        lambda part: rebuilt(part, lambda inner: inner.copy()) if not isinstance(part, exp.Column) else part.copy(),
+    )
+    return Released(
+        tree=outer, outputs=outputs, selected=left.selected or right.selected or selects(node), distinct=True
+    )

@@ -1,0 +1,329 @@
+"""Dates and timestamps: truncation, parts, differences and shifts, with the bounds that the policy's range implies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Any, get_args
+
+from sqlglot import exp
+
+from discreet.sql.parse import reject, show
+from discreet.sql.values import Coded, Day, Grain, Missing, Moment, Number, Value, grain_start, seconds_between
+
+Translate = Callable[[exp.Expression, Any], Value]
+_CLOCK = {"second": 1, "minute": 60, "hour": 3600}
+
+# Parts that do not depend on the range of the date: name -> (engine's name, smallest, largest)
+PARTS: dict[str, tuple[str, int, int]] = {
+    "quarter": ("quarter", 1, 4),
+    "month": ("month", 1, 12),
+    "week": ("week", 1, 53),
+    "weekofyear": ("week", 1, 53),
+    "day": ("day", 1, 31),
+    "dayofmonth": ("day", 1, 31),
+    "dow": ("dow", 0, 6),
+    "dayofweek": ("dow", 0, 6),
+    "weekday": ("dow", 0, 6),
+    "isodow": ("isodow", 1, 7),
+    "doy": ("doy", 1, 366),
+    "dayofyear": ("doy", 1, 366),
+    "hour": ("hour", 0, 23),
+    "minute": ("minute", 0, 59),
+    "second": ("second", 0, 59),
+    "year": ("year", 0, 0),
+}
+
+
+def parse_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text.strip()[:10]) if len(text.strip()) == 10 else None
+    except ValueError:
+        return None
+
+
+def parse_moment(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    return found if found.tzinfo is None else None
+
+
+def day_constant(day: date) -> Value:
+    return Value(sql=f"DATE '{day.isoformat()}'", domain=Day(lo=day, hi=day), constant=True)
+
+
+def moment_constant(moment: datetime) -> Value:
+    text = moment.isoformat(sep=" ")
+    return Value(
+        sql=f"TIMESTAMP '{text}'", domain=Moment(lo=moment, hi=moment, step=Fraction(1, 1_000_000)), constant=True
+    )
+
+
+def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
+    """A text constant beside a date is read as a date."""
+
+    def read(value: Value, other: Value) -> Value:
+        if isinstance(value.domain, Coded) and value.constant and isinstance(other.domain, Day | Moment):
+            return as_day(value, node) if parse_day(str(value.domain.values[0])) else as_moment(value, node)
+        return value
+
+    return read(left, right), read(right, left)
+
+
+def as_day(value: Value, node: exp.Expression) -> Value:
+    match value.domain:
+        case Day() as domain:
+            return Value(
+                sql=value.sql,
+                domain=Day(lo=domain.lo, hi=domain.hi, grain=domain.grain),
+                nullable=value.nullable,
+                constant=value.constant,
+            )
+        case Moment() as domain:
+            return Value(
+                sql=f"CAST({value.sql} AS DATE)",
+                domain=Day(lo=domain.lo.date(), hi=domain.hi.date()),
+                nullable=value.nullable,
+            )
+        case Coded(values=(only,)) if value.constant:
+            day = parse_day(str(only))
+            if day is not None:
+                return day_constant(day)
+    raise reject(
+        node,
+        f"{show(node)} is not a date.",
+        "Write dates as '2024-12-31', and use columns that the policy declares as dates.",
+    )
+
+
+def as_moment(value: Value, node: exp.Expression) -> Value:
+    match value.domain:
+        case Moment():
+            return value
+        case Day() as domain:
+            bounds = Moment(lo=_midnight(domain.lo), hi=_midnight(domain.hi), step=Fraction(86_400))
+            return Value(
+                sql=f"CAST({value.sql} AS TIMESTAMP)", domain=bounds, nullable=value.nullable, constant=value.constant
+            )
+        case Coded(values=(only,)) if value.constant:
+            moment = parse_moment(str(only))
+            if moment is not None:
+                return moment_constant(moment)
+    raise reject(node, f"{show(node)} is not a timestamp.", "Write timestamps as '2024-12-31 23:59:59'.")
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day)
+
+
+def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
+    """All as dates, or, where a timestamp is among them, all as timestamps."""
+    read = [
+        value
+        if isinstance(value.domain, Missing)
+        else (
+            as_day(value, node) if isinstance(value.domain, Coded) and parse_day(str(value.domain.values[0])) else value
+        )
+        for value in values
+    ]
+    convert = as_moment if any(isinstance(value.domain, Moment) for value in read) else as_day
+    return [value if isinstance(value.domain, Missing) else convert(value, node) for value in read]
+
+
+def join_days(domains: Sequence[Day]) -> Day:
+    grains = {domain.grain for domain in domains}
+    grain: Grain = grains.pop() if len(grains) == 1 else "day"
+    lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
+    return Day(lo=lo, hi=hi, grain=grain if grain_start(lo, grain) == lo else "day")
+
+
+def join_moments(domains: Sequence[Moment]) -> Moment:
+    lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
+    return Moment(lo=lo, hi=hi, step=min(domain.step for domain in domains))
+
+
+# --- arithmetic -----------------------------------------------------------------------------------------------------
+
+
+def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
+    """date + days, date - days, date - date."""
+    if sign < 0 and not isinstance(right.domain, Number):
+        left, right = read_constants(left, right, node)
+        return _difference(left, right, node)
+    if isinstance(right.domain, Day) and sign > 0:
+        left, right = right, left
+    if (
+        not isinstance(left.domain, Day)
+        or not isinstance(right.domain, Number)
+        or not right.constant
+        or right.domain.step.denominator != 1
+    ):
+        raise reject(
+            node, f"{show(node)} is not answered.", "A date may be moved by a constant number of days: day + 7."
+        )
+    days = sign * int(right.domain.at(right.domain.lo))
+    return _moved(left, timedelta(days=_bounded(days, node)), f"({left.sql} + ({days}))", node)
+
+
+def _bounded(days: int, node: exp.Expression) -> int:
+    if abs(days) > 100_000:
+        raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
+    return days
+
+
+def _moved(value: Value, gap: timedelta, sql: str, node: exp.Expression) -> Value:
+    domain = value.domain
+    assert isinstance(domain, Day)
+    try:
+        bounds = Day(lo=domain.lo + gap, hi=domain.hi + gap)
+    except OverflowError:
+        raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
+    return Value(sql=sql, domain=bounds, nullable=value.nullable)
+
+
+def _difference(left: Value, right: Value, node: exp.Expression) -> Value:
+    """date - date in days; timestamp - timestamp is refused in favor of date_diff, which names its unit."""
+    if isinstance(left.domain, Day) and isinstance(right.domain, Day):
+        lo, hi = (left.domain.lo - right.domain.hi).days, (left.domain.hi - right.domain.lo).days
+        sql = f"date_diff('day', {right.sql}, {left.sql})"
+        return Value(sql=sql, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=left.nullable or right.nullable)
+    raise reject(node, f"{show(node)} has no stated unit.", "Write DATE_DIFF('hour', earlier, later).")
+
+
+def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Translate) -> Value:
+    moved, interval = (
+        (node.this, node.expression) if isinstance(node.expression, exp.Interval) else (node.expression, node.this)
+    )
+    value = translate(moved, scope)
+    unit = str(interval.args.get("unit") or "").lower().rstrip("s")
+    amount = interval.this.name if interval.this is not None else ""
+    if not isinstance(value.domain, Day) or unit not in ("day", "week") or not amount.lstrip("-").isdigit():
+        raise reject(
+            node, f"{show(node)} is not answered.", "A date may be moved by days or weeks: day + INTERVAL 7 DAY."
+        )
+    days = _bounded(sign * int(amount) * (7 if unit == "week" else 1), node)
+    return _moved(value, timedelta(days=days), f"({value.sql} + ({days}))", node)
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+def function(node: exp.Expression, scope: Any, translate: Translate) -> Value:
+    return FUNCTIONS[type(node)](node, lambda part: translate(part, scope))
+
+
+Read = Callable[[exp.Expression], Value]
+
+
+def part(value: Value, name: str, node: exp.Expression) -> Value:
+    """EXTRACT(name FROM value) and the functions named after the parts."""
+    if isinstance(value.domain, Coded) and value.constant:
+        value = as_day(value, node)
+    if not isinstance(value.domain, Day | Moment):
+        raise reject(node, f"{show(node)} needs a date.", "Use a column that the policy declares as date or timestamp.")
+    engine_name, lo, hi = PARTS[name]
+    if name == "year":
+        lo, hi = value.domain.lo.year, value.domain.hi.year
+    sql = (
+        "CAST(0 AS BIGINT)"
+        if name in _CLOCK and isinstance(value.domain, Day)
+        else f"date_part('{engine_name}', {value.sql})"
+    )
+    return Value(sql=sql, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=value.nullable)
+
+
+def _extract(node: exp.Expression, read: Read) -> Value:
+    name = node.this.name.lower()
+    if name not in PARTS:
+        raise reject(node, f"EXTRACT({name.upper()}) is not answered.", f"Parts are: {', '.join(sorted(PARTS))}.")
+    return part(read(node.expression), name, node)
+
+
+def _named_part(name: str) -> Callable[[Any, Read], Value]:
+    return lambda node, read: part(read(node.this), name, node)
+
+
+def _truncate(node: exp.Expression, read: Read) -> Value:
+    """date_trunc: a date at the start of its grain; a clock unit keeps a timestamp."""
+    grain = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
+    value = read(node.this)
+    if isinstance(value.domain, Moment) and grain in _CLOCK:
+        step = Fraction(_CLOCK[grain])
+        lo = value.domain.lo - timedelta(seconds=float(seconds_between(datetime(1970, 1, 1), value.domain.lo) % step))
+        return Value(
+            sql=f"date_trunc('{grain}', {value.sql})",
+            domain=Moment(lo=lo, hi=value.domain.hi, step=step),
+            nullable=value.nullable,
+        )
+    if grain not in get_args(Grain):
+        raise reject(
+            node,
+            f"DATE_TRUNC('{grain}') is not answered.",
+            "Truncate to day, week, month, quarter or year (timestamps also to hour, minute, second).",
+        )
+    day = as_day(value, node)
+    assert isinstance(day.domain, Day)
+    lo, hi = (grain_start(end, grain) for end in (day.domain.lo, day.domain.hi))  # type: ignore[arg-type]
+    domain = Day(lo=lo, hi=hi, grain=grain, stamp=True)  # type: ignore[arg-type]
+    return Value(sql=f"CAST(date_trunc('{grain}', {day.sql}) AS DATE)", domain=domain, nullable=value.nullable)
+
+
+def _date_diff(node: exp.Expression, read: Read) -> Value:
+    """DATE_DIFF(unit, start, end): boundaries of the unit between two dates."""
+    unit = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
+    end, start = read(node.this), read(node.expression)
+    start, end = read_constants(start, end, node)
+    units = {"day": 1, "week": 7, "month": 28, "quarter": 89, "year": 365, "hour": 0, "minute": 0, "second": 0}
+    if unit not in units:
+        raise reject(node, f"DATE_DIFF('{unit}') is not answered.", f"Units are: {', '.join(units)}.")
+    a, b = as_moment(start, node), as_moment(end, node)
+    assert isinstance(a.domain, Moment)
+    assert isinstance(b.domain, Moment)
+    lo, hi = (
+        _count(unit, earlier, later) for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
+    )
+    return Value(
+        sql=f"date_diff('{unit}', {a.sql}, {b.sql})",
+        domain=Number(step=Fraction(1), lo=lo, hi=hi),
+        nullable=start.nullable or end.nullable,
+    )
+
+
+def _count(unit: str, start: datetime, end: datetime) -> int:
+    """Boundaries crossed from start to end: monotone in both, so the ends of the ranges bound it."""
+    if unit in _CLOCK:
+        epoch = datetime(1970, 1, 1)
+        return int(seconds_between(epoch, end) // _CLOCK[unit] - seconds_between(epoch, start) // _CLOCK[unit])
+    match unit:
+        case "day":
+            return (end.date() - start.date()).days
+        case "week":
+            return (grain_start(end.date(), "week") - grain_start(start.date(), "week")).days // 7
+        case "month":
+            return (end.year - start.year) * 12 + end.month - start.month
+        case "quarter":
+            return (end.year - start.year) * 4 + (end.month - 1) // 3 - (start.month - 1) // 3
+    return end.year - start.year
+
+
+FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
+    exp.Extract: _extract,
+    exp.Year: _named_part("year"),
+    exp.Quarter: _named_part("quarter"),
+    exp.Month: _named_part("month"),
+    exp.Week: _named_part("week"),
+    exp.WeekOfYear: _named_part("week"),
+    exp.Day: _named_part("day"),
+    exp.DayOfMonth: _named_part("day"),
+    exp.DayOfWeek: _named_part("dow"),
+    exp.DayOfYear: _named_part("doy"),
+    exp.Hour: _named_part("hour"),
+    exp.Minute: _named_part("minute"),
+    exp.Second: _named_part("second"),
+    exp.DateTrunc: _truncate,
+    exp.TimestampTrunc: _truncate,
+    exp.DateDiff: _date_diff,
+}

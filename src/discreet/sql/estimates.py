@@ -1,0 +1,212 @@
+"""From noisy numbers to an aggregate and its margin: post-processing, which costs nothing.
+
+An estimate is a value: which measurement it reads, and how. `components` are the noisy numbers of that measurement,
+one integer array per form, one entry per group. Margins are half-widths with a coverage of at least 95 % (S11).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from discreet.mechanisms import Mechanism
+from discreet.mechanisms.simulate import Redraw
+from discreet.sql.margins import CONFIDENCE, half_width, ratio_quantile
+
+Components = tuple[npt.NDArray[Any], ...]  # integers, also as Python objects where they pass 64 bits
+Floats = npt.NDArray[np.float64]
+
+
+class Estimate(Protocol):
+    """A column of the noisy table."""
+
+    @property
+    def measurement(self) -> int: ...
+
+    def values(self, components: Components) -> pa.Array:
+        """The estimates, one per group."""
+        ...
+
+    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+        """Their half-widths at 95 %, one per group."""
+        ...
+
+    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float | None:
+        """The half-width that can be told before any data is read; None where it needs `assuming` so many rows."""
+        ...
+
+
+def redraws(groups: int) -> int:
+    """How often noise is drawn again: enough for a 95 % quantile, fewer where there are very many groups."""
+    return max(60, min(600, 600_000 // max(groups, 1)))
+
+
+def number_type(step: Fraction, largest: int) -> pa.DataType:
+    """The Arrow type that shows multiples of a step: integer, decimal, or float where decimals do not end."""
+    if step.denominator == 1:
+        return pa.int64() if largest * step.numerator < 2**63 else pa.decimal128(38, 0)
+    digits = next((places for places in range(1, 19) if (step * 10**places).denominator == 1), None)
+    return pa.float64() if digits is None else pa.decimal128(38, digits)
+
+
+def as_written(value: Fraction, kind: pa.DataType) -> int | float | Decimal:
+    if pa.types.is_integer(kind):
+        return int(value)
+    if pa.types.is_floating(kind):
+        return float(value)
+    return Decimal(int(value * 10**kind.scale)).scaleb(-kind.scale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linear:
+    """COUNT and SUM: a combination of the noisy numbers, rounded to whole units of `step`."""
+
+    measurement: int
+    factors: tuple[Fraction, ...]
+    step: Fraction
+
+    def values(self, components: Components) -> pa.Array:
+        units = self._units(components)
+        kind = number_type(self.step, max((abs(int(unit)) for unit in units), default=0))
+        if pa.types.is_integer(kind) and units.dtype != object:
+            return pa.array(units * self.step.numerator, kind)
+        return pa.array([as_written(int(unit) * self.step, kind) for unit in units], kind)
+
+    def _units(self, components: Components) -> npt.NDArray[Any]:
+        scale = math.lcm(*(factor.denominator for factor in self.factors))
+        whole = [int(factor * scale) for factor in self.factors]
+        if scale == 1 and whole.count(0) == len(whole) - 1 and 1 in whole:
+            return components[whole.index(1)]
+        total: Any = 0
+        for factor, numbers in zip(whole, components, strict=True):
+            total = total + numbers.astype(object) * factor
+        return np.array([(2 * int(value) + scale) // (2 * scale) for value in total], dtype=object)
+
+    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+        return np.full(len(components[0]), self.margin(mechanism, assuming=None))
+
+    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float:
+        return half_width(mechanism, self.factors) * float(self.step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """AVG: from the sums A of x - lo and B of hi - x over the rows that have x, all in units of `step`.
+
+    mean = lo + width * A / (A + B), kept inside [lo, hi]. A group with a noisy count of zero or less has no mean.
+    With degree 2, A and B are put together from the three parts that a variance measures.
+    """
+
+    measurement: int
+    lo: int
+    width: int
+    step: Fraction
+    degree: int
+
+    def values(self, components: Components) -> pa.Array:
+        a, b = self._sides(tuple(numbers.astype(np.float64) for numbers in components))
+        return pa.array((self.lo + self.width * _share(a, b)) * float(self.step), mask=a + b <= 0)
+
+    def _sides(self, parts: tuple[Floats, ...]) -> tuple[Floats, Floats]:
+        if self.degree == 1:
+            return parts[0], parts[1]
+        return (parts[1] / 2 + parts[2]) / self.width, (parts[0] + parts[1] / 2) / self.width
+
+    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+        parts = tuple(numbers.astype(np.float64) for numbers in components)
+        a, b = self._sides(parts)
+        if self.degree == 2:
+            draws = redraw(mechanism, (3, redraws(len(a)), len(a)), self.measurement)
+            moved = self._sides(tuple(part[None, :] - draw for part, draw in zip(parts[:3], draws, strict=True)))
+            reach = np.quantile(np.abs(_share(*moved) - _share(a, b)[None, :]), CONFIDENCE.simulated, axis=0)
+        else:
+            reach = _fieller(a, b, mechanism)
+        farthest = np.maximum(_share(a, b), 1 - _share(a, b))
+        return np.where(a + b > 0, np.minimum(reach, farthest), farthest) * self.width * float(self.step)
+
+    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float | None:
+        if assuming is None:
+            return None
+        # Half of the rows at each end, or all of them at one: the wider of the two.
+        total = float(assuming) * self.width**self.degree
+        cases = [(0.5, 0.5), (1.0, 0.0)] if self.degree == 1 else [(0.5, 0.0, 0.5), (1.0, 0.0, 0.0)]
+        return max(
+            float(self.margins(tuple(np.array([total * share]) for share in case), mechanism, Redraw())[0])
+            for case in cases
+        )
+
+
+def _share(a: Floats, b: Floats) -> Floats:
+    total = a + b
+    return np.clip(np.divide(a, total, out=np.full_like(a, 0.5), where=total > 0), 0.0, 1.0)
+
+
+def _fieller(a: Floats, b: Floats, mechanism: Mechanism) -> Floats:
+    """Half-width of Fieller's interval for p = A / (A + B): |A (1 - p) - B p| within the noise it can have."""
+    share, total = _share(a, b), np.maximum(a + b, 1e-300)
+    farthest = np.zeros_like(a)
+    for side in (-1.0, 1.0):
+        reach = np.zeros_like(a)
+        for _ in range(6):
+            edge = np.clip(share + side * reach, 0.0, 1.0)
+            reach = np.maximum(np.minimum(ratio_quantile(mechanism, edge) / total, 1.0), reach)
+        farthest = np.maximum(farthest, reach)
+    return farthest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """VARIANCE and STDDEV from the sums of (W - v)², 2 v (W - v) and v², with v = x - lo in units and W the width.
+
+    The three make W² in every row, so their noise costs no more than that of one of them.
+    """
+
+    measurement: int
+    lo: int
+    width: int
+    step: Fraction
+    sample: bool
+    root: bool
+
+    def values(self, components: Components) -> pa.Array:
+        result, count = self._spread(tuple(numbers.astype(np.float64) for numbers in components[:3]))
+        return pa.array(result, mask=count <= (1.5 if self.sample else 0))
+
+    def _spread(self, sums: tuple[Floats, ...]) -> tuple[Floats, Floats]:
+        """The spread in the column's own unit, and the noisy count; the sums may have any shape."""
+        low, middle, high = sums
+        count = (low + middle + high) / self.width**2
+        safe = np.maximum(count, 1.0)
+        mean = (middle / 2 + high) / self.width**2 / safe
+        mean_square = high / self.width**2 / safe
+        variance = np.clip(mean_square - np.clip(mean, 0, 1) ** 2, 0.0, 0.25)
+        if self.sample:
+            variance = variance * safe / np.maximum(safe - 1, 0.5)
+        result = variance * (self.width * float(self.step)) ** 2
+        return (np.sqrt(result) if self.root else result), count
+
+    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+        """By redrawing the declared noise around the noisy sums (S11)."""
+        sums = tuple(numbers.astype(np.float64) for numbers in components[:3])
+        center, count = self._spread(sums)
+        draws = redraw(mechanism, (3, redraws(len(center)), len(center)), self.measurement)
+        moved, _ = self._spread(tuple(part[None, :] - draw for part, draw in zip(sums, draws, strict=True)))
+        widest = (self.width * float(self.step)) ** 2 / 4 * (2 if self.sample else 1)
+        widest = math.sqrt(widest) if self.root else widest
+        margins = np.quantile(np.abs(moved - center[None, :]), CONFIDENCE.simulated, axis=0)
+        return np.where(count > 2, np.minimum(margins, widest), widest)
+
+    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float | None:
+        if assuming is None:
+            return None
+        count = np.array([float(assuming)])
+        shares = (0.5, 0.0, 0.5)  # the widest spread there is: half at each end
+        sums = tuple(np.round(count * share * self.width**2) for share in shares)
+        return float(self.margins(sums, mechanism, Redraw())[0])

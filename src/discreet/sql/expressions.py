@@ -1,0 +1,576 @@
+"""Row-wise expressions: the analyst's syntax tree to a `Value`, engine SQL of our own with a public domain.
+
+Only total functions pass: no expression may fail on data. `TRANSLATORS` maps each kind of node that is understood to
+the function that translates it; a node that is not in it is refused, so that no part of a question is ever ignored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Protocol
+
+from sqlglot import exp
+
+from discreet.sql import dates, numbers, strings
+from discreet.sql.parse import reject, show
+from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql, number
+
+
+class Scope(Protocol):
+    """What names mean where an expression stands."""
+
+    def column(self, node: exp.Column) -> Value: ...
+
+    def predicate(self, node: exp.Expression) -> Value | None:
+        """The value of a predicate on a subquery (EXISTS, IN), or None when the node is not one."""
+        ...
+
+
+def translate(node: exp.Expression, scope: Scope) -> Value:
+    """The value of a row-wise expression, or `Rejected`."""
+    found = scope.predicate(node)
+    if found is not None:
+        return found
+    translator = TRANSLATORS.get(type(node))
+    if translator is not None:
+        check_arguments(node)
+        return translator(node, scope)
+    if isinstance(node, exp.AggFunc):
+        raise reject(
+            node,
+            f"{show(node)} is an aggregate and stands where each row is looked at by itself.",
+            "Put conditions on aggregates into HAVING.",
+        )
+    if isinstance(node, exp.Subquery | exp.Exists | exp.Query):
+        raise reject(
+            node,
+            "a subquery cannot stand in this place.",
+            "Join it on the owner, or write WHERE owner IN (SELECT owner FROM ...).",
+        )
+    if isinstance(node, exp.Window):
+        raise reject(
+            node,
+            f"{show(node)} looks at other people's rows.",
+            "Windows are allowed per person (PARTITION BY the owner), or on aggregated results.",
+        )
+    if isinstance(node, exp.RegexpLike | exp.RegexpExtract | exp.RegexpReplace | exp.RegexpILike | exp.SimilarTo):
+        raise reject(
+            node,
+            "regular expressions are not answered: their running time depends on the data.",
+            "Use LIKE, for example name LIKE 'Ka%'.",
+        )
+    if isinstance(node, exp.Star):
+        raise reject(node, "* stands for rows, and rows never leave.", "Aggregate: SELECT COUNT(*) FROM ...")
+    name = node.name.upper() if isinstance(node, exp.Anonymous) else type(node).__name__.upper()
+    raise reject(
+        node, f"{name} is not a function or operator that can be answered.", "docs/language.md lists what can."
+    )
+
+
+def check_arguments(node: exp.Expression) -> None:
+    """Refuse any part of a node that its translator does not read: a clause is never ignored."""
+    known = _COMMON_ARGUMENTS | _ARGUMENTS.get(type(node), frozenset())
+    for name, part in node.args.items():
+        if name not in known and part not in (None, False, []):
+            raise reject(
+                node, f"{show(node)} has a part that is not understood ({name.replace('_', ' ')}).", "Leave it out."
+            )
+
+
+_COMMON_ARGUMENTS = frozenset(("this", "expression", "expressions"))
+_ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
+    exp.Column: frozenset(("table",)),
+    exp.Literal: frozenset(("is_string",)),
+    exp.Between: frozenset(("low", "high", "symmetric")),
+    exp.In: frozenset(("query", "unnest", "field")),
+    exp.Case: frozenset(("ifs", "default")),
+    exp.If: frozenset(("true", "false")),
+    exp.Least: frozenset(("ignore_nulls",)),
+    exp.Greatest: frozenset(("ignore_nulls",)),
+    exp.Round: frozenset(("decimals",)),
+    exp.Div: frozenset(("typed", "safe")),
+    exp.Cast: frozenset(("to", "_type")),
+    exp.TryCast: frozenset(("to", "_type", "safe")),
+    exp.Substring: frozenset(("start", "length")),
+    exp.Trim: frozenset(("position",)),
+    exp.DPipe: frozenset(("safe",)),
+    exp.Concat: frozenset(("safe", "coalesce")),
+    exp.DateTrunc: frozenset(("unit",)),
+    exp.TimestampTrunc: frozenset(("unit",)),
+    exp.DateDiff: frozenset(("unit", "date_part_boundary")),
+    exp.Week: frozenset(("mode",)),
+}
+
+
+# --- leaves -------------------------------------------------------------------------------------------------------
+
+
+def _literal(node: exp.Literal, scope: Scope) -> Value:
+    if node.is_string:
+        return text_constant(node.this)
+    mantissa, _, exponent = node.this.lower().partition("e")
+    try:  # the exponent is looked at first: 1e999999999 must not be computed
+        value = Fraction(node.this) if abs(int(exponent or 0)) <= 30 and len(mantissa) <= 60 else None
+    except ValueError:
+        raise reject(node, f"{show(node)} is not a number that can be read.", "Write it in digits.") from None
+    if value is None or abs(value.numerator) >= numbers.LARGEST or value.denominator > 10**18:
+        raise reject(node, f"{show(node)} has too many digits.", "Write a shorter number.")
+    return number(value)
+
+
+def text_constant(text: str) -> Value:
+    return Value(sql="0", domain=Coded(values=(text,)), constant=True)
+
+
+def flag(sql: str, *parts: Value) -> Value:
+    return Value(sql=f"({sql})", domain=Flag(), nullable=any(part.nullable for part in parts))
+
+
+# --- meeting of domains ---------------------------------------------------------------------------------------------
+
+
+def as_number(value: Value, node: exp.Expression) -> Value:
+    """The value as a number: also flags (1 and 0), categories that are written as numbers."""
+    match value.domain:
+        case Number():
+            return value
+        case Flag():
+            sql = f"(CASE WHEN {value.sql} THEN 1 WHEN NOT {value.sql} THEN 0 END)"
+            return Value(sql=sql, domain=Number(step=Fraction(1), lo=0, hi=1), nullable=value.nullable)
+        case Coded(values=values):
+            return strings.numeric_codes(value, values, node)
+        case Missing():
+            return Value(sql="CAST(NULL AS BIGINT)", domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
+    raise reject(
+        node,
+        f"{show(node)} is not a number.",
+        "Only columns that the policy declares as integer or decimal can be computed with.",
+    )
+
+
+def as_flag(value: Value, node: exp.Expression) -> Value:
+    match value.domain:
+        case Flag():
+            return value
+        case Missing():
+            return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
+        case Number():
+            return flag(f"{value.sql} <> 0", value)
+    raise reject(node, f"{show(node)} is not a condition.", "Compare it with something.")
+
+
+def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
+    """The same values in one common domain, for CASE, COALESCE, comparisons and the like."""
+    known = [value for value in values if not isinstance(value.domain, Missing)]
+    if not known:
+        return list(values)
+    kinds = {type(value.domain) for value in known}
+    if Opaque in kinds:
+        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+    if kinds & {Day, Moment}:
+        return dates.unify(values, node)
+    if kinds == {Flag}:
+        return [as_flag(value, node) for value in values]
+    if kinds <= {Coded, Text}:
+        return strings.unify(values, node)
+    if kinds <= {Number, Flag} or (kinds <= {Number, Flag, Coded} and all(_numeric(value) for value in known)):
+        found = [value if isinstance(value.domain, Missing) else as_number(value, node) for value in values]
+        step = numbers.common_step(*(numbers.grid(value).step for value in found if isinstance(value.domain, Number)))
+        return [value if isinstance(value.domain, Missing) else numbers.on_step(value, step, node) for value in found]
+    raise reject(node, f"{show(node)} mixes kinds of values.", "Compare and combine values of one kind only.")
+
+
+def _numeric(value: Value) -> bool:
+    return not isinstance(value.domain, Coded) or strings.all_numeric(value.domain.values)
+
+
+def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Moment | Text | Missing:
+    """The domain that holds every one of several unified values."""
+    domains = [value.domain for value in values if not isinstance(value.domain, Missing)]
+    if not domains:
+        return Missing()
+    first = domains[0]
+    if isinstance(first, Number):
+        grids = [domain for domain in domains if isinstance(domain, Number)]
+        return Number(step=first.step, lo=min(grid.lo for grid in grids), hi=max(grid.hi for grid in grids))
+    if isinstance(first, Day):
+        return dates.join_days([domain for domain in domains if isinstance(domain, Day)])
+    if isinstance(first, Moment):
+        return dates.join_moments([domain for domain in domains if isinstance(domain, Moment)])
+    assert not isinstance(first, Opaque)
+    return first
+
+
+def null_in(value: Value, like: Sequence[Value]) -> str:
+    """SQL of a value among its unified siblings: a bare NULL takes their type."""
+    return "NULL" if isinstance(value.domain, Missing) else value.sql
+
+
+# --- operators ------------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(operation: Callable[[Value, Value, exp.Expression], Value]) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        left, right = translate(node.this, scope), translate(node.expression, scope)
+        return operation(as_number(left, node.this), as_number(right, node.expression), node)
+
+    return apply
+
+
+def _plus_or_minus(sign: int) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        if isinstance(node.expression, exp.Interval) or isinstance(node.this, exp.Interval):
+            return dates.shift_by_interval(node, scope, sign, translate)
+        left, right = translate(node.this, scope), translate(node.expression, scope)
+        if isinstance(left.domain, Day | Moment) or isinstance(right.domain, Day | Moment):
+            return dates.add(left, right, sign, node)
+        return numbers.add(as_number(left, node.this), as_number(right, node.expression), node, sign=sign)
+
+    return apply
+
+
+def _compare(operator: str) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        return comparison(operator, translate(node.this, scope), translate(node.expression, scope), node)
+
+    return apply
+
+
+def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
+    if isinstance(left.domain, Opaque) or isinstance(right.domain, Opaque):
+        return strings.compare_identifiers(operator, left, right, node)
+    left, right = dates.read_constants(left, right, node)
+    left, right = _read_numbers(left, right)
+    if isinstance(left.domain, Coded) and isinstance(right.domain, Coded) and (left.constant or right.constant):
+        return strings.compare_codes(operator, left, right)
+    a, b = unify((left, right), node)
+    if isinstance(a.domain, Missing) or isinstance(b.domain, Missing):
+        return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
+    if isinstance(a.domain, Coded):
+        a, b = strings.ranked(a), strings.ranked(b)
+    return flag(f"{a.sql} {operator} {b.sql}", left, right)
+
+
+def _read_numbers(left: Value, right: Value) -> tuple[Value, Value]:
+    """A text constant compared with a number is read as a number: age > '30'."""
+
+    def read(value: Value, other: Value) -> Value:
+        if (
+            value.constant
+            and isinstance(value.domain, Coded)
+            and isinstance(other.domain, Number)
+            and strings.all_numeric(value.domain.values)
+        ):
+            return number(Fraction(str(value.domain.values[0]).strip()))
+        return value
+
+    return read(left, right), read(right, left)
+
+
+def _and_or(operator: str) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        parts = [as_flag(translate(part, scope), part) for part in node.flatten()]
+        return flag(f" {operator} ".join(part.sql for part in parts), *parts)
+
+    return apply
+
+
+def _not(node: exp.Not, scope: Scope) -> Value:
+    part = as_flag(translate(node.this, scope), node.this)
+    return flag(f"NOT {part.sql}", part)
+
+
+def _between(node: exp.Between, scope: Scope) -> Value:
+    if node.args.get("symmetric"):
+        raise reject(node, "BETWEEN SYMMETRIC is not answered.", "Write BETWEEN with the smaller bound first.")
+    value, low, high = (translate(part, scope) for part in (node.this, node.args["low"], node.args["high"]))
+    above, below = comparison(">=", value, low, node), comparison("<=", value, high, node)
+    return flag(f"{above.sql} AND {below.sql}", above, below)
+
+
+def _in(node: exp.In, scope: Scope) -> Value:
+    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+        raise reject(
+            node, "this form of IN is not answered.", "Write a list of constants, or owner IN (SELECT owner FROM ...)."
+        )
+    value = translate(node.this, scope)
+    parts = [comparison("=", value, translate(item, scope), node) for item in node.expressions]
+    return flag(" OR ".join(part.sql for part in parts), *parts)
+
+
+def _is(node: exp.Is, scope: Scope) -> Value:
+    value = translate(node.this, scope)
+    match node.expression:
+        case exp.Null():
+            return Value(sql=f"({value.sql} IS NULL)", domain=Flag())
+        case exp.Boolean(this=truth):
+            return Value(sql=f"({as_flag(value, node).sql} IS {'TRUE' if truth else 'FALSE'})", domain=Flag())
+    raise reject(node, f"{show(node)} is not answered.", "IS goes with NULL, TRUE or FALSE.")
+
+
+def _distinct_from(equal: bool) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        left, right = translate(node.this, scope), translate(node.expression, scope)
+        same = comparison("=", left, right, node)
+        both = f"({left.sql} IS NULL AND {right.sql} IS NULL)"
+        sql = f"(coalesce({same.sql}, FALSE) OR {both})"
+        return Value(sql=sql if equal else f"(NOT {sql})", domain=Flag())
+
+    return apply
+
+
+def _case(node: exp.Case, scope: Scope) -> Value:
+    subject = translate(node.this, scope) if node.this else None
+    conditions: list[Value] = []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            conditions.append(as_flag(translate(branch.this, scope), branch.this))
+        else:
+            conditions.append(comparison("=", subject, translate(branch.this, scope), branch.this))
+    results = [translate(branch.args["true"], scope) for branch in node.args["ifs"]]
+    default = node.args.get("default")
+    results.append(translate(default, scope) if default else Value(sql="NULL", domain=Missing(), nullable=True))
+    return _choose(conditions, results, node)
+
+
+def _if(node: exp.If, scope: Scope) -> Value:
+    condition = as_flag(translate(node.this, scope), node.this)
+    otherwise = node.args.get("false")
+    results = [
+        translate(node.args["true"], scope),
+        translate(otherwise, scope) if otherwise else Value(sql="NULL", domain=Missing(), nullable=True),
+    ]
+    return _choose([condition], results, node)
+
+
+def _choose(conditions: Sequence[Value], results: Sequence[Value], node: exp.Expression) -> Value:
+    common = unify(results, node)
+    branches = " ".join(
+        f"WHEN {condition.sql} THEN {null_in(result, common)}"
+        for condition, result in zip(conditions, common, strict=False)
+    )
+    sql = f"(CASE {branches} ELSE {null_in(common[-1], common)} END)"
+    return Value(sql=sql, domain=join_domains(common), nullable=any(result.nullable for result in results))
+
+
+def _coalesce(node: exp.Coalesce, scope: Scope) -> Value:
+    values = [translate(part, scope) for part in (node.this, *node.expressions)]
+    common = unify(values, node)
+    sql = f"coalesce({', '.join(null_in(value, common) for value in common)})"
+    return Value(sql=sql, domain=join_domains(common), nullable=all(value.nullable for value in values))
+
+
+def _nullif(node: exp.Nullif, scope: Scope) -> Value:
+    value, other = translate(node.this, scope), translate(node.expression, scope)
+    same = comparison("=", value, other, node)
+    return Value(sql=f"(CASE WHEN {same.sql} THEN NULL ELSE {value.sql} END)", domain=value.domain, nullable=True)
+
+
+def _extreme(function: str) -> Translator:
+    """LEAST and GREATEST skip NULLs, so any argument may be the result, except beyond a constant one."""
+
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        common = unify([translate(part, scope) for part in (node.this, *node.expressions)], node)
+        domain = join_domains(common)
+        if isinstance(domain, Coded):
+            raise reject(node, f"{function.upper()} of categories is not answered.", "Use CASE.")
+        if isinstance(domain, Number):
+            fixed = [numbers.grid(value).lo for value in common if value.constant]
+            if fixed and function == "least":
+                domain = Number(step=domain.step, lo=domain.lo, hi=min(fixed))
+            elif fixed:
+                domain = Number(step=domain.step, lo=max(fixed), hi=domain.hi)
+            wide = [integer_sql(value.sql, domain.largest) for value in common if not isinstance(value.domain, Missing)]
+        else:
+            wide = [value.sql for value in common if not isinstance(value.domain, Missing)]
+        return Value(
+            sql=f"{function}({', '.join(wide)})", domain=domain, nullable=all(value.nullable for value in common)
+        )
+
+    return apply
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+def _numeric_function(apply: Callable[[Value, exp.Expression], Value]) -> Translator:
+    return lambda node, scope: apply(as_number(translate(node.this, scope), node), node)
+
+
+def _round(node: exp.Round, scope: Scope) -> Value:
+    digits = 0
+    if node.args.get("decimals") is not None:
+        places = translate(node.args["decimals"], scope)
+        if not places.constant or not isinstance(places.domain, Number) or places.domain.step.denominator != 1:
+            raise reject(node, "ROUND needs a constant number of digits.", "Write ROUND(x, 2).")
+        digits = int(places.domain.at(places.domain.lo))
+    if abs(digits) > 12:
+        raise reject(node, "ROUND to more than 12 digits is not answered.", "Write ROUND(x, 2).")
+    return numbers.rounded(as_number(translate(node.this, scope), node), Fraction(10) ** -digits, "nearest", node)
+
+
+def _power(node: exp.Pow, scope: Scope) -> Value:
+    base, exponent = as_number(translate(node.this, scope), node), translate(node.expression, scope)
+    if not exponent.constant or not isinstance(exponent.domain, Number):
+        raise reject(node, "POWER needs a constant exponent.", "Write POWER(x, 2).")
+    power = exponent.domain.at(exponent.domain.lo)
+    if power == Fraction(1, 2):
+        return _square_root(base, node)
+    if power.denominator != 1 or not 1 <= power <= 8:
+        raise reject(node, "POWER is answered for whole exponents from 1 to 8.", "Write POWER(x, 2), or SQRT(x).")
+    result = base
+    for _ in range(int(power) - 1):
+        result = numbers.multiply(result, base, node)
+    return result
+
+
+def _square_root(value: Value, node: exp.Expression) -> Value:
+    return numbers.real_function(value, node, sql="sqrt({x})", function=math.sqrt, above=0.0, strict=False)
+
+
+def _logarithm(node: exp.Log, scope: Scope) -> Value:
+    """LOG(x) is to base 10, LOG(b, x) to base b, as in the engine."""
+    base, argument = (None, node.this) if node.expression is None else (translate(node.this, scope), node.expression)
+    value = as_number(translate(argument, scope), node)
+    radix = 10.0
+    if base is not None:
+        if (
+            not base.constant
+            or not isinstance(base.domain, Number)
+            or base.domain.lo <= 0
+            or base.domain.at(base.domain.lo) == 1
+        ):
+            raise reject(node, "LOG needs a constant base above zero other than 1.", "Write LOG(x) or LN(x).")
+        radix = float(base.domain.at(base.domain.lo))
+    sql = f"(ln({{x}}) / {math.log(radix)!r})"
+    return numbers.real_function(
+        value, node, sql=sql, function=lambda x: math.log(x) / math.log(radix), above=0.0, strict=True
+    )
+
+
+def _cast(node: exp.Cast, scope: Scope) -> Value:
+    value, target = translate(node.this, scope), node.args["to"].this
+    kind = exp.DataType.Type
+    if isinstance(value.domain, Missing):
+        return value
+    if isinstance(value.domain, Opaque):
+        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+    if target in _INTEGER_BITS:
+        return _whole(numbers.rounded(as_number(value, node), Fraction(1), "nearest", node), target)
+    if target in (kind.DOUBLE, kind.FLOAT):
+        return as_number(value, node)
+    if target is kind.DECIMAL:
+        sizes = [int(part.this.this) for part in node.args["to"].expressions] or [18, 3]
+        return numbers.rounded(
+            as_number(value, node), Fraction(10) ** -(sizes[1] if len(sizes) > 1 else 0), "nearest", node
+        )
+    if target in (kind.TEXT, kind.VARCHAR):
+        return strings.as_text(value, node)
+    if target is kind.BOOLEAN:
+        return as_flag(value, node)
+    if target is kind.DATE:
+        return dates.as_day(value, node)
+    if target in (kind.TIMESTAMP, kind.TIMESTAMPNTZ, kind.DATETIME):
+        return dates.as_moment(value, node)
+    raise reject(
+        node,
+        f"CAST to {node.args['to'].sql()} is not answered.",
+        "Cast to INTEGER, DOUBLE, DECIMAL, VARCHAR, DATE, TIMESTAMP or BOOLEAN.",
+    )
+
+
+_INTEGER_BITS = {
+    exp.DataType.Type.TINYINT: 7,
+    exp.DataType.Type.SMALLINT: 15,
+    exp.DataType.Type.INT: 31,
+    exp.DataType.Type.BIGINT: 63,
+    exp.DataType.Type.INT128: 127,
+}
+
+
+def _whole(value: Value, target: exp.DataType.Type) -> Value:
+    """A cast to a narrow integer gives NULL where the number does not fit."""
+    most = 2 ** _INTEGER_BITS[target] - 1
+    domain = numbers.grid(value)
+    if domain.largest <= most:
+        return value
+    bounds = Number(step=domain.step, lo=max(domain.lo, -most), hi=min(domain.hi, most))
+    return Value(
+        sql=f"(CASE WHEN {value.sql} BETWEEN {-most} AND {most} THEN {value.sql} END)", domain=bounds, nullable=True
+    )
+
+
+def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
+    name = node.name.lower()
+    arguments = node.expressions
+    if name == "clamp" and len(arguments) == 3:
+        value, lo, hi = (as_number(translate(part, scope), part) for part in arguments)
+        return numbers.clamp(value, lo, hi, node)
+    if name in dates.PARTS and len(arguments) == 1:
+        return dates.part(translate(arguments[0], scope), name, node)
+    raise reject(
+        node, f"{node.name.upper()} is not a function that can be answered.", "docs/language.md lists the functions."
+    )
+
+
+Translator = Callable[[exp.Expression, Scope], Value]
+
+TRANSLATORS: dict[type[exp.Expression], Translator] = {
+    exp.Column: lambda node, scope: scope.column(node),
+    exp.Paren: lambda node, scope: translate(node.this, scope),
+    exp.Literal: _literal,
+    exp.Null: lambda node, scope: Value(sql="NULL", domain=Missing(), nullable=True),
+    exp.Boolean: lambda node, scope: Value(sql="TRUE" if node.this else "FALSE", domain=Flag()),
+    exp.Add: _plus_or_minus(1),
+    exp.Sub: _plus_or_minus(-1),
+    exp.Mul: _arithmetic(numbers.multiply),
+    exp.Div: _arithmetic(numbers.divide),
+    exp.IntDiv: _arithmetic(numbers.whole_quotient),
+    exp.Mod: _arithmetic(numbers.remainder),
+    exp.Neg: lambda node, scope: numbers.negate(as_number(translate(node.this, scope), node)),
+    exp.EQ: _compare("="),
+    exp.NEQ: _compare("<>"),
+    exp.LT: _compare("<"),
+    exp.LTE: _compare("<="),
+    exp.GT: _compare(">"),
+    exp.GTE: _compare(">="),
+    exp.And: _and_or("AND"),
+    exp.Or: _and_or("OR"),
+    exp.Not: _not,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.NullSafeEQ: _distinct_from(True),
+    exp.NullSafeNEQ: _distinct_from(False),
+    exp.Like: lambda node, scope: strings.like(translate(node.this, scope), node, ignore_case=False),
+    exp.ILike: lambda node, scope: strings.like(translate(node.this, scope), node, ignore_case=True),
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Least: _extreme("least"),
+    exp.Greatest: _extreme("greatest"),
+    exp.Abs: _numeric_function(lambda value, node: numbers.absolute(value)),
+    exp.Sign: _numeric_function(lambda value, node: numbers.sign(value)),
+    exp.Floor: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "down", node)),
+    exp.Ceil: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "up", node)),
+    exp.Round: _round,
+    exp.Pow: _power,
+    exp.Sqrt: _numeric_function(_square_root),
+    exp.Ln: _numeric_function(
+        lambda value, node: numbers.real_function(value, node, sql="ln({x})", function=math.log, above=0.0, strict=True)
+    ),
+    exp.Log: _logarithm,
+    exp.Exp: _numeric_function(
+        lambda value, node: numbers.real_function(
+            value, node, sql="exp({x})", function=math.exp, above=-math.inf, strict=False
+        )
+    ),
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Anonymous: _anonymous,
+    **{kind: (lambda node, scope: strings.function(node, scope, translate)) for kind in strings.FUNCTIONS},
+    **{kind: (lambda node, scope: dates.function(node, scope, translate)) for kind in dates.FUNCTIONS},
+}

@@ -1,0 +1,107 @@
+"""From noisy numbers to the noisy table that the rest of the statement reads: keys, aggregates, margins. All of it free."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.mechanisms import Mechanism
+from discreet.mechanisms.simulate import Redraw
+from discreet.sql.estimates import Components, redraws
+from discreet.sql.margins import CONFIDENCE
+from discreet.sql.plan import Block, Column
+
+Run = Callable[[str, dict[str, pa.Table]], pa.Table]
+
+
+def noisy_table(
+    block: Block, noisy: Sequence[Components], mechanisms: Sequence[Mechanism], redraw: Redraw, run: Run, *, name: str
+) -> pa.Table:
+    """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
+    columns = _keys(block, 1)
+    for index, estimate in enumerate(block.estimates):
+        part, mechanism = noisy[estimate.measurement], mechanisms[estimate.measurement]
+        columns[f"a{index}"] = estimate.values(part)
+        columns[f"m{index}"] = pa.array(estimate.margins(part, mechanism, redraw))
+    if block.derived:
+        margins = _derived_margins(block, noisy, mechanisms, redraw, run, name, pa.table(columns))
+        columns |= {f"d{index}": margin for index, margin in enumerate(margins)}
+    return pa.table(columns)
+
+
+def _keys(block: Block, times: int) -> dict[str, pa.Array]:
+    """The key columns of the whole grid, in the order of the keys' public values, repeated."""
+    sizes = [key.size for key in block.keys]
+    places = np.unravel_index(np.arange(block.cells), sizes) if sizes else ()
+    return {
+        f"k{index}": key.labels().take(pa.array(np.tile(places[index], times))) for index, key in enumerate(block.keys)
+    }
+
+
+def _derived_margins(
+    block: Block,
+    noisy: Sequence[Components],
+    mechanisms: Sequence[Mechanism],
+    redraw: Redraw,
+    run: Run,
+    name: str,
+    table: pa.Table,
+) -> list[pa.Array]:
+    """Half-widths of computed columns: the expression is evaluated again with the declared noise redrawn (S11)."""
+    times = redraws(block.cells)
+    moved = _keys(block, times)
+    shifted = [
+        tuple(
+            np.tile(values, times) - redraw(mechanism, (times * block.cells,), "derived", number, part)
+            for part, values in enumerate(components)
+        )
+        for number, (components, mechanism) in enumerate(zip(noisy, mechanisms, strict=True))
+    ]
+    for index, estimate in enumerate(block.estimates):
+        moved[f"a{index}"] = estimate.values(shifted[estimate.measurement])
+    items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(block.derived))
+    try:
+        center = run(f"SELECT {items} FROM {name}", {name: table})
+        replicas = run(f"SELECT {items} FROM {name}", {name: pa.table(moved)})
+    except Exception:  # a column that is no number has no margin
+        return [pa.nulls(block.cells, pa.float64()) for _ in block.derived]
+    return [
+        _half_widths(_floats(center, index), _floats(replicas, index).reshape(times, -1))
+        for index in range(len(block.derived))
+    ]
+
+
+def _floats(table: pa.Table, index: int) -> Any:
+    return table.column(index).to_numpy(zero_copy_only=False).astype(np.float64)
+
+
+def _half_widths(center: Any, replicas: Any) -> pa.Array:
+    distance = np.abs(replicas - center[None, :])
+    distance[~np.isfinite(distance)] = np.inf  # a replica without a value counts as infinitely far
+    widths = np.quantile(distance, CONFIDENCE.simulated, axis=0, method="higher")
+    return pa.array(widths, mask=~np.isfinite(widths))
+
+
+def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Table]:
+    """The final table and, of the same shape, its margins."""
+    shown = [column.name for column in columns]
+    table = pa.Table.from_arrays([_finite(result.column(index)) for index in range(len(shown))], names=shown)
+    carriers = [index for index, column in enumerate(columns) if column.margin is not None]
+    present = result.num_columns == len(shown) + len(carriers)
+    margins = [pa.nulls(result.num_rows, pa.float64())] * len(shown)
+    for place, index in enumerate(carriers if present else []):
+        half_width = result.column(len(shown) + place).combine_chunks().cast(pa.float64())
+        margins[index] = pa.compute.if_else(
+            table.column(index).combine_chunks().is_valid(), half_width, pa.scalar(None, pa.float64())
+        )
+    return table, pa.Table.from_arrays(margins, names=shown)
+
+
+def _finite(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """NaN and infinities, as a quotient of noisy numbers may be, are NULL."""
+    if not pa.types.is_floating(column.type):
+        return column
+    return pa.compute.if_else(pa.compute.is_finite(column), column, pa.scalar(None, column.type))

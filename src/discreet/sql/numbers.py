@@ -1,0 +1,260 @@
+"""Arithmetic on grid numbers: every operation gives engine SQL over integers, and exact bounds of its result.
+
+All of it is total: division by zero is NULL, and an operation whose result could overflow is refused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Literal
+
+from sqlglot import exp
+
+from discreet.sql.parse import reject, show
+from discreet.sql.values import Number, Value, integer_sql
+
+LARGEST = 2**90  # units; leaves room for 2^36 rows in the engine's 128-bit sums
+QUOTIENT_STEP = Fraction(1, 1_000_000)  # the grid of a quotient of two columns
+Rounding = Literal["down", "up", "nearest", "toward_zero"]
+
+
+def common_step(*steps: Fraction) -> Fraction:
+    """The coarsest grid that holds all the given ones."""
+    denominator = math.lcm(*(step.denominator for step in steps))
+    return Fraction(math.gcd(*(int(step * denominator) for step in steps)), denominator)
+
+
+def on_step(value: Value, step: Fraction, node: exp.Expression) -> Value:
+    """The same number counted in a finer step."""
+    domain = grid(value)
+    factor = domain.step / step
+    assert factor.denominator == 1, "a grid can only be refined"
+    lo, hi = domain.lo * factor.numerator, domain.hi * factor.numerator
+    check_size(lo, hi, node)
+    if factor == 1:
+        return value
+    sql = str(lo) if value.constant else f"({integer_sql(value.sql, max(abs(lo), abs(hi)))} * {factor.numerator})"
+    return Value(sql=sql, domain=Number(step=step, lo=lo, hi=hi), nullable=value.nullable, constant=value.constant)
+
+
+def grid(value: Value) -> Number:
+    assert isinstance(value.domain, Number)
+    return value.domain
+
+
+def check_size(lo: int, hi: int, node: exp.Expression) -> None:
+    if max(abs(lo), abs(hi)) >= LARGEST:
+        raise reject(
+            node, f"{show(node)} can become too large to be added up exactly.", "Scale it down, or CLAMP its parts."
+        )
+
+
+def add(left: Value, right: Value, node: exp.Expression, *, sign: int = 1) -> Value:
+    step = common_step(grid(left).step, grid(right).step)
+    a, b = on_step(left, step, node), on_step(right, step, node)
+    lows, highs = grid(a), grid(b)
+    ends = sorted((sign * highs.lo, sign * highs.hi))
+    lo, hi = lows.lo + ends[0], lows.hi + ends[1]
+    check_size(lo, hi, node)
+    bound = max(abs(lo), abs(hi), lows.largest, highs.largest)
+    operator = "+" if sign > 0 else "-"
+    sql = f"({integer_sql(a.sql, bound)} {operator} {integer_sql(b.sql, bound)})"
+    return Value(sql=sql, domain=Number(step=step, lo=lo, hi=hi), nullable=left.nullable or right.nullable)
+
+
+def negate(value: Value) -> Value:
+    domain = grid(value)
+    sql = str(-domain.lo) if value.constant else f"(-{integer_sql(value.sql, domain.largest)})"
+    return Value(
+        sql=sql,
+        domain=Number(step=domain.step, lo=-domain.hi, hi=-domain.lo),
+        nullable=value.nullable,
+        constant=value.constant,
+    )
+
+
+def multiply(left: Value, right: Value, node: exp.Expression) -> Value:
+    if right.constant:
+        return scale(left, grid(right).at(grid(right).lo))
+    if left.constant:
+        return scale(right, grid(left).at(grid(left).lo))
+    a, b = grid(left), grid(right)
+    corners = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+    lo, hi = min(corners), max(corners)
+    if left.sql == right.sql:
+        lo = max(lo, 0)
+    check_size(lo, hi, node)
+    bound = max(abs(lo), abs(hi), a.largest, b.largest)
+    sql = f"({integer_sql(left.sql, bound)} * {integer_sql(right.sql, bound)})"
+    return Value(sql=sql, domain=Number(step=a.step * b.step, lo=lo, hi=hi), nullable=left.nullable or right.nullable)
+
+
+def scale(value: Value, factor: Fraction) -> Value:
+    """value * factor: the engine's integers stay, only what one unit means changes."""
+    if factor == 0:
+        sql = f"({integer_sql(value.sql, grid(value).largest)} * 0)"
+        return Value(sql=sql, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=value.nullable)
+    positive = value if factor > 0 else negate(value)
+    domain = grid(positive)
+    scaled = Number(step=domain.step * abs(factor), lo=domain.lo, hi=domain.hi)
+    return Value(sql=positive.sql, domain=scaled, nullable=value.nullable, constant=value.constant)
+
+
+def divide(left: Value, right: Value, node: exp.Expression) -> Value:
+    if right.constant:
+        divisor = grid(right).at(grid(right).lo)
+        if divisor == 0:
+            raise reject(node, "division by zero.", "Divide by something else.")
+        return scale(left, 1 / divisor)
+    a, b = grid(left), grid(right)
+    ratio = a.step / b.step / QUOTIENT_STEP
+    n = f"({integer_sql(left.sql, a.largest * ratio.numerator)} * {ratio.numerator})"
+    d = f"({integer_sql(right.sql, b.largest * ratio.denominator)} * {ratio.denominator})"
+    check_size(0, a.largest * ratio.numerator * 2 + b.largest * ratio.denominator, node)
+    smallest = b.lo if b.lo > 0 else -b.hi if b.hi < 0 else 1
+    most = -(-a.largest * ratio.numerator // (smallest * ratio.denominator)) + 1
+    check_size(0, most, node)
+    lo = 0 if a.lo >= 0 and b.lo >= 0 else -most
+    magnitude = f"((2 * abs({n}) + abs({d})) // (2 * abs(NULLIF({d}, 0))))"
+    sql = f"(CASE WHEN ({n} < 0) = ({d} < 0) THEN {magnitude} ELSE -{magnitude} END)"
+    return Value(sql=sql, domain=Number(step=QUOTIENT_STEP, lo=lo, hi=most), nullable=True)
+
+
+def whole_quotient(left: Value, right: Value, node: exp.Expression) -> Value:
+    """Integer division, which drops the fraction (toward zero, as the engine does)."""
+    if right.constant:
+        return rounded(divide(left, right, node), Fraction(1), "toward_zero", node)
+    a, b = _aligned(left, right, node)
+    most = grid(a).largest
+    lo = 0 if grid(a).lo >= 0 and grid(b).lo >= 0 else -most
+    bound = max(most, grid(b).largest)
+    sql = f"({integer_sql(a.sql, bound)} // NULLIF({integer_sql(b.sql, bound)}, 0))"
+    return Value(sql=sql, domain=Number(step=Fraction(1), lo=lo, hi=most), nullable=True)
+
+
+def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
+    """The remainder, with the sign of the dividend."""
+    a, b = _aligned(left, right, node)
+    dividend, divisor = grid(a), grid(b)
+    if right.constant and divisor.lo == 0:
+        raise reject(node, "division by zero.", "Divide by something else.")
+    most = min(dividend.largest, max(divisor.largest - 1, 0))
+    bound = max(dividend.largest, divisor.largest)
+    sql = f"({integer_sql(a.sql, bound)} % NULLIF({integer_sql(b.sql, bound)}, 0))"
+    domain = Number(step=dividend.step, lo=0 if dividend.lo >= 0 else -most, hi=0 if dividend.hi <= 0 else most)
+    return Value(sql=sql, domain=domain, nullable=left.nullable or right.nullable or not right.constant)
+
+
+def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -> Value:
+    """The number moved to a grid of `step`, by the named rule; half goes away from zero."""
+    domain = grid(value)
+    ratio = domain.step / step
+    up, down = ratio.numerator, ratio.denominator
+    if down == 1:
+        return on_step(value, step, node)
+    lo, hi = (_round_fraction(Fraction(end * up, down), how) for end in (domain.lo, domain.hi))
+    check_size(0, domain.largest * up * 2 + down, node)
+    n = (
+        f"({integer_sql(value.sql, domain.largest * up * 2 + down)} * {up})"
+        if up > 1
+        else integer_sql(value.sql, domain.largest * 2 + down)
+    )
+    sql = str(lo) if value.constant else _round_sql(n, down, how, negative=domain.lo < 0)
+    return Value(sql=sql, domain=Number(step=step, lo=lo, hi=hi), nullable=value.nullable, constant=value.constant)
+
+
+def absolute(value: Value) -> Value:
+    domain = grid(value)
+    lo = 0 if domain.lo <= 0 <= domain.hi else min(abs(domain.lo), abs(domain.hi))
+    sql = f"abs({integer_sql(value.sql, domain.largest)})"
+    return Value(sql=sql, domain=Number(step=domain.step, lo=lo, hi=domain.largest), nullable=value.nullable)
+
+
+def sign(value: Value) -> Value:
+    domain = grid(value)
+    sql = f"(CASE WHEN {value.sql} > 0 THEN 1 WHEN {value.sql} < 0 THEN -1 WHEN {value.sql} = 0 THEN 0 END)"
+    bounds = Number(step=Fraction(1), lo=(domain.lo > 0) - (domain.lo < 0), hi=(domain.hi > 0) - (domain.hi < 0))
+    return Value(sql=sql, domain=bounds, nullable=value.nullable)
+
+
+def clamp(value: Value, lo: Value, hi: Value, node: exp.Expression) -> Value:
+    if not (lo.constant and hi.constant):
+        raise reject(node, "CLAMP needs two constants as its range.", "Write CLAMP(x, 0, 100).")
+    step = common_step(grid(value).step, grid(lo).step, grid(hi).step)
+    x, low, high = (on_step(each, step, node) for each in (value, lo, hi))
+    least, most = grid(low).lo, grid(high).lo
+    if least > most:
+        raise reject(node, "the range of CLAMP is reversed.", "Write the smaller number first.")
+    domain = grid(x)
+    bounds = Number(step=step, lo=min(max(domain.lo, least), most), hi=max(min(domain.hi, most), least))
+    wide = integer_sql(x.sql, max(domain.largest, abs(least), abs(most)))
+    # LEAST and GREATEST skip NULLs, so NULL has to be kept by hand.
+    sql = f"(CASE WHEN {x.sql} IS NULL THEN NULL ELSE least(greatest({wide}, {least}), {most}) END)"
+    return Value(sql=sql, domain=bounds, nullable=value.nullable)
+
+
+def real_function(
+    value: Value, node: exp.Expression, *, sql: str, function: Callable[[float], float], above: float, strict: bool
+) -> Value:
+    """A monotone float function, taken to a grid of a millionth row by row; NULL outside its domain."""
+    domain = grid(value)
+    x = f"(CAST({value.sql} AS DOUBLE) * {domain.step.numerator} / {domain.step.denominator})"
+    inside = f"{x} {'>' if strict else '>='} {above!r}" if math.isfinite(above) else f"{x} IS NOT NULL"
+    ends = [float(domain.at(end)) for end in (domain.lo, domain.hi)]
+    # The smallest argument inside the domain that the grid can hold bounds functions with a pole, such as ln at 0.
+    least = max(ends[0], above + (float(domain.step) if strict else 0.0))
+    if ends[1] < least:
+        raise reject(node, f"{show(node)} is never defined: its argument is out of range.", "Change the argument.")
+    try:
+        bounds = [math.floor(function(least) * 1e6) - 1, math.ceil(function(max(ends[1], least)) * 1e6) + 1]
+    except OverflowError:
+        raise reject(node, f"{show(node)} can become too large.", "CLAMP its argument.") from None
+    lo, hi = min(bounds), max(bounds)
+    check_size(lo, hi, node)
+    if max(abs(lo), abs(hi)) >= 2**53:
+        raise reject(node, f"{show(node)} can become too large.", "CLAMP its argument.")
+    units = f"CAST(round({sql.format(x=x)} * 1000000) AS BIGINT)"
+    clamped = f"(CASE WHEN {inside} THEN least(greatest({units}, {lo}), {hi}) END)"
+    return Value(
+        sql=clamped, domain=Number(step=QUOTIENT_STEP, lo=lo, hi=hi), nullable=value.nullable or ends[0] < least
+    )
+
+
+def _aligned(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
+    step = common_step(grid(left).step, grid(right).step)
+    return on_step(left, step, node), on_step(right, step, node)
+
+
+def _round_fraction(value: Fraction, how: Rounding) -> int:
+    match how:
+        case "down":
+            return math.floor(value)
+        case "up":
+            return math.ceil(value)
+        case "toward_zero":
+            return math.trunc(value)
+        case "nearest":
+            size = math.floor(abs(value) + Fraction(1, 2))
+            return size if value >= 0 else -size
+
+
+def _round_sql(n: str, d: int, how: Rounding, *, negative: bool) -> str:
+    """n / d for a constant d > 0, rounded; the engine's // drops the fraction."""
+    if not negative:
+        return {
+            "down": f"({n} // {d})",
+            "toward_zero": f"({n} // {d})",
+            "up": f"(({n} + {d - 1}) // {d})",
+            "nearest": f"((2 * {n} + {d}) // {2 * d})",
+        }[how]
+    match how:
+        case "toward_zero":
+            return f"({n} // {d})"
+        case "down":
+            return f"(CASE WHEN {n} >= 0 THEN {n} // {d} ELSE -((-{n} + {d - 1}) // {d}) END)"
+        case "up":
+            return f"(CASE WHEN {n} >= 0 THEN ({n} + {d - 1}) // {d} ELSE -((-{n}) // {d}) END)"
+        case "nearest":
+            return f"(CASE WHEN {n} >= 0 THEN (2 * {n} + {d}) // {2 * d} ELSE -((-2 * {n} + {d}) // {2 * d}) END)"

@@ -1,0 +1,101 @@
+"""Text to a syntax tree: one SELECT, of bounded size and depth, and the place of each node in the text.
+
+Nothing of the analyst's text goes further than this tree: engines run SQL that `discreet` writes itself.
+"""
+
+from __future__ import annotations
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from discreet.errors import Rejected
+
+MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
+MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
+
+
+def parse(text: str, *, limit: int) -> exp.Query:
+    """The tree of one SELECT statement, or `Rejected`."""
+    if not text.strip():
+        raise Rejected("the statement is empty.", hint="Write a SELECT, for example SELECT COUNT(*) FROM a_table.")
+    if len(text.encode("utf-8", "surrogatepass")) > limit:
+        raise Rejected(
+            f"the statement is longer than the {limit} bytes that the policy allows.", hint="Ask less at once."
+        )
+    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+        raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
+    _check_brackets(text)
+    try:
+        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+    except SqlglotError as error:
+        where = error.errors[0] if getattr(error, "errors", None) else {}
+        line, column = where.get("line") or 1, where.get("col") or 1
+        raise Rejected(
+            "this is not SQL that can be read.", hint="Check the statement near here.", line=line, column=column
+        ) from None
+    except (RecursionError, ValueError):
+        raise Rejected("the statement is nested too deeply to be read.", hint="Split it.") from None
+    if len(trees) != 1:
+        raise Rejected("one statement at a time.", hint="Remove what follows the first semicolon.")
+    tree = trees[0]
+    if isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
+        tree = tree.unnest()
+    if not isinstance(tree, exp.Select | exp.Union):
+        raise Rejected(f"{_statement_name(tree)} is not a question.", hint="Only SELECT statements are answered.")
+    _check_size(tree)
+    _remember_places(tree, text)
+    return tree
+
+
+def place(node: exp.Expression) -> dict[str, int]:
+    """Where a node stands in the text, as keyword arguments for `Rejected`."""
+    for candidate in node.walk():
+        if "place" in candidate.meta:
+            line, column = candidate.meta["place"]
+            return {"line": line, "column": column}
+    return {"line": 1, "column": 1}
+
+
+def reject(node: exp.Expression, reason: str, hint: str = "") -> Rejected:
+    """A refusal of this node, to be raised."""
+    return Rejected(reason, hint=hint, **place(node))
+
+
+def show(node: exp.Expression) -> str:
+    """The node as SQL, shortened, for messages."""
+    text = node.sql(dialect="duckdb", comments=False)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _check_brackets(text: str) -> None:
+    """Refuse deep nesting before the parser recurses into it (brackets inside strings count too: harmless)."""
+    depth = deepest = 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        deepest = max(deepest, depth)
+    if deepest > MAX_DEPTH:
+        raise Rejected(f"the statement is nested more than {MAX_DEPTH} deep.", hint="Split it.")
+
+
+def _check_size(tree: exp.Expression) -> None:
+    pending, nodes = [(tree, 0)], 0
+    while pending:
+        node, depth = pending.pop()
+        nodes += 1
+        # A chain of ANDs is a deep tree, though nobody nested anything: it counts by its nodes only.
+        if depth > MAX_DEPTH * 4 or nodes > MAX_NODES:
+            raise Rejected("the statement is too large to be analyzed.", hint="Ask less at once.")
+        pending.extend((child, depth + 1) for child in node.iter_expressions())
+
+
+def _remember_places(tree: exp.Expression, text: str) -> None:
+    for node in tree.walk():
+        start = node.meta.get("start")
+        if start is not None:
+            line = text.count("\n", 0, start) + 1
+            node.meta["place"] = (line, start - text.rfind("\n", 0, start))
+
+
+def _statement_name(tree: exp.Expression) -> str:
+    return tree.key.upper() if not isinstance(tree, exp.Command) else str(tree.this).upper()

@@ -1,0 +1,157 @@
+"""A Plan: what will be read, what will be noised, what runs after. A value; printable; it has seen no data.
+
+Block         one exact SELECT over private rows: keys, sums
+Measurement   integer combinations of those sums that get noise of one scale, with their sensitivities
+Estimate      a column of the noisy table, computed from noisy numbers (post-processing, free)
+after         SQL over the noisy tables and the public ones, for everything that stands above the aggregation
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.sql.estimates import Estimate, as_written, number_type
+from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.values import Coded, Day, Flag, Moment, Number
+
+PublicDomain = Number | Coded | Flag | Day | Moment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A group key whose values are public: the engine gives its position, `labels` says what stands there."""
+
+    domain: PublicDomain
+    nullable: bool
+
+    @property
+    def size(self) -> int:
+        return self.domain.size + self.nullable
+
+    def labels(self) -> pa.Array:
+        domain = self.domain
+        null: list[Any] = [None] if self.nullable else []
+        match domain:
+            case Number():
+                kind = number_type(domain.step, domain.largest)
+                return pa.array(
+                    [as_written(domain.at(units), kind) for units in range(domain.lo, domain.hi + 1)] + null, kind
+                )
+            case Coded(values=values):
+                return pa.array([*values, *null])
+            case Flag():
+                return pa.array([False, True, *null])
+            case Day():
+                days = [domain.at(index) for index in range(domain.size)]
+                if domain.stamp:
+                    return pa.array([datetime(day.year, day.month, day.day) for day in days] + null, pa.timestamp("us"))
+                return pa.array(days + null, pa.date32())
+            case Moment():
+                microseconds = int(domain.step * 1_000_000)
+                moments = [domain.lo + timedelta(microseconds=microseconds * index) for index in range(domain.size)]
+                return pa.array(moments + null, pa.timestamp("us"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """Numbers that get noise of one scale: `forms[i]` are the factors of the block's sums in the i-th of them."""
+
+    name: str
+    forms: tuple[tuple[int, ...], ...]
+    sensitivity: Sensitivity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """One aggregation of private rows. Its noisy table has columns k0, k1, ... and a0, a1, ... with margins m0, ..."""
+
+    source: str
+    conditions: tuple[str, ...]
+    keys: tuple[Key, ...]
+    key_sql: tuple[str, ...]
+    sums: tuple[str, ...]
+    measurements: tuple[Measurement, ...]
+    estimates: tuple[Estimate, ...]
+    derived: tuple[str, ...] = ()  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
+
+    @property
+    def cells(self) -> int:
+        size = 1
+        for key in self.keys:
+            size *= key.size
+        return size
+
+    @property
+    def query(self) -> str:
+        """The exact SELECT: at most one row per group leaves the engine."""
+        keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
+        sums = [f"{sql} AS s{index}" for index, sql in enumerate(self.sums)]
+        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        group = f" GROUP BY {', '.join(f'k{index}' for index in range(len(keys)))}" if keys else ""
+        if group:  # keys outside the public list (a NULL that is not meant) belong to no group
+            inner = f"SELECT {', '.join(keys + sums)} FROM {self.source}{where}{group}"
+            return (
+                f"SELECT * FROM ({inner}) WHERE {' AND '.join(f'k{index} IS NOT NULL' for index in range(len(keys)))}"
+            )
+        return f"SELECT {', '.join(sums)} FROM {self.source}{where}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of the answer: `margin` names the column of the final table that holds its margins, if it has any."""
+
+    name: str
+    margin: str | None
+    estimate: tuple[int, int] | None  # (block, estimate) where the column is an aggregate as it was measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything that will happen to answer one question."""
+
+    blocks: tuple[Block, ...]
+    after: str
+    columns: tuple[Column, ...]
+    selected: bool  # rows may have been left out after noise (HAVING, LIMIT, ...): coverage holds before that
+    public: tuple[str, ...]  # public tables that `after` reads
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        return tuple(measurement for block in self.blocks for measurement in block.measurements)
+
+    def canonical(self) -> str:
+        """The same for questions that mean the same: what is read, what is noised, what is shown (S10)."""
+        blocks = [[block.query, [[m.forms, str(m.sensitivity)] for m in block.measurements]] for block in self.blocks]
+        text = json.dumps([blocks, self.after, [column.name for column in self.columns]], separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def key_position(sql: str, domain: PublicDomain, *, nullable: bool) -> str:
+    """Engine SQL of a key's position among its public values; NULL comes last where it is meant."""
+    match domain:
+        case Number():
+            position = (
+                sql
+                if domain.lo == 0
+                else f"(CAST({sql} AS {'BIGINT' if domain.largest < 2**62 else 'HUGEINT'}) - ({domain.lo}))"
+            )
+        case Coded():
+            position = sql
+        case Flag():
+            position = f"(CASE WHEN {sql} THEN 1 WHEN NOT {sql} THEN 0 END)"
+        case Day(lo=lo, grain=grain):
+            position = f"(date_diff('{grain}', DATE '{lo.isoformat()}', {sql}))"
+        case Moment(lo=lo, step=step):
+            microseconds = int(step * 1_000_000)
+            position = f"((epoch_us({sql}) - epoch_us(TIMESTAMP '{lo.isoformat(sep=' ')}')) // {microseconds})"
+    return f"coalesce({position}, {domain.size})" if nullable else position
+
+
+def table_name(block: int) -> str:
+    return f"b{block}"

@@ -1,0 +1,112 @@
+"""Private relations: rows that each belong to one person, and the facts that sensitivities rest on (S4).
+
+A relation knows its hidden owner, how many rows one person may have in it, and the domain of every column. Filters and
+row-wise projections only add conditions and rename; whatever needs a stage of its own is nested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from discreet.domain import Booleans, Categories, Dates, Decimals, Domain, Identifier, Integers, Timestamps
+from discreet.domain import Text as DeclaredText
+from discreet.policy import Table
+from discreet.sql.parse import reject, show
+from discreet.sql.values import Coded, Day, Flag, Moment, Number, Opaque, Text, Value, quoted
+from discreet.sql.values import Domain as ValueDomain
+
+OWNER = "#owner"  # the hidden owner column of every prepared table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """A visible column: how it may be called, and what it is."""
+
+    table: str
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """Rows of people: `source` is what stands after FROM, `owner` the SQL of whom a row belongs to."""
+
+    source: str
+    owner: str
+    fields: tuple[Field, ...]
+    rows: int
+    conditions: tuple[str, ...] = ()
+
+    def filtered(self, condition: Value) -> Relation:
+        return replace(self, conditions=(*self.conditions, condition.sql))
+
+    def called(self, alias: str) -> Relation:
+        """The same rows under another name."""
+        return replace(self, fields=tuple(replace(field, table=alias) for field in self.fields))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Names:
+    """A scope: which column a name means."""
+
+    fields: tuple[Field, ...]
+
+    def column(self, node: exp.Column) -> Value:
+        name, table = node.name.lower(), node.table.lower()
+        if node.args.get("db") or node.args.get("catalog"):
+            raise reject(node, f"{show(node)} names a schema, and there is none.", f"Write {node.table}.{node.name}.")
+        found = [field for field in self.fields if field.name.lower() == name and table in ("", field.table.lower())]
+        if not found:
+            raise reject(node, f"there is no column {show(node)} here.", f"Columns are {self.listing()}.")
+        if len({field.value.sql for field in found}) > 1:
+            raise reject(node, f"{show(node)} could be several columns.", f"Write {found[0].table}.{found[0].name}.")
+        return found[0].value
+
+    def predicate(self, node: exp.Expression) -> Value | None:
+        return None
+
+    def listing(self) -> str:
+        names = list(dict.fromkeys(field.name for field in self.fields))
+        return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+
+
+def scan(table: Table, alias: str, engine_alias: str) -> Relation:
+    """All rows of a private table, as a snapshot holds them: clamped, coded, at most max_rows a person."""
+    fields = []
+    owner_column = table.owner if isinstance(table.owner, str) else None
+    for column in table.columns.values():
+        sql = f"{engine_alias}.{quoted(column.name)}"
+        domain = value_domain(column.domain, owner=column.name == owner_column)
+        fields.append(
+            Field(table=alias, name=column.name, value=Value(sql=sql, domain=domain, nullable=column.nullable))
+        )
+    owner = f"{engine_alias}.{quoted(OWNER)}"
+    if owner_column is not None:  # the visible owner column is the hidden one, whether or not the policy lists it
+        fields = [field for field in fields if field.name != owner_column]
+        fields.append(Field(table=alias, name=owner_column, value=Value(sql=owner, domain=Opaque(owner=True))))
+    return Relation(
+        source=f"{quoted(table.name)} AS {engine_alias}", owner=owner, fields=tuple(fields), rows=table.max_rows
+    )
+
+
+def value_domain(domain: Domain, *, owner: bool) -> ValueDomain:
+    """What the policy declares, as the analysis uses it."""
+    if owner:
+        return Opaque(owner=True)
+    match domain:
+        case Integers() | Decimals():
+            return Number(step=domain.step, lo=domain.first, hi=domain.last)
+        case Categories(values=values):
+            return Coded(values=tuple(values))
+        case Booleans():
+            return Flag()
+        case Dates(lo=lo, hi=hi):
+            return Day(lo=lo, hi=hi)
+        case Timestamps(lo=start, hi=end, step=step):
+            return Moment(lo=start, hi=end, step=step)
+        case DeclaredText():
+            return Text()
+        case Identifier():
+            return Opaque(owner=False)

@@ -1,0 +1,380 @@
+"""Text and categories. A function of a category is computed here, value by value, because its values are public."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from typing import Any
+
+from sqlglot import exp
+
+from discreet.sql import numbers
+from discreet.sql.parse import reject, show
+from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, literal
+
+MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
+MAX_LENGTH = 10_000  # LENGTH of a text is counted up to here
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*")
+
+
+def all_numeric(values: Iterable[str | int]) -> bool:
+    return all(isinstance(value, int) or _NUMBER.fullmatch(value) for value in values)
+
+
+def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expression) -> Value:
+    """A category whose values are written as numbers, as that number; any other value becomes NULL."""
+    read = [Fraction(str(each).strip()) if all_numeric([each]) else None for each in values]
+    known = [each for each in read if each is not None]
+    if not known:
+        raise reject(node, f"{show(node)} is not a number.", "Only numbers can be computed with.")
+    step = numbers.common_step(*known, Fraction(1)) if any(known) else Fraction(1)
+    units = [None if each is None else int(each / step) for each in read]
+    counted = [each for each in units if each is not None]
+    domain = Number(step=step, lo=min(counted), hi=max(counted))
+    numbers.check_size(domain.lo, domain.hi, node)
+    return Value(
+        sql=recoded(value.sql, units),
+        domain=domain,
+        nullable=value.nullable or None in units,
+        constant=value.constant and len(values) == 1,
+    )
+
+
+def recoded(sql: str, targets: Sequence[int | None]) -> str:
+    """SQL that maps code i to targets[i]."""
+    if list(targets) == list(range(len(targets))):
+        return sql
+    sources: dict[int | None, list[int]] = {}
+    for code, target in enumerate(targets):
+        sources.setdefault(target, []).append(code)
+    branches = " ".join(
+        f"WHEN {sql} IN ({', '.join(map(str, codes))}) THEN {'NULL' if target is None else target}"
+        for target, codes in sources.items()
+    )
+    return f"(CASE {branches} END)"
+
+
+def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
+    """The category with each value replaced by a label; None is NULL, equal labels become one value."""
+    distinct = tuple(dict.fromkeys(label for label in labels if label is not None))
+    position = {label: index for index, label in enumerate(distinct)}
+    targets = [None if label is None else position[label] for label in labels]
+    constant = value.constant and len(labels) == 1 and labels[0] is not None
+    return Value(
+        sql=recoded(value.sql, targets),
+        domain=Coded(values=distinct),
+        nullable=value.nullable or nullable or None in targets,
+        constant=constant,
+    )
+
+
+def decoded(value: Value) -> str:
+    """SQL of a category or text as text."""
+    if isinstance(value.domain, Coded):
+        branches = " ".join(
+            f"WHEN {value.sql} = {code} THEN {literal(str(each))}" for code, each in enumerate(value.domain.values)
+        )
+        return literal(str(value.domain.values[0])) if value.constant else f"(CASE {branches} END)"
+    return value.sql
+
+
+def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
+    """Categories on the union of their values; with a text among them, all as text."""
+    if any(isinstance(value.domain, Text) for value in values):
+        return [
+            value
+            if isinstance(value.domain, Missing)
+            else Value(sql=decoded(value), domain=Text(), nullable=value.nullable)
+            for value in values
+        ]
+    domains = [value.domain.values for value in values if isinstance(value.domain, Coded)]
+    mixed = len({type(each) for each in itertools.chain(*domains)}) > 1
+    union = tuple(dict.fromkeys(str(each) if mixed else each for each in itertools.chain(*domains)))
+    position = {each: code for code, each in enumerate(union)}
+    result = []
+    for value in values:
+        if isinstance(value.domain, Coded):
+            targets = [position[str(each) if mixed else each] for each in value.domain.values]
+            sql = str(targets[0]) if value.constant else recoded(value.sql, targets)
+            value = Value(sql=sql, domain=Coded(values=union), nullable=value.nullable)
+        result.append(value)
+    return result
+
+
+def ranked(value: Value) -> Value:
+    """A category as the rank of its value in byte order, so that codes compare as the texts do."""
+    assert isinstance(value.domain, Coded)
+    order = sorted(value.domain.values, key=_sort_key)
+    return Value(
+        sql=recoded(value.sql, [order.index(each) for each in value.domain.values]),
+        domain=value.domain,
+        nullable=value.nullable,
+    )
+
+
+def _sort_key(value: str | int) -> Any:
+    return value if isinstance(value, int) else value.encode()
+
+
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "=": lambda a, b: a == b,
+    "<>": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+_MIRROR = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def compare_codes(operator: str, left: Value, right: Value) -> Value:
+    """A category against a constant: which codes satisfy it is known without data."""
+    if left.constant and not right.constant:
+        left, right, operator = right, left, _MIRROR[operator]
+    assert isinstance(left.domain, Coded)
+    assert isinstance(right.domain, Coded)
+    other = right.domain.values[0]
+    whole = all(isinstance(each, int) for each in (*left.domain.values, *right.domain.values))
+    if not whole and all_numeric((other,)) and all(isinstance(each, int) for each in left.domain.values):
+        other, whole = int(Fraction(str(other).strip())), True
+    keys = [each if whole else str(each).encode() for each in left.domain.values]
+    target = other if whole else str(other).encode()
+    return among(left, [code for code, key in enumerate(keys) if _COMPARE[operator](key, target)])
+
+
+def among(value: Value, codes: Sequence[int]) -> Value:
+    """TRUE where the category has one of the codes, NULL where it is NULL."""
+    sql = f"({value.sql} IN ({', '.join(map(str, codes))}))" if codes else f"({value.sql} < 0)"
+    return Value(sql=sql, domain=Flag(), nullable=value.nullable)
+
+
+def compare_identifiers(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
+    """An identifier may be compared for equality with a constant: it selects one person, and noise hides one person."""
+    if isinstance(right.domain, Opaque):
+        left, right = right, left
+    if operator in ("=", "<>") and right.constant and isinstance(right.domain, Coded | Number):
+        text = str(right.domain.values[0] if isinstance(right.domain, Coded) else right.domain.at(right.domain.lo))
+        return Value(
+            sql=f"(CAST({left.sql} AS VARCHAR) {operator} {literal(text)})", domain=Flag(), nullable=left.nullable
+        )
+    raise reject(
+        node,
+        f"{show(node)} compares an identifier with something other than a constant.",
+        "Owners are matched by a JOIN on the owner, or by IN (SELECT owner FROM ...).",
+    )
+
+
+def like(value: Value, node: exp.Expression, *, ignore_case: bool) -> Value:
+    pattern = node.expression
+    if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+        raise reject(node, "LIKE needs a constant pattern.", "Write name LIKE 'Ka%'.")
+    text = pattern.this
+    if isinstance(value.domain, Coded):
+        flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
+        regex = re.compile("".join(".*" if c == "%" else "." if c == "_" else re.escape(c) for c in text), flags)
+        return among(value, [code for code, each in enumerate(value.domain.values) if regex.fullmatch(str(each))])
+    if isinstance(value.domain, Text):
+        return Value(
+            sql=f"({value.sql} {'ILIKE' if ignore_case else 'LIKE'} {literal(text)})",
+            domain=Flag(),
+            nullable=value.nullable,
+        )
+    raise reject(node, f"LIKE is for text, and {show(node.this)} is not text.", "Compare it with =, < or BETWEEN.")
+
+
+def as_text(value: Value, node: exp.Expression) -> Value:
+    """A value as text: a category of its own where it has few values."""
+    match value.domain:
+        case Text():
+            return value
+        case Coded(values=values):
+            return Value(
+                sql=value.sql,
+                domain=Coded(values=tuple(map(str, values))),
+                nullable=value.nullable,
+                constant=value.constant,
+            )
+        case Number() as grid if grid.size <= MAX_CODES:
+            labels = tuple(_shown(grid.at(units)) for units in range(grid.lo, grid.hi + 1))
+            return Value(
+                sql=f"(CAST({value.sql} AS BIGINT) - ({grid.lo}))", domain=Coded(values=labels), nullable=value.nullable
+            )
+        case Flag():
+            return Value(
+                sql=f"(CASE WHEN {value.sql} THEN 1 WHEN NOT {value.sql} THEN 0 END)",
+                domain=Coded(values=("false", "true")),
+                nullable=value.nullable,
+            )
+        case Day() | Moment():
+            return Value(sql=f"CAST({value.sql} AS VARCHAR)", domain=Text(), nullable=value.nullable)
+    raise reject(node, f"{show(node)} has too many values to become text.", "Round it first.")
+
+
+def _shown(value: Fraction) -> str:
+    if value.denominator == 1:
+        return str(value.numerator)
+    digits = next((places for places in range(1, 19) if (value * 10**places).denominator == 1), None)
+    return f"{float(value)!r}" if digits is None else f"{float(value):.{digits}f}"
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+def function(node: exp.Expression, scope: Any, translate: Callable[[exp.Expression, Any], Value]) -> Value:
+    return FUNCTIONS[type(node)](node, lambda part: _textual(translate(part, scope), part))
+
+
+def _textual(value: Value, node: exp.Expression) -> Value:
+    if isinstance(value.domain, Coded | Text | Missing):
+        return value
+    if isinstance(value.domain, Opaque):
+        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+    return as_text(value, node)
+
+
+Read = Callable[[exp.Expression], Value]
+
+
+def _mapped(value: Value, label: Callable[[str], str | None], sql: str) -> Value:
+    """A text function: on a category value by value, on text by the engine."""
+    match value.domain:
+        case Coded(values=values):
+            return relabelled(value, [label(str(each)) for each in values])
+        case Missing():
+            return value
+    return Value(sql=sql, domain=Text(), nullable=value.nullable)
+
+
+def _characters(text: str, change: Callable[[str], str]) -> str:
+    """Letter by letter, and only where one letter gives one letter, as the engine does."""
+    return "".join(new if len(new := change(old)) == 1 else old for old in text)
+
+
+def _lower(node: exp.Expression, read: Read) -> Value:
+    value = read(node.this)
+    return _mapped(value, lambda text: _characters(text, str.lower), f"lower({value.sql})")
+
+
+def _upper(node: exp.Expression, read: Read) -> Value:
+    value = read(node.this)
+    return _mapped(value, lambda text: _characters(text, str.upper), f"upper({value.sql})")
+
+
+def _trim(node: exp.Expression, read: Read) -> Value:
+    if node.expression is not None:
+        raise reject(node, "TRIM is answered for spaces only.", "Write TRIM(x).")
+    value, position = read(node.this), node.args.get("position") or "BOTH"
+    strip = {"BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}[position]
+    name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
+    return _mapped(value, lambda text: strip(text, " "), f"{name}({value.sql})")
+
+
+def _whole_constant(node: exp.Expression, read: Read) -> int:
+    inner = node.this if isinstance(node, exp.Neg) else node
+    if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit() and len(inner.this) < 10:
+        return -int(inner.this) if isinstance(node, exp.Neg) else int(inner.this)
+    raise reject(node, "this place needs a whole number written out.", "Write SUBSTR(x, 1, 3).")
+
+
+def _substring(node: exp.Expression, read: Read) -> Value:
+    value, start = read(node.this), _whole_constant(node.args["start"], read)
+    length = None if node.args.get("length") is None else _whole_constant(node.args["length"], read)
+    if length is not None and length < 0:
+        raise reject(node, "SUBSTR with a negative length is not answered.", "Write SUBSTR(x, 1, 3).")
+    sql = f"substr({value.sql}, {start}{'' if length is None else f', {length}'})"
+    return _mapped(value, lambda text: _cut(text, start, length), sql)
+
+
+def _cut(text: str, start: int, length: int | None) -> str:
+    """Positions count from 1; negative ones from the end; a length counts from the position asked for."""
+    begin = start - 1 if start > 0 else (len(text) + start if start < 0 else -1)
+    end = len(text) if length is None else begin + length
+    return text[max(begin, 0) : max(end, 0)]
+
+
+def _left(node: exp.Expression, read: Read) -> Value:
+    value, length = read(node.this), _whole_constant(node.expression, read)
+    return _mapped(value, lambda text: text[:length], f"left({value.sql}, {length})")
+
+
+def _right(node: exp.Expression, read: Read) -> Value:
+    value, length = read(node.this), _whole_constant(node.expression, read)
+    if length < 0:
+        raise reject(node, "RIGHT with a negative length is not answered.", "Write RIGHT(x, 3).")
+    return _mapped(value, lambda text: text[max(len(text) - length, 0) :], f"right({value.sql}, {length})")
+
+
+def _length(node: exp.Expression, read: Read) -> Value:
+    value = read(node.this)
+    match value.domain:
+        case Coded(values=values):
+            sizes = [len(str(each)) for each in values]
+            return Value(
+                sql=recoded(value.sql, sizes),
+                domain=Number(step=Fraction(1), lo=min(sizes), hi=max(sizes)),
+                nullable=value.nullable,
+            )
+        case Missing():
+            return value
+    domain = Number(step=Fraction(1), lo=0, hi=MAX_LENGTH)
+    return Value(
+        sql=f"(CASE WHEN {value.sql} IS NULL THEN NULL ELSE least(length({value.sql}), {MAX_LENGTH}) END)",
+        domain=domain,
+        nullable=value.nullable,
+    )
+
+
+def _concatenate(node: exp.Expression, read: Read) -> Value:
+    """|| and CONCAT; the latter takes NULL for nothing."""
+    skip_null = isinstance(node, exp.Concat)
+    parts = [read(part) for part in (node.expressions if skip_null else (node.this, node.expression))]
+    parts = [part for part in parts if not (skip_null and isinstance(part.domain, Missing))]
+    if any(isinstance(part.domain, Missing) for part in parts):
+        return Value(sql="NULL", domain=Missing(), nullable=True)
+    result = parts[0]
+    for part in parts[1:]:
+        result = _pair(result, part, skip_null)
+    return result
+
+
+def _pair(left: Value, right: Value, skip_null: bool) -> Value:
+    nullable = left.nullable or right.nullable
+    if isinstance(left.domain, Coded) and isinstance(right.domain, Coded) and not (skip_null and nullable):
+        a, b = left.domain.values, right.domain.values
+        if len(a) * len(b) <= MAX_CODES:
+            labels = [f"{x}{y}" for x in a for y in b]
+            codes = Value(
+                sql=f"(CAST({left.sql} AS BIGINT) * {len(b)} + {right.sql})",
+                domain=Coded(values=tuple(labels)),
+                nullable=nullable,
+            )
+            return relabelled(codes, labels)
+    joined = f"concat({decoded(left)}, {decoded(right)})" if skip_null else f"({decoded(left)} || {decoded(right)})"
+    return Value(sql=joined, domain=Text(), nullable=nullable)
+
+
+def _starts_with(node: exp.Expression, read: Read) -> Value:
+    value, prefix = read(node.this), read(node.expression)
+    if not prefix.constant or not isinstance(prefix.domain, Coded):
+        raise reject(node, "the prefix must be a constant.", "Write STARTS_WITH(name, 'Ka').")
+    text = str(prefix.domain.values[0])
+    if isinstance(value.domain, Coded):
+        return among(value, [code for code, each in enumerate(value.domain.values) if str(each).startswith(text)])
+    return Value(sql=f"starts_with({value.sql}, {literal(text)})", domain=Flag(), nullable=value.nullable)
+
+
+FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
+    exp.Lower: _lower,
+    exp.Upper: _upper,
+    exp.Trim: _trim,
+    exp.Substring: _substring,
+    exp.Left: _left,
+    exp.Right: _right,
+    exp.Length: _length,
+    exp.DPipe: _concatenate,
+    exp.Concat: _concatenate,
+    exp.StartsWith: _starts_with,
+}

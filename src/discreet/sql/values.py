@@ -1,0 +1,193 @@
+"""What is publicly known of a row-wise expression: the set its value lies in, by interval arithmetic.
+
+A `Value` is a piece of engine SQL (our own, never the analyst's) together with its domain. Numbers are integers in
+the engine: `units` of a public `step`, so that sums are exact and order-free. Categories are integer codes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Literal
+
+Grain = Literal["day", "week", "month", "quarter", "year"]
+EPOCH = date(1970, 1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """units * step with lo <= units <= hi; the engine holds the integer `units`."""
+
+    step: Fraction
+    lo: int
+    hi: int
+
+    def at(self, units: int) -> Fraction:
+        return units * self.step
+
+    @property
+    def size(self) -> int:
+        return self.hi - self.lo + 1
+
+    @property
+    def largest(self) -> int:
+        return max(abs(self.lo), abs(self.hi))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coded:
+    """One of finitely many public values; the engine holds its position in `values`."""
+
+    values: tuple[str | int, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    """TRUE, FALSE or NULL; a BOOLEAN in the engine."""
+
+    size = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Day:
+    """A date between two public ones, at the start of its `grain`; a DATE in the engine."""
+
+    lo: date
+    hi: date
+    grain: Grain = "day"
+    stamp: bool = False  # shown as a timestamp at midnight, as date_trunc does
+
+    @property
+    def size(self) -> int:
+        return self.index(self.hi) + 1
+
+    def index(self, day: date) -> int:
+        """The position of a date in this domain, counted in grains from `lo`."""
+        match self.grain:
+            case "day":
+                return (day - self.lo).days
+            case "week":
+                return (day - self.lo).days // 7
+            case "month":
+                return (day.year - self.lo.year) * 12 + day.month - self.lo.month
+            case "quarter":
+                return ((day.year - self.lo.year) * 12 + day.month - self.lo.month) // 3
+            case "year":
+                return day.year - self.lo.year
+
+    def at(self, index: int) -> date:
+        """The date at a position: the inverse of `index` on grain starts."""
+        match self.grain:
+            case "day":
+                return self.lo + timedelta(days=index)
+            case "week":
+                return self.lo + timedelta(weeks=index)
+            case _:
+                months = index * {"month": 1, "quarter": 3, "year": 12}[self.grain]
+                year, month = divmod(self.lo.year * 12 + self.lo.month - 1 + months, 12)
+                return date(year, month + 1, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A timestamp between two public ones on a grid of `step` seconds; a TIMESTAMP in the engine."""
+
+    lo: datetime
+    hi: datetime
+    step: Fraction
+
+    @property
+    def size(self) -> int:
+        return math.floor(seconds_between(self.lo, self.hi) / self.step) + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """Any text: its values are not public. A VARCHAR in the engine."""
+
+    size = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opaque:
+    """An identifier: it may be counted or matched, never computed with. `owner` marks the one that names the unit."""
+
+    owner: bool
+    size = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """The literal NULL."""
+
+    size = 0
+
+
+Domain = Number | Coded | Flag | Day | Moment | Text | Opaque | Missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """A row-wise expression: what the engine computes, and what is publicly known of the result.
+
+    `nullable` says that NULL is a public possibility, hence a group of its own; every value may be NULL in the data.
+    `constant` marks a literal.
+    """
+
+    sql: str
+    domain: Domain
+    nullable: bool = False
+    constant: bool = False
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def number(value: Fraction | int) -> Value:
+    """A constant: written on the decimal grid that holds it, so that 0.10 and 0.1 are one."""
+    exact = Fraction(value)
+    if exact.denominator == 1:
+        return Value(
+            sql=str(exact.numerator),
+            domain=Number(step=Fraction(1), lo=exact.numerator, hi=exact.numerator),
+            constant=True,
+        )
+    step = Fraction(1, exact.denominator)
+    return Value(
+        sql=str(exact.numerator), domain=Number(step=step, lo=exact.numerator, hi=exact.numerator), constant=True
+    )
+
+
+def integer_sql(sql: str, bound: int) -> str:
+    """`sql` widened so that results up to `bound` in size cannot overflow the engine's integers."""
+    return f"CAST({sql} AS {'BIGINT' if bound < 2**62 else 'HUGEINT'})"
+
+
+def seconds_between(start: datetime, end: datetime) -> Fraction:
+    gap = end - start
+    return Fraction(gap.days * 86_400_000_000 + gap.seconds * 1_000_000 + gap.microseconds, 1_000_000)
+
+
+def grain_start(day: date, grain: Grain) -> date:
+    match grain:
+        case "day":
+            return day
+        case "week":
+            return day - timedelta(days=day.weekday())
+        case "month":
+            return day.replace(day=1)
+        case "quarter":
+            return date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
+        case "year":
+            return date(day.year, 1, 1)
