@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from discreet.errors import UsageError
 
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+DATABASES = (".duckdb", ".db", ".ddb")
 _ATTACHED = "#source"
 _LOCKED = {  # for every connection of ours, before anything is opened
     "autoload_known_extensions": "false",
@@ -63,7 +65,7 @@ def source_at(location: object) -> Source:
     path = Path(str(location))
     if path.is_dir():
         return Folder(path=path)
-    if path.is_file() and path.suffix in (".duckdb", ".db", ".ddb"):
+    if path.is_file() and path.suffix in DATABASES:
         return Database(path=path)
     if path.exists():
         raise UsageError(f"The source {path} is neither a folder nor a .duckdb file: name the folder it lies in.")
@@ -112,6 +114,10 @@ def scan(source: Source, table: str, *, as_text: bool) -> str:
     if files[0].name.endswith(_PARQUET):
         return f"read_parquet([{paths}], union_by_name = true)"
     return f"read_csv([{paths}], header = true, union_by_name = true{', all_varchar = true' if as_text else ''})"
+
+
+def is_csv(source: Source, table: str) -> bool:
+    return isinstance(source, Folder) and not files_of(source, table)[0].name.endswith(_PARQUET)
 
 
 def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
@@ -171,12 +177,16 @@ def changed(before: Fingerprint, source: Source, tables: Iterable[str]) -> tuple
 
 
 def _files(source: Source, tables: Iterable[str]) -> dict[str, Path]:
+    """By their names from the source's folder, so that a source may move; a table without files has none."""
     if isinstance(source, Given):
         return {}
     if isinstance(source, Database):
         return {source.path.name: source.path}
-    files = (file for table in tables for file in files_of(source, table))
-    return {file.relative_to(source.path).as_posix(): file for file in files}
+    found = {}
+    for table in tables:
+        with suppress(UsageError):
+            found.update({file.relative_to(source.path).as_posix(): file for file in files_of(source, table)})
+    return found
 
 
 def _stat(file: Path) -> list[int | str]:
