@@ -59,7 +59,7 @@ class Shortage:
     """The limit that a cost would break."""
 
     who: str
-    who_has: str
+    verb: str
     symbol: str
     asked: Charge
     left: Charge
@@ -138,19 +138,23 @@ class Balance:
     def shortage(self, analyst: str, cost: Charge) -> Shortage | None:
         """Which limit this cost would break, the analyst's own before everybody's; None when it fits both."""
         self.require_analyst(analyst)
-        accounts = [(EVERYONE, "have", self.everyone, self.limit)]
-        if analyst != CURATOR:
-            accounts.insert(0, (analyst, "has", self.spent.get(analyst, NOTHING), self.analysts[analyst]))
-        for who, verb, spent, limit in accounts:
-            if not (spent + cost).fits(limit):
-                rest, symbol = _rest(limit, spent), self.bound.symbol
-                return Shortage(who=who, who_has=f"{who} {verb}", symbol=symbol, asked=cost, left=rest, limit=limit)
+        own, everyone = self.sums_with(analyst, cost)
+        if analyst != CURATOR and not own.fits(self.analysts[analyst]):
+            limit = self.analysts[analyst]
+            rest, symbol = _rest(limit, self.spent.get(analyst, NOTHING)), self.bound.symbol
+            return Shortage(who=analyst, verb="has", symbol=symbol, asked=cost, left=rest, limit=limit)
+        if not everyone.fits(self.limit):
+            rest, symbol = _rest(self.limit, self.everyone), self.bound.symbol
+            return Shortage(who=EVERYONE, verb="have", symbol=symbol, asked=cost, left=rest, limit=self.limit)
         return None
 
-    def sums_with(self, analyst: str, cost: Charge) -> dict[str, dict[str, str]]:
-        """The running totals that a charge's row carries."""
-        own = self.spent.get(analyst, NOTHING) + cost
-        return {"analyst": charge_as_row(own), "everyone": charge_as_row(self.everyone + cost)}
+    def sums_with(self, analyst: str, cost: Charge) -> tuple[Charge, Charge]:
+        """The running totals that a charge's row carries: the analyst's and everybody's."""
+        return self.spent.get(analyst, NOTHING) + cost, self.everyone + cost
+
+
+def sums_as_row(sums: tuple[Charge, Charge]) -> dict[str, dict[str, str]]:
+    return {"analyst": charge_as_row(sums[0]), "everyone": charge_as_row(sums[1])}
 
 
 def _rest(limit: Charge, spent: Charge) -> Charge:
@@ -178,10 +182,11 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(cost.amount > 0 and cost.delta >= 0, number, "has a cost that no question has")
     balance.require(analyst == CURATOR or analyst in balance.analysts, number, "is paid by nobody")
     balance.require(body["snapshot"] == balance.snapshot, number, "is about another snapshot")
-    balance.require(balance.shortage(analyst, cost) is None, number, "spends more than there was")
-    balance.require(body["spent"] == balance.sums_with(analyst, cost), number, "does not add up")
-    balance.spent[analyst] = balance.spent.get(analyst, NOTHING) + cost
-    balance.everyone = balance.everyone + cost
+    own, everyone = balance.sums_with(analyst, cost)
+    fits = everyone.fits(balance.limit) and (analyst == CURATOR or own.fits(balance.analysts[analyst]))
+    balance.require(fits, number, "spends more than there was")
+    balance.require(body["spent"] == sums_as_row((own, everyone)), number, "does not add up")
+    balance.spent[analyst], balance.everyone = own, everyone
     balance.open[number] = OpenCharge(
         number=number,
         snapshot=body["snapshot"],

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from discreet.budget import Budget, Charge, number
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
-from discreet.ledger.balance import Balance, Shortage, same_charge, same_question
+from discreet.ledger.balance import Balance, Shortage, same_charge, same_question, sums_as_row
 from discreet.ledger.chain import Row, digest, fresh_secret
 from discreet.ledger.journal import Head, Journal, begin, exported, head_of
 from discreet.ledger.terms import (
@@ -138,12 +138,13 @@ class Ledger:
                 return Reservation(id=waiting, key=self._journal.unsealed(waiting), resumed=True)
             cost = balance.priced(analyst, cost)
             shortage = balance.shortage(analyst, cost)
-            if shortage is not None:
-                raise self._over_budget(shortage)
-            price = {"cost": charge_as_row(cost), "spent": balance.sums_with(analyst, cost), "same": same}
-            charge = self._journal.append({"kind": "charge", **asked, **price, "text": text})
-            self._journal.seal(charge, secret, key=balance.key)
-            return Reservation(id=charge, key=secret, resumed=False)
+            if shortage is None:
+                sums = sums_as_row(balance.sums_with(analyst, cost))
+                price = {"cost": charge_as_row(cost), "spent": sums, "same": same}
+                charge = self._journal.append({"kind": "charge", **asked, **price, "text": text})
+                self._journal.seal(charge, secret, key=balance.key)
+                return Reservation(id=charge, key=secret, resumed=False)
+        raise self._over_budget(shortage)
 
     def post(
         self,
@@ -163,6 +164,8 @@ class Ledger:
             if waiting is None:
                 self._require_posted(charge, content)
                 return
+            if self._journal.unsealed(charge) != reservation.key:
+                raise UsageError(f"Charge {charge} was reserved by somebody else: reserve first, then post.")
             if waiting.lump != (rows is not None):
                 raise UsageError("A lump says at post which mechanisms it used, and no other charge does.")
             row = {"kind": "post", "charge": charge, "answer": content, "meta": dict(meta or {}), "mechanisms": rows}
@@ -248,10 +251,10 @@ class Ledger:
     def certificate(self, id: int | str) -> dict[str, Any]:
         """All that is needed to audit one released answer, and where it stands in the chain."""
         with self._journal.session(write=False) as balance:
-            stored = self._journal.file.answer(int(id)) if str(id).isdecimal() else None
-            if stored is None:
+            posted = self._journal.file.answer(int(id)) if str(id).isdecimal() else None
+            if posted is None:
                 raise UsageError(f"{balance.name} has posted no answer {id}.")
-            charge, post = self._journal.row(int(id)), self._journal.row(stored[0])
+            charge, post = self._journal.row(int(id)), self._journal.row(posted)
             bound, asked = balance.bound.as_row(), ("question", "policy", "snapshot", "analyst", "text", "cost")
             return {
                 "ledger": balance.ledger,
@@ -304,10 +307,10 @@ class Ledger:
         )
 
     def _require_posted(self, charge: int, content: str) -> None:
-        stored = self._journal.file.answer(charge)
-        if stored is None:
+        posted = self._journal.file.answer(charge)
+        if posted is None:
             raise UsageError(f"There is no charge {charge} to post an answer to.")
-        if self._journal.row(stored[0]).body["answer"] != content:
+        if self._journal.row(posted).body["answer"] != content:
             raise LedgerUnavailable(
                 f"Charge {charge} already has another answer: this one must not be released. Recall the stored one."
             )
@@ -323,8 +326,8 @@ class Ledger:
         cost, rest, whole = (number(max(amount, Fraction(0))) for amount in amounts)
         close = f", short by {symbol} = {number(amounts[0] - amounts[1])}" if cost == rest else ""
         return BudgetExceeded(
-            f"Over budget: this costs {symbol} = {cost}; {shortage.who_has} {symbol} = {rest} left of {whole} on "
-            f'"{self._journal.path.stem}"{close}.',
+            f"Over budget: this costs {symbol} = {cost}; {shortage.who} {shortage.verb} "
+            f'{symbol} = {rest} left of {whole} on "{self._journal.path.stem}"{close}.',
             who=shortage.who,
             asked=asked,
             left=left,

@@ -20,6 +20,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from discreet.errors import LedgerUnavailable
+from discreet.noise.bits import SYSTEM
 
 KEY_BYTES = 32
 FIRST = bytes(32)  # what stands before the first row's MAC
@@ -64,7 +65,7 @@ class Key:
 
     def seal(self, secret: bytes, *, ledger: str, charge: int) -> bytes:
         """AES-256-GCM; the charge's number is authenticated, so a sealed key fits its own charge only."""
-        nonce = os.urandom(_NONCE_BYTES)
+        nonce = fresh_secret()[:_NONCE_BYTES]
         return nonce + self._cipher.encrypt(nonce, secret, _label(ledger, charge))
 
     def unseal(self, sealed: bytes, *, ledger: str, charge: int) -> bytes | None:
@@ -80,7 +81,7 @@ def _label(ledger: str, charge: int) -> bytes:
 
 
 def fresh_secret() -> bytes:
-    return os.urandom(KEY_BYTES)
+    return SYSTEM.bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "little")
 
 
 def key_path(ledger: Path) -> Path:

@@ -17,12 +17,14 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger.chain import sync_folder, write_new
 
 FORMAT = 1
+_ROW = (int, str, bytes)
 _APPLICATION = 0x64736372  # "dscr"
 _SCHEMA = (
     "CREATE TABLE rows (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)",
@@ -100,20 +102,35 @@ class File:
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[None]:
         """All of the block or nothing; when a write returns, it is on the disk."""
-        if not self._lock.acquire(timeout=self._timeout):
-            raise self._busy()
-        connection = None
+        acquired = False
         try:
-            connection = self._connected()
-            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-            self._require_same_files()
-            self._require_schema(connection)
-            self._new_head = ""
+            acquired = self._lock.acquire(timeout=self._timeout)
+            if not acquired:
+                raise self._busy()
+            with self._translated():
+                connection = self._connected()
+                try:
+                    connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+                    self._require_same_files()
+                    self._require_schema(connection)
+                    self._new_head = ""
+                    yield
+                    connection.execute("COMMIT")
+                    if self._new_head:
+                        self._require_same_files()
+                        self._write_head()
+                finally:
+                    if self._connection is connection and connection.in_transaction:
+                        connection.execute("ROLLBACK")
+        finally:
+            if acquired:
+                self._lock.release()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Whatever goes wrong with the file in one sentence; the next transaction begins with a new connection."""
+        try:
             yield
-            connection.execute("COMMIT")
-            if self._new_head:
-                self._require_same_files()
-                self._write_head()
         except LedgerUnavailable:
             self._disconnect()
             raise
@@ -123,10 +140,6 @@ class File:
         except OSError as error:
             self._disconnect()
             raise LedgerUnavailable(f"{self.path.name}: {error.strerror}. Nothing was answered.") from error
-        finally:
-            if connection is not None and self._connection is connection and connection.in_transaction:
-                self._roll_back(connection)
-            self._lock.release()
 
     def require_present(self) -> None:
         if not self.path.is_file():
@@ -136,56 +149,53 @@ class File:
             )
 
     def rows(self, start: int) -> Iterator[tuple[int, str, bytes]]:
-        return self._run("SELECT number, body, mac FROM rows WHERE number >= ? ORDER BY number", start)
-
-    def row(self, number: int) -> tuple[int, str, bytes] | None:
-        found: tuple[int, str, bytes] | None = next(self.rows_between(number, number), None)
-        return found
+        return self._read(_ROW, "SELECT number, body, mac FROM rows WHERE number >= ? ORDER BY number", start)
 
     def rows_between(self, first: int, last: int) -> Iterator[tuple[int, str, bytes]]:
-        return self._run("SELECT number, body, mac FROM rows WHERE number BETWEEN ? AND ? ORDER BY number", first, last)
+        where = "number BETWEEN ? AND ? ORDER BY number"
+        return self._read(_ROW, f"SELECT number, body, mac FROM rows WHERE {where}", first, last)
 
     def count(self) -> int:
-        counted: int = next(self._run("SELECT count(*) FROM rows"))[0]
+        counted: int = next(self._read((int,), "SELECT count(*) FROM rows"))[0]
         return counted
 
     def append(self, number: int, body: str, mac: bytes, *, head: str) -> None:
-        self._run("INSERT INTO rows VALUES (?, ?, ?)", number, body, mac)
+        self._write("INSERT INTO rows VALUES (?, ?, ?)", number, body, mac)
         self._new_head = head
 
     def keep_key(self, charge: int, sealed: bytes) -> None:
-        self._run("INSERT OR REPLACE INTO keys VALUES (?, ?)", charge, sealed)
+        self._write("INSERT OR REPLACE INTO keys VALUES (?, ?)", charge, sealed)
 
     def erase_key(self, charge: int) -> None:
-        self._run("DELETE FROM keys WHERE charge = ?", charge)
+        self._write("DELETE FROM keys WHERE charge = ?", charge)
 
     def key(self, charge: int) -> bytes | None:
-        found: tuple[bytes] | None = next(self._run("SELECT sealed FROM keys WHERE charge = ?", charge), None)
+        found = next(self._read((bytes,), "SELECT sealed FROM keys WHERE charge = ?", charge), None)
         return None if found is None else found[0]
 
     def sealed(self) -> list[int]:
         """The charges that have a sealed key."""
-        return [charge for (charge,) in self._run("SELECT charge FROM keys ORDER BY charge")]
+        return [charge for (charge,) in self._read((int,), "SELECT charge FROM keys ORDER BY charge")]
 
     def keep_answer(self, charge: int, post: int, question: bytes, answer: bytes) -> None:
-        self._run("INSERT INTO answers VALUES (?, ?, ?, ?)", charge, post, question, answer)
+        self._write("INSERT INTO answers VALUES (?, ?, ?, ?)", charge, post, question, answer)
 
-    def answer(self, charge: int) -> tuple[int, bytes] | None:
-        """The number of the row that posted it, and its bytes."""
-        found: tuple[int, bytes] | None = next(
-            self._run("SELECT post, answer FROM answers WHERE charge = ?", charge), None
-        )
-        return found
+    def answer(self, charge: int) -> int | None:
+        """The number of the row that posted this charge's answer."""
+        found = next(self._read((int,), "SELECT post FROM answers WHERE charge = ?", charge), None)
+        return None if found is None else found[0]
 
     def answers_to(self, question: bytes) -> Iterator[tuple[int, int, bytes]]:
-        return self._run("SELECT charge, post, answer FROM answers WHERE question = ? ORDER BY charge", question)
+        where = "question = ? ORDER BY charge"
+        return self._read((int, int, bytes), f"SELECT charge, post, answer FROM answers WHERE {where}", question)
 
     def answers(self) -> Iterator[tuple[int, int, bytes, bytes]]:
-        return self._run("SELECT charge, post, question, answer FROM answers ORDER BY charge")
+        types = (int, int, bytes, bytes)
+        return self._read(types, "SELECT charge, post, question, answer FROM answers ORDER BY charge")
 
     def damage(self) -> str | None:
         """What SQLite itself finds wrong with its pages and indexes, in its words."""
-        found: str = next(self._run("PRAGMA integrity_check(1)"))[0]
+        found: str = next(self._read((str,), "PRAGMA integrity_check(1)"))[0]
         return None if found == "ok" else found
 
     def sync_log(self) -> None:
@@ -222,9 +232,18 @@ class File:
         with self._lock:
             self._disconnect()
 
-    def _run(self, statement: str, *values: object) -> Iterator[tuple]:  # type: ignore[type-arg]
+    def _read(self, types: tuple[type, ...], statement: str, *values: object) -> Iterator[Any]:
+        for found in self._run(statement, *values):
+            if tuple(map(type, found)) != types:
+                raise LedgerUnavailable(f"{self.path.name} {_DAMAGED}. Nothing was answered.")
+            yield found
+
+    def _write(self, statement: str, *values: object) -> None:
+        self._run(statement, *values)
+
+    def _run(self, statement: str, *values: object) -> sqlite3.Cursor:
         if self._connection is None or not self._connection.in_transaction:
-            raise RuntimeError("the ledger's file is used inside a transaction only")
+            raise RuntimeError("a ledger's file is used inside a transaction only")
         return self._connection.execute(statement, values)
 
     def _connected(self) -> sqlite3.Connection:
@@ -265,12 +284,6 @@ class File:
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
-
-    def _roll_back(self, connection: sqlite3.Connection) -> None:
-        try:
-            connection.execute("ROLLBACK")
-        except sqlite3.Error:
-            self._disconnect()
 
     def _files(self) -> tuple[tuple[int, int], ...]:
         stats = [os.stat(path) for path in self._paths]
@@ -320,13 +333,14 @@ class File:
         )
 
 
+_DAMAGED = "is damaged: restore it from a backup (docs/ledger.md, Restore)"
 _REMEDIES = (
     ("SQLITE_FULL", "cannot grow, the disk is full: free some space, then ask again"),
     ("SQLITE_IOERR", "could not be brought to the disk: check the disk and the free space, then ask again"),
     ("SQLITE_READONLY", "cannot be written: make it and its folder writable for this user"),
     ("SQLITE_CANTOPEN", "cannot be opened: make it and its folder readable and writable for this user"),
     ("SQLITE_PERM", "cannot be opened: make it and its folder readable and writable for this user"),
-    ("SQLITE_CORRUPT", "is damaged: restore it from a backup (docs/ledger.md, Restore)"),
+    ("SQLITE_CORRUPT", _DAMAGED),
     ("SQLITE_NOTADB", "is damaged or not a ledger: restore it from a backup (docs/ledger.md, Restore)"),
 )
 

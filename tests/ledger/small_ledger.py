@@ -1,0 +1,51 @@
+"""Terms of a small ledger, and one way to ask it something."""
+
+from __future__ import annotations
+
+import hmac
+from fractions import Fraction
+from typing import Any
+
+from discreet.budget import Charge
+from discreet.ledger import Ledger, Reservation, Terms
+
+LAPLACE = [{"mechanism": "DiscreteLaplace", "scale": "2", "l1": "1"}]
+
+
+def charge(amount: str, delta: str = "0") -> Charge:
+    return Charge(amount=Fraction(amount), delta=Fraction(delta))
+
+
+def some_terms(limit: str = "4", **changes: Any) -> Terms:
+    fields: dict[str, Any] = {
+        "unit": "person",
+        "neighbors": "add_remove",
+        "owners": {"people": "person_id"},
+        "accountant": {"name": "sum"},
+        "limit": charge(limit, "1/1000"),
+        "analysts": {"alice": charge("1", "1/2000"), "bob": charge("100", "1")},
+    }
+    return Terms(**(fields | changes))
+
+
+def ask(ledger: Ledger, question: str = "q", **changes: Any) -> Reservation:
+    fields: dict[str, Any] = {
+        "analyst": "alice",
+        "question": question,
+        "policy": "p" * 64,
+        "snapshot": 0,
+        "mechanisms": LAPLACE,
+        "cost": charge("1/10"),
+        "text": f"SELECT {question}",
+    }
+    return ledger.reserve(**(fields | changes))
+
+
+def noisy(reservation: Reservation) -> bytes:
+    """What a release is to a ledger: bytes that depend on the key and the (here constant) snapshot alone."""
+    return hmac.digest(reservation.key, b"the exact value", "sha256")
+
+
+def recalled(ledger: Ledger, question: str = "q", **changes: Any) -> list[bytes]:
+    fields: dict[str, Any] = {"question": question, "policy": "p" * 64, "snapshot": 0}
+    return [stored.answer for stored in ledger.recall(**(fields | changes))]
