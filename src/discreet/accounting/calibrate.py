@@ -91,7 +91,7 @@ def split_epsilon(epsilon: Fraction, *, l1: Sequence[Fraction], weights: Sequenc
     They are as the cube roots of weight * l1². For wanted margins m the weights are 1 / m²; for a statistic of many
     cells, times the number of cells.
     """
-    return _parts(epsilon, [_power(w * s**2, Fraction(1, 3)) for w, s in zip(weights, l1, strict=True)])
+    return _parts(epsilon, [w * s**2 for w, s in zip(weights, l1, strict=True)], Fraction(1, 3))
 
 
 def split_rho(rho: Fraction, *, l2_squared: Sequence[Fraction], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
@@ -99,12 +99,13 @@ def split_rho(rho: Fraction, *, l2_squared: Sequence[Fraction], weights: Sequenc
 
     They are as the square roots of weight * l2²; weights as in `split_epsilon`.
     """
-    return _parts(rho, [_power(w * s, Fraction(1, 2)) for w, s in zip(weights, l2_squared, strict=True)])
+    return _parts(rho, [w * s for w, s in zip(weights, l2_squared, strict=True)], Fraction(1, 2))
 
 
-def _parts(amount: Fraction, sizes: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    if not sizes or min(sizes) <= 0:
+def _parts(amount: Fraction, errors: Sequence[Fraction], exponent: Fraction) -> tuple[Fraction, ...]:
+    if not errors or min(errors) <= 0:
         raise UsageError("An amount is split among one or more statistics, each of positive weight and sensitivity.")
+    sizes = [_power(error, exponent) for error in errors]
     return tuple(round_down(amount * size / sum(sizes), digits=_DIGITS) for size in sizes)
 
 

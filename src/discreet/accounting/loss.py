@@ -1,0 +1,237 @@
+"""Planned batches: the price of a list of losses that is fixed before the first answer, by privacy-loss distribution.
+
+The tightest price there is, and not a filter: if a later loss depends on an earlier answer, the claim is false (see
+the counterexample in the tests). So the whole batch is one (ε, δ) row, in `sum` budgets only (S6). The questions of a
+batch may depend on earlier answers; what each of them loses may not.
+
+    the loss of an output y is log(p(y) / q(y)), p on a table and q on its neighbor; its mass is p(y);
+    losses of independent outputs add, so their distributions convolve;  δ(ε) = E max(0, 1 - exp(ε - loss)).
+
+Everything is rounded against us:
+  - an atom between two grid points is parted between them so that its p and its q stay what they are; merging the two
+    again is post-processing, so the parted pair dominates [Doroshenko et al. 2022 reach the same by another way];
+  - masses are tilted by exp(λ loss) before the transform, so that its rounding errors are relative to the tail that δ
+    is about and not to 1; a bound on them is added to every cell;
+  - what wraps around only adds mass; what lies above the window is bounded by Chernoff and added to δ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import Loss, number, round_up
+from discreet.errors import UsageError
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+_GUARD = 1e-10  # relative; far above what a few float operations lose, far below what anybody could notice
+_LEAST = 1e-12  # a loss of 0 is computed as this one
+_MOST_POINTS = 2**23
+_MOST_CELLS = 2**22
+_DIGITS = 9  # of the price
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LossDistribution:
+    """The losses that a mechanism may show, each with its mass, and the mass `lost` where the loss is infinite.
+
+    It must dominate the mechanism in both directions, table against neighbor and neighbor against table.
+    `most` is an exact bound on the finite losses.
+    """
+
+    values: Floats
+    masses: Floats
+    lost: float
+    most: Fraction
+
+
+@lru_cache(maxsize=1024)
+def response(*, epsilon: Fraction, delta: Fraction) -> LossDistribution:
+    """Randomized response that reveals all with probability δ: dominates every (ε, δ)-DP mechanism.
+
+    [Kairouz, Oh, Viswanath 2015]
+    """
+    loss = max(math.nextafter(float(epsilon), math.inf), _LEAST)
+    lost = math.nextafter(float(delta), math.inf) if delta else 0.0
+    likely = 1 / (1 + math.exp(-loss))
+    masses = np.array([likely, math.exp(-loss) * likely]) * (1 - lost) * (1 + _GUARD)
+    return LossDistribution(values=np.array([loss, -loss]), masses=masses, lost=lost, most=epsilon)
+
+
+def shifted(log_mass: Callable[[Integers], Floats], *, by: int) -> LossDistribution:
+    """Symmetric, log-concave noise on the integers, added to ONE number that a person moves by at most `by`.
+
+    For a vector that one person moves in several places take `response` of its ε. Noise of a large scale has too many
+    points; Laplace noise may be divided first: scale / k and by / k for a k that divides `by` (its base-k digits are
+    independent, so noise on the finer grid is post-processing of that on the coarser one).
+    """
+    reach = 1
+    while (edge := log_mass(np.array([reach, reach + 1])))[0] > -80:
+        reach *= 2
+        if reach + by > _MOST_POINTS:
+            raise UsageError(f"Noise with more than {_MOST_POINTS} likely values is too wide for a planned batch.")
+    points = np.arange(-reach, reach + by + 1)
+    p, q = log_mass(points), log_mass(points - by)
+    values = p - q + (np.abs(p) + np.abs(q)) * 1e-14  # Privacy: log_mass may be off by some units in its last place
+    # Log-concave: beyond the reach each mass is at most exp(edge[1] - edge[0]) of the one before, on either side.
+    lost = 2 * math.exp(edge[1]) / -math.expm1(edge[1] - edge[0]) * (1 + _GUARD)
+    return LossDistribution(
+        values=values, masses=np.exp(p) * (1 + _GUARD), lost=lost, most=Fraction(float(values.max()))
+    )
+
+
+def batch(losses: Sequence[LossDistribution], *, delta: Fraction) -> Loss:
+    """The ε at this δ of all of them together, rounded up to nine digits; never more than the plain sum of their ε.
+
+    A distribution that is listed n times as the same object is transformed once.
+    """
+    if not losses:
+        raise UsageError("A batch needs at least one loss.")
+    parts = [(losses[place], n) for place, n in _counts(losses).values()]
+    lost = -math.expm1(sum(n * math.log1p(-part.lost) for part, n in parts)) * (1 + _GUARD)
+    if not lost < delta < 1:
+        raise UsageError(f"A batch with δ = {number(lost)} of its own cannot be priced at δ = {number(delta)}.")
+    plain = sum((n * part.most for part, n in parts), Fraction(0))
+    tilted = _epsilon(parts, delta=float(delta) * (1 - _GUARD), lost=lost)
+    return Loss(epsilon=round_up(min(plain, Fraction(tilted)), digits=_DIGITS), rho=None, delta=delta)
+
+
+Parts = list[tuple[LossDistribution, int]]
+
+
+def _counts(losses: Sequence[LossDistribution]) -> dict[int, tuple[int, int]]:
+    """Where each distinct object stands first, and how often it is listed."""
+    counts: dict[int, tuple[int, int]] = {}
+    for place, part in enumerate(losses):
+        first, n = counts.get(id(part), (place, 0))
+        counts[id(part)] = first, n + 1
+    return counts
+
+
+def _epsilon(parts: Parts, *, delta: float, lost: float) -> float:
+    """The smallest ε found with δ(ε) <= delta. Every tilt gives a true one; a lower tilt is tried while it may pay."""
+    tilt, best = _tilt(parts, math.log(delta - lost)), math.inf
+    for _ in range(8):
+        found, certain = _epsilon_at(parts, tilt, delta=delta, lost=lost)
+        best = min(best, found)
+        if certain:
+            break
+        tilt /= 4
+    return best
+
+
+def _epsilon_at(parts: Parts, tilt: float, *, delta: float, lost: float) -> tuple[float, bool]:
+    """The ε seen in a window of cells around the tilted mean, and whether it owes next to nothing to added errors."""
+    _, mean, variance = _cumulants(parts, tilt)
+    reach = 14 * math.sqrt(variance) + max(float(np.ptp(part.values)) for part, _ in parts)
+    typical = math.sqrt(sum(n * float(part.masses @ part.values**2) for part, n in parts) / sum(n for _, n in parts))
+    # Parting an atom adds at most step² / 4 to the variance of one loss: 0.0001 of it on average.
+    cells = min(_MOST_CELLS, 2 ** math.ceil(math.log2(2 * reach / (0.02 * typical) + 2**15)))
+    step = 2 * reach / cells
+    gridded = [(_on_grid(part, step), n) for part, n in parts]
+    first = round(mean / step) - cells // 2
+    sums = (first + np.arange(cells)) * step
+    log_mgf, _, _ = _cumulants(gridded, tilt)
+    untilt = np.exp(np.minimum(log_mgf - tilt * sums, 500.0))
+    tilted, error = _convolve(gridded, tilt, step, first, cells)
+    above = _above(gridded, float(sums[-1]), tilt)
+    # A true mass is at most 1, so that cap only cuts rounding errors far below the region of interest.
+    masses = np.minimum((tilted + error) * untilt, 1.0) * (1 + _GUARD + 1e-14 * sum(n for _, n in parts))
+    cell, epsilon = _crossing(sums, masses, lost + above, delta)
+    certain = (cell > 0 or epsilon == 0) and above + float((error * untilt[cell:]).sum()) < delta / 100
+    return epsilon, certain
+
+
+def _tilt(parts: Parts, log_delta: float) -> float:
+    """The λ at which δ at the tilted mean is the one wanted, by the saddle point exp(K - λ K') / (sd √2π λ (λ + 1)).
+
+    A guess: whatever λ is, the price is true.
+    """
+    low, high = 0.0, 300 / max(float(np.abs(part.values).max()) for part, _ in parts)
+    for _ in range(30):
+        middle = (low + high) / 2
+        log_mgf, mean, variance = _cumulants(parts, middle)
+        below = max(1.0, math.sqrt(2 * math.pi * variance) * middle * (middle + 1))
+        low, high = (middle, high) if log_mgf - middle * mean - math.log(below) > log_delta else (low, middle)
+    return high
+
+
+def _cumulants(parts: Parts, tilt: float) -> tuple[float, float, float]:
+    """Of the sum of all losses: log E exp(tilt * loss), and the mean and variance under the tilted masses."""
+    total = np.zeros(3)
+    for part, n in parts:
+        exponents = tilt * part.values
+        top = float(exponents.max())
+        weights = part.masses * np.exp(exponents - top)
+        whole = float(weights.sum())
+        mean = float(weights @ part.values) / whole
+        variance = float(weights @ (part.values - mean) ** 2) / whole
+        total += n * np.array([math.log(whole) + top, mean, variance])
+    return float(total[0]), float(total[1]), float(total[2])
+
+
+def _on_grid(part: LossDistribution, step: float) -> LossDistribution:
+    """The same masses on multiples of `step`, each atom parted between its two neighbors.
+
+    With the lower one taking (exp(upper - loss) - 1) / (exp(step) - 1) of p, both p and q are kept.
+    """
+    below = np.floor(part.values / step).astype(np.int64)
+    lower = np.expm1((below + 1) * step - part.values) / math.expm1(step)
+    lower = np.clip(lower * (1 - _GUARD) - _GUARD, 0.0, 1.0)  # Privacy: float errors can only raise a loss
+    least = int(below.min())
+    cells = int(below.max()) - least + 2
+    masses = _tally(below - least, part.masses * lower, cells)
+    masses += _tally(below - least + 1, part.masses * (1 - lower), cells)
+    used = np.flatnonzero(masses)
+    values = (used + least).astype(np.float64) * step
+    return LossDistribution(values=values, masses=masses[used], lost=part.lost, most=part.most)
+
+
+def _tally(places: Integers, weights: Floats, cells: int) -> Floats:
+    return np.bincount(places, weights, minlength=cells).astype(np.float64)
+
+
+def _convolve(gridded: Parts, tilt: float, step: float, first: int, cells: int) -> tuple[Floats, float]:
+    """Tilted masses of the sum at (first + i) * step, and by how much each may be too small."""
+    product = np.ones(cells // 2 + 1, dtype=np.complex128)
+    for part, n in gridded:
+        exponents = tilt * part.values
+        weights = part.masses * np.exp(exponents - exponents.max())
+        row = _tally(np.rint(part.values / step).astype(np.int64) % cells, weights / weights.sum(), cells)
+        product *= np.fft.rfft(row) ** n
+    around = np.fft.irfft(product, cells)
+    # Privacy: the rows sum to 1, so each transform is wrong by at most some units of 2^-53 for each of its log2(cells)
+    # stages, at every frequency; all factors are at most 1 in size, so the errors of the n factors add.
+    factors = sum(n for _, n in gridded) + 2
+    error = factors * 16 * math.log2(cells) * 2.0**-53
+    return np.maximum(np.roll(around, -first), 0.0), error
+
+
+def _above(gridded: Parts, top: float, tilt: float) -> float:
+    """A bound on the probability that the sum exceeds `top`, from Chernoff at a few tilts."""
+    tilts = [tilt * 2.0**k for k in range(-2, 5)]
+    return min(1.0, min(math.exp(min(0.0, _cumulants(gridded, t)[0] - t * top)) for t in tilts) * (1 + _GUARD))
+
+
+def _crossing(sums: Floats, masses: Floats, beyond: float, delta: float) -> tuple[int, float]:
+    """The smallest ε >= 0 in the window with beyond + the sum over larger losses of p - exp(ε) q <= delta; its cell."""
+    middle = sums[len(sums) // 2]
+    p = beyond + np.append(np.cumsum(masses[::-1])[::-1], 0.0)  # p[i]: mass at cell i and above
+    q = np.append(np.cumsum((masses * np.exp(np.minimum(middle - sums, 700.0)))[::-1])[::-1], 0.0)
+    at_cell = p[1:] - np.exp(np.minimum(sums - middle, 700.0)) * q[1:]
+    good = np.flatnonzero(at_cell <= delta)
+    if not len(good):
+        return 0, math.inf
+    cell = int(good[0])
+    # Between one cell and the next, `cell`, the curve is p[cell] - exp(ε) q[cell].
+    exact = float(middle) + math.log((p[cell] - delta) / q[cell]) if cell and p[cell] > delta else float(sums[cell])
+    epsilon = min(exact, float(sums[cell]))
+    return cell, max(0.0, epsilon + _GUARD * abs(epsilon))
