@@ -1,19 +1,59 @@
-"""Discrete Gaussian noise on integers: the mechanism of `zcdp` budgets."""
+"""Discrete Gaussian noise on integers: counts and sums in `zcdp` budgets, a whole vector at its l2 sensitivity."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from math import exp, fsum, log, pi
+from typing import Any
 
 from discreet.budget import Loss
+from discreet.mechanisms import fields, gaussian_tail, tails
+from discreet.noise import Items, Stream, added, discrete_gaussian, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteGaussian:
-    """Release x + Z, with Z of mass proportional to exp(-z^2 / (2 sigma^2)) on the integers, for each coordinate."""
+    """Release x + Z, with Z of mass proportional to exp(-z^2 / 2 sigma^2) on the integers, for each coordinate.
+
+    Privacy
+        For x, x' of integers with |x - x'|_2^2 <= l2_squared: rho = l2_squared / (2 sigma^2) [Canonne, Kamath, Steinke
+        2020]; the Renyi divergence of order a of two such noises that are d apart is at most a d^2 / (2 sigma^2), as
+        for the continuous Gaussian. It is not pure.
+    Error
+        E Z^2 is at most sigma^2; see `margin`.
+    """
 
     sigma: Fraction
     l2_squared: Fraction
 
+    def __post_init__(self) -> None:
+        fields.positive("sigma", self.sigma)
+        fields.positive("l2_squared", self.l2_squared)
+
     def loss(self) -> Loss:
-        return Loss(epsilon=None, rho=self.l2_squared / (2 * self.sigma**2))
+        return Loss(epsilon=None, rho=Fraction(self.l2_squared) / (2 * self.sigma**2))
+
+    def log_mass(self, z: int) -> float:
+        return -float(table.gaussian(self.sigma).exponent(abs(z))) - _log_total(Fraction(self.sigma))
+
+    def add_to(self, values: Any, stream: Stream, items: Items) -> Any:
+        return added(values, discrete_gaussian(stream, items, self.sigma))
+
+    def margin(self, confidence: Fraction | float) -> int:
+        """The smallest half-width that holds the noise with at least this probability."""
+        return _margin(Fraction(self.sigma), fields.confidence(confidence))
+
+
+def _log_total(sigma: Fraction) -> float:
+    """The log of the sum of exp(-z^2 / 2 sigma^2) over all z; from sigma 1 on by Poisson summation."""
+    s = float(sigma)
+    if s < 1:
+        return log(1 + 2 * fsum(exp(-(z / s) * (z / s) / 2) for z in range(1, 12)))
+    return log(s) + log(2 * pi) / 2 + 2 * exp(-2 * (pi * s) ** 2)
+
+
+@lru_cache(maxsize=4096)
+def _margin(sigma: Fraction, confidence: Fraction) -> int:
+    return tails.smallest(gaussian_tail.exactly(sigma), times=1, delta=(1 - confidence) / 2) - 1

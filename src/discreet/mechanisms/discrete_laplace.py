@@ -1,20 +1,55 @@
-"""Discrete Laplace noise on integers: the mechanism of `sum` budgets."""
+"""Discrete Laplace noise on integers: counts and sums in `sum` budgets."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from math import exp, expm1, log, log1p
+from typing import Any
 
+from discreet.accounting.zcdp import pure_rho
 from discreet.budget import Loss
+from discreet.mechanisms import fields, tails
+from discreet.noise import Items, Stream, added, discrete_laplace, table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscreteLaplace:
-    """Release x + Z, with Z of mass tanh(1 / 2s) * exp(-|z| / s) on the integers."""
+    """Release x + Z, with Z of mass tanh(1 / 2s) * exp(-|z| / s) on the integers, independent for each coordinate.
+
+    Privacy
+        For x, x' of integers with |x - x'|_1 <= l1 the masses of x + Z and x' + Z at any y differ by a factor of at
+        most exp(sum of (|y - x'| - |y - x|) / s) <= exp(l1 / s), so epsilon = l1 / scale and delta = 0 [Ghosh,
+        Roughgarden, Sundararajan 2009]. As any pure mechanism it is epsilon * tanh(epsilon / 2)-zCDP (`pure_rho`); at
+        l1 = 1 that is its KL divergence, so no smaller rho is true.
+    Error
+        E|Z| is about scale; see `margin`.
+    """
 
     scale: Fraction
     l1: Fraction
 
+    def __post_init__(self) -> None:
+        fields.positive("scale", self.scale)
+        fields.positive("l1", self.l1)
+
     def loss(self) -> Loss:
-        epsilon = self.l1 / self.scale
-        return Loss(epsilon=epsilon, rho=epsilon * min(epsilon / 2, Fraction(1)))
+        epsilon = Fraction(self.l1) / self.scale
+        return Loss(epsilon=epsilon, rho=pure_rho(epsilon=epsilon))
+
+    def log_mass(self, z: int) -> float:
+        step = float(1 / Fraction(self.scale))
+        return log(-expm1(-step)) - log1p(exp(-step)) - float(table.laplace(self.scale).exponent(abs(z)))
+
+    def add_to(self, values: Any, stream: Stream, items: Items) -> Any:
+        return added(values, discrete_laplace(stream, items, self.scale))
+
+    def margin(self, confidence: Fraction | float) -> int:
+        """The smallest half-width that holds the noise with at least this probability."""
+        return _margin(Fraction(self.scale), fields.confidence(confidence))
+
+
+@lru_cache(maxsize=4096)
+def _margin(scale: Fraction, confidence: Fraction) -> int:
+    return tails.smallest(tails.laplace(scale), times=1, delta=(1 - confidence) / 2) - 1

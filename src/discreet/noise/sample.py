@@ -1,12 +1,12 @@
 """Discrete Laplace and discrete Gaussian noise for many items at once: exact at any rational scale, constant work.
 
-Each trial of `noise.table` is done for a chunk of items in float64 and integers, and each step certifies itself: where
-a float cannot decide a comparison (probability under 2^-50 a draw), where a word agrees with all stored bits of its
-threshold, and in the tail, the item's trial is done again by `_trial`, in integers alone. So `_trial` is what is
-drawn, and the arrays are a fast way to the same numbers.
+Each trial of `noise.table` is done for a chunk of items in integers and float64, and says where it is unsure: where a
+float cannot decide a comparison, where a word agrees with all stored bits of its threshold, and in the tail; together
+with a probability under 2^-50 a draw. There the item's trial is done again by `_trial`, in integers alone. So `_trial`
+is what is drawn, and the arrays are a fast way to the same numbers.
 
-Of a trial's four words: the first holds a sign, a column and the bits against the column's threshold; the second the
-offset; the third decides acceptance; the fourth is not used. Bits beyond them come from a stream of their own.
+Of a trial's words the first holds a sign, a column and the bits against the column's threshold, the second the offset;
+a third, from the next round, decides acceptance. Bits beyond them come from streams of their own.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import count
 from math import factorial
 from typing import Any
 
@@ -27,22 +28,23 @@ from discreet.noise.stream import Items, Stream, Words
 from discreet.noise.table import COLUMN_BITS, COLUMNS, TAIL, THRESHOLD_BITS, Mass, Table, gaussian, laplace, table
 
 Integers = NDArray[np.int64] | NDArray[np.object_]
+Places = slice | NDArray[np.int64]
 
-CHUNK = 16384
+CHUNK = 32768  # items whose arrays stay in the cache
 WIDEST = 52  # bits of an offset that float64 holds exactly; wider bins are drawn one by one in Python's integers
 
-_U = np.uint64
-_BELOW_THRESHOLD = _U((1 << THRESHOLD_BITS) - 1)
+_WINDOW = 2.0**-49
+_BELOW_THRESHOLD = np.uint64((1 << THRESHOLD_BITS) - 1)
 
 
 def discrete_laplace(stream: Stream, items: Items, scale: Fraction) -> Integers:
-    """Z of mass tanh(1 / 2s) * exp(-|z| / s), one for each item."""
+    """Z of mass tanh(1 / 2s) * exp(-|z| / s), one for each item; in Python's integers if 64 bits may not do."""
     _refuse_if_not_positive(scale, "scale")
     return _draw(stream, items, "discrete_laplace", scale, laplace(scale))
 
 
 def discrete_gaussian(stream: Stream, items: Items, sigma: Fraction) -> Integers:
-    """Z of mass proportional to exp(-z^2 / (2 sigma^2)), one for each item."""
+    """Z of mass proportional to exp(-z^2 / 2 sigma^2), one for each item; Python's integers if 64 bits may not do."""
     _refuse_if_not_positive(sigma, "sigma")
     return _draw(stream, items, "discrete_gaussian", sigma, gaussian(sigma))
 
@@ -68,89 +70,87 @@ def _refuse_if_not_positive(scale: Fraction, name: str) -> None:
 
 
 def _draw(stream: Stream, items: Items, sampler: str, scale: Fraction, mass: Mass) -> Integers:
+    tape.note(stream, sampler, Fraction(scale), items)
     # Privacy: two scales or two kinds of noise never share words, even on one stream with the same items (S8).
     own = stream.derive(sampler, Fraction(scale))
-    tape.note(stream, sampler, Fraction(scale), items)
     columns = _columns(mass)
     if columns.table.width_bits > WIDEST:
         return _one_by_one(columns.table, own, items)
-    drawn = np.empty(len(items), dtype=np.int64)
-    huge: dict[int, int] = {}
+    drawn: Integers = np.empty(len(items), dtype=np.int64)
     left: NDArray[np.int64] | None = None
-    trial = 0
-    while left is None or len(left):
-        refused = []
-        rounds = own.round(2 * trial), own.round(2 * trial + 1)
+    for trial in count():
+        rounds, refused = (own.round(2 * trial), own.round(2 * trial + 1)), [np.empty(0, dtype=np.int64)]
         for where in _chunks(len(items), left):
             ids = items.ids[where]
-            words = rounds[0](ids)
-            accepting = rounds[1](ids)[:, 0] if columns.table.width_bits else None
+            words, accepting = rounds[0](ids), rounds[1](ids) if columns.table.width_bits else None
             values, again, unsure = columns.trial(words, accepting)
-            places = np.arange(where.start, where.stop) if isinstance(where, slice) else where
             for i in unsure:
-                third = 0 if accepting is None else int(accepting[i])
+                third = 0 if accepting is None else int(accepting[i, 0])
                 value = _trial(columns.table, own, trial, ids[i], int(words[i, 0]), int(words[i, 1]), third)
                 again[i] = value is None
                 if value is not None and abs(value) >= 1 << 63:
-                    huge[int(places[i])] = value
-                elif value is not None:
-                    values[i] = value
+                    drawn, values = drawn.astype(object), values.astype(object)
+                values[i] = value or 0
             drawn[where] = values
-            refused.append(places[again])
-        left = np.concatenate(refused) if refused else np.empty(0, dtype=np.int64)
-        trial += 1
-    if not huge:
-        return drawn
-    wide = drawn.astype(object)
-    for place, value in huge.items():
-        wide[place] = value
-    return wide
+            places = np.flatnonzero(again)
+            refused.append(places + where.start if isinstance(where, slice) else where[places])
+        left = np.concatenate(refused)
+        if not len(left):
+            break
+    return drawn
 
 
-def _chunks(n: int, left: NDArray[np.int64] | None) -> Iterator[slice | NDArray[np.int64]]:
-    """All items, or those still left, a chunk at a time."""
+def _chunks(n: int, left: NDArray[np.int64] | None) -> Iterator[Places]:
+    """All n items, or those still left, a chunk at a time."""
     for start in range(0, n if left is None else len(left), CHUNK):
         yield slice(start, min(start + CHUNK, n)) if left is None else left[start : start + CHUNK]
 
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """A table as arrays. The column's number has the sign on top, so that each array holds every column twice."""
+    """A table as arrays. A column's number has the sign on top, so each array holds every column twice."""
 
     table: Table
     stored: NDArray[np.uint64]
     own: NDArray[np.int64]
+    """The low end of a column's own bin; with width 1 this is the value, and has its sign."""
     alias: NDArray[np.int64]
     linear: float
     quadratic: float
     terms: tuple[float, ...]
 
-    def trial(
-        self, words: Words, accepting: Words | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.int64]]:
-        """The values, which are refused, and which are left to `_trial`."""
-        first = words[:, 0]
-        column = (first >> _U(THRESHOLD_BITS)).view(np.int64)
-        fraction = first & _BELOW_THRESHOLD
+    def trial(self, words: Words, accepting: Words | None) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]:
+        """The values, which of them are refused, and the positions that are left to `_trial`."""
+        column = (words[:, 0] >> np.uint64(THRESHOLD_BITS)).view(np.int64)
+        fraction = words[:, 0] & _BELOW_THRESHOLD
         stored = self.stored.take(column)
-        keep = fraction < stored
-        low = np.where(keep, self.own.take(column), self.alias.take(column))
-        special = (fraction == stored) | (abs(low) >= TAIL << self.table.width_bits)
+        low = np.where(fraction < stored, self.own.take(column), self.alias.take(column))
+        unsure = (fraction == stored) | (abs(low) == TAIL << self.table.width_bits)
         if accepting is None:
-            return low, np.zeros(len(low), dtype=bool), np.flatnonzero(special)
-        offset = (words[:, 1] & _U(self.table.width - 1)).view(np.int64)
+            return low, np.zeros(len(low), dtype=bool), np.flatnonzero(unsure)
+        offset = (words[:, 1] & np.uint64(self.table.width - 1)).view(np.int64)
         v = low + offset
         x = offset.astype(np.float64)
         x *= (low + v) * self.quadratic if self.quadratic else self.linear
         refusal = self._refusal(x)
-        difference = accepting.astype(np.float64) - refusal
-        special |= abs(difference) <= refusal * 2.0**-49 + 2.0
+        difference = accepting[:, 0] - refusal
+        unsure |= abs(difference) <= refusal * _WINDOW + 2.0
         minus = column >> COLUMN_BITS
-        again = (difference < 0) | ((v == 0) & (minus == 1))
-        return (v ^ -minus) + minus, again, np.flatnonzero(special)
+        refused = (difference < 0) | ((v == 0) & (minus == 1))
+        return (v ^ -minus) + minus, refused, np.flatnonzero(unsure)
 
     def _refusal(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """2^64 * (1 - exp(-x)), to a relative 2^-49 (proof: docs/proofs/noise.md)."""
+        """2^64 * (1 - exp(-x)) for 0 <= x < 0.63, of which the word W = [w, w + 1) must be certainly on one side.
+
+        With u = 2^-53, relative errors to first order: x is off by 4u at most (its factors, each rounded, and their
+        products), which moves the result by as much or less. The series x * (1 - x/2 + x^2/6 - ...) by Horner's rule:
+        the term in x^i passes through 2i + 1 roundings and its coefficient through one, in all under 4u of the sum of
+        the series, and the last product 1u; cut where the next term is under 2^-56, another u/8 (it alternates and
+        falls). w as a float is off by 1u, the difference and the window by 1u each. In all under 13u. The window is
+        16u, plus 2 for the cell [w, w + 1): outside it the sign of w - refusal is certain for all of W.
+
+        Inside it lies a word with a probability of 32u * (1 - exp(-x)) + 2^-62, on average under 2^-51.
+        """
         total = np.full_like(x, self.terms[-1])
         for term in self.terms[-2::-1]:
             total *= x
@@ -162,35 +162,29 @@ class _Columns:
 @lru_cache(maxsize=256)
 def _columns(mass: Mass) -> _Columns:
     made = table(mass)
-    own = np.arange(COLUMNS, dtype=np.int64)
-    alias = np.array(made.alias, dtype=np.int64)
-    if made.width_bits == 0:
-        own, alias = np.concatenate([own, -own]), np.concatenate([alias, -alias])
-    elif made.width_bits <= WIDEST:
-        own, alias = (np.concatenate([half, half]) << made.width_bits for half in (own, alias))
+    own, alias = np.arange(COLUMNS, dtype=np.int64), np.array(made.alias, dtype=np.int64)
     stored = np.array(made.stored * 2, dtype=np.uint64)
-    # The largest x: the last bin, at its far end.
-    most = mass.exponent(TAIL << made.width_bits) - mass.exponent((TAIL - 1) << made.width_bits)
-    terms, n = [2.0**64], 1
-    while made.width_bits and most**n * 2**56 > factorial(n + 1):
-        n += 1
-        terms.append((-1) ** (n - 1) * 2.0**64 / factorial(n))
-    for array in (own, alias, stored):
-        array.setflags(write=False)
-    return _Columns(made, stored, own, alias, float(mass.linear), float(mass.quadratic), tuple(terms))
+    if made.width_bits == 0:
+        return _Columns(made, stored, np.concatenate([own, -own]), np.concatenate([alias, -alias]), 0.0, 0.0, ())
+    shift = min(made.width_bits, WIDEST)
+    own, alias = np.tile(own, 2) << shift, np.tile(alias, 2) << shift
+    most = mass.exponent(TAIL << made.width_bits) - mass.exponent((TAIL - 1) << made.width_bits)  # the largest x
+    degree = 1
+    while most**degree * 2**56 > factorial(degree + 1):
+        degree += 1
+    terms = tuple(-((-1.0) ** n) * 2.0**64 / factorial(n) for n in range(1, degree + 1))
+    return _Columns(made, stored, own, alias, float(mass.linear), float(mass.quadratic), terms)
 
 
 def _trial(made: Table, stream: Stream, trial: int, item: Words, first: int, second: int, third: int) -> int | None:
     """One trial of one item, in integers alone: the value, or None if it is refused."""
     name = item.tobytes()
     column, minus = first >> THRESHOLD_BITS & COLUMNS - 1, first >> 63
-    fraction = first & (1 << THRESHOLD_BITS) - 1
-    more = stream.derive("column", trial, name)
-    if not exact.less(fraction, THRESHOLD_BITS, lambda: more.bits(64), lambda bits: made.threshold(column, bits)):
+    if not made.keeps(column, first & (1 << THRESHOLD_BITS) - 1, stream.derive("column", trial, name)):
         column = made.alias[column]
     if column == TAIL:
-        v = made.tail(stream.derive("tail", trial, name))
-        return v if v is None or not minus else -v
+        beyond = made.tail(stream.derive("tail", trial, name))
+        return beyond if beyond is None or not minus else -beyond
     low, offset = column << made.width_bits, second & made.width - 1
     if made.width_bits > 64:
         offset |= stream.derive("offset", trial, name).bits(made.width_bits - 64) << 64
@@ -205,13 +199,14 @@ def _trial(made: Table, stream: Stream, trial: int, item: Words, first: int, sec
 
 def _one_by_one(made: Table, stream: Stream, items: Items) -> NDArray[np.object_]:
     drawn = np.empty(len(items), dtype=object)
-    left = np.arange(len(items))
-    trial = 0
-    while len(left):
+    left = list(range(len(items)))
+    for trial in count():
+        if not left:
+            break
         ids = items.ids[left]
         words, accepting = stream.round(2 * trial)(ids), stream.round(2 * trial + 1)(ids)
         for i, place in enumerate(left):
-            drawn[place] = _trial(made, stream, trial, ids[i], *map(int, (*words[i], accepting[i, 0])))
-        left = left[[drawn[place] is None for place in left]]
-        trial += 1
+            first, second, third = int(words[i, 0]), int(words[i, 1]), int(accepting[i, 0])
+            drawn[place] = _trial(made, stream, trial, ids[i], first, second, third)
+        left = [place for place in left if drawn[place] is None]
     return drawn

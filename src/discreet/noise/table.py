@@ -67,10 +67,16 @@ class Table:
     def width(self) -> int:
         return 1 << self.width_bits
 
+    def keeps(self, column: int, fraction: int, more: Source) -> bool:
+        """Whether a column keeps its own bin, given THRESHOLD_BITS of the uniform real that decides it."""
+        if fraction != self.stored[column]:
+            return fraction < self.stored[column]
+        return exact.less(fraction, THRESHOLD_BITS, lambda: more.bits(64), lambda bits: self.threshold(column, bits))
+
     def threshold(self, column: int, precision: int) -> Enclosure:
         """The probability that a column keeps its own bin, to any precision."""
         working = precision + _guard(self.mass, self.width)
-        low, high = _thresholds(self.mass, self.width, working, self.alias, self.order)[column]
+        low, high = thresholds(self, working)[column]
         return low >> (working - precision), -(-high >> (working - precision))
 
     def refusal(self, low: int, offset: int, precision: int) -> Enclosure:
@@ -171,10 +177,10 @@ def _paired(mass: Mass, width_bits: int, precision: int) -> Table | None:
     return Table(mass=mass, width_bits=width_bits, alias=tuple(alias), order=tuple(order), stored=stored)
 
 
-def _thresholds(
-    mass: Mass, width: int, precision: int, alias: tuple[int, ...], order: tuple[int, ...]
-) -> list[Enclosure]:
-    return _levelled(_shares(mass, width, precision), alias, order, 1 << precision)
+@lru_cache(maxsize=16)
+def thresholds(made: Table, precision: int) -> list[Enclosure]:
+    """Every threshold of a table, enclosed more narrowly: the same pairing, repeated at another precision."""
+    return _levelled(_shares(made.mass, made.width, precision), made.alias, made.order, 1 << precision)
 
 
 def _levelled(
