@@ -172,12 +172,8 @@ class Curator:
 
     def snapshot(self, *, progress: Progress | None = None) -> Snapshot:
         """Read the source anew, as the next numbered snapshot; every question is charged anew after it (S9)."""
-        source = self.policy.source if self._tables is None else self._tables
-        taken = [each.number for each in Store(Path(self.policy.store)).snapshots()]
-        number = max([self._ledger.snapshot, *taken]) + 1
-        made = prepare(self.policy, source, self.policy.store, number, progress)
-        self._ledger.new_snapshot(number)
-        self._read(number)
+        made = _take_snapshot(self.policy, self._ledger, self._tables, progress)
+        self._read(made.number)
         return made
 
     def _read(self, number: int) -> None:
@@ -213,6 +209,23 @@ def terms_of(policy: Policy) -> Terms:
 
 def _owner(owner: str | Through) -> str:
     return owner if isinstance(owner, str) else f"through {owner.table} on {owner.on}"
+
+
+def _take_snapshot(
+    policy: Policy, ledger: Ledger, tables: Mapping[str, Any] | None, progress: Progress | None
+) -> Snapshot:
+    """Prepare the next snapshot, then make its number the ledger's."""
+    taken = [each.number for each in Store(Path(policy.store)).snapshots()]
+    number = max([ledger.snapshot, *taken]) + 1
+    made = prepare(policy, policy.source if tables is None else tables, policy.store, number, progress)
+    ledger.new_snapshot(number)
+    return made
+
+
+def take_snapshot(policy: Policy, *, progress: Progress | None = None) -> Snapshot:
+    """A new snapshot without opening the last one, which may have been made for an older policy."""
+    with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
+        return _take_snapshot(policy, ledger, None, progress)
 
 
 def create_ledger(policy: Policy) -> None:

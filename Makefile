@@ -1,0 +1,46 @@
+# Every target starts from nothing: it makes the virtual environment and installs what it needs.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.installed
+export PYTHONPATH := src
+
+.PHONY: demo test slow check bench lock system clean
+
+demo: $(STAMP)
+	$(BIN)/discreet demo
+
+test: $(STAMP) system
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+	@cat .venv/.missing
+
+slow: $(STAMP) system
+	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
+	@cat .venv/.missing
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	@for each in bench/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
+
+# Hash-pinned and without addresses: written anew after a change in pyproject.toml.
+lock: $(STAMP)
+	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 \
+	  pyproject.toml --all-extras --group dev -o requirements/dev.txt
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install -q --disable-pip-version-check "uv>=0.5"
+	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+# Debian packages that some tests need. Where they cannot be installed, the end of the run says which tests lack them;
+# with CI=true that is a failure.
+system: $(STAMP)
+	@sh tests/system.sh .venv/.missing
+
+clean:
+	rm -rf .venv .venvs .mypy_cache .ruff_cache .pytest_cache

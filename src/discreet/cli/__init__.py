@@ -1,0 +1,70 @@
+"""The `discreet` command: verbs for curators, analysts, respondents and auditors.
+
+Each family of verbs has a module with `register(app)`. Errors are one sentence on stderr, or one JSON object on stdout
+with `--format json`; exit codes are those of `discreet.errors`; there is never a traceback.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import logging
+import sys
+
+import typer
+
+from discreet.errors import DiscreetError, EngineFailure, UsageError
+
+app = typer.Typer(
+    name="discreet",
+    help="Statistics about people, and nothing about any one of them.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+FAMILIES = ("demo", "curate", "question")
+
+for _family in FAMILIES:
+    importlib.import_module(f"discreet.cli.{_family}").register(app)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command and exit with its code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; the exit code says what happened."""
+    logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
+    try:
+        app(args=arguments, standalone_mode=False)
+    except typer.Exit as stop:
+        return stop.exit_code
+    except typer.Abort:
+        return 130
+    except typer.TyperException as error:
+        return _told(UsageError(" ".join(error.format_message().split())), arguments)
+    except DiscreetError as error:
+        return _told(error, arguments)
+    except KeyboardInterrupt:
+        return 130
+    except Exception as error:
+        # Neither a traceback nor a message that may hold a value from the data reaches the caller.
+        logging.getLogger("discreet").debug("%s", type(error).__name__, exc_info=error)
+        return _told(EngineFailure(), arguments)
+    return 0
+
+
+def _told(error: DiscreetError, arguments: list[str]) -> int:
+    if _wants_json(arguments):
+        print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
+    else:
+        print(error, file=sys.stderr)
+    return error.exit_code
+
+
+def _wants_json(arguments: list[str]) -> bool:
+    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    return any((name == "--format" and value == "json") or name == "--format=json" for name, value in pairs)

@@ -1,0 +1,163 @@
+"""`init`, `check`, `snapshot` and `ledger`: the curator's verbs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.question import Format, FormatOption, Policy
+
+if TYPE_CHECKING:
+    from discreet.ledger import Ledger
+    from discreet.policy import Policy as PolicyValue
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(init)
+    app.command()(check)
+    app.command()(snapshot)
+    app.command()(ledger)
+
+
+def init(
+    data: Annotated[str, typer.Argument(metavar="DATA", help="A folder of Parquet or CSV files, or a .duckdb file.")],
+    out: Annotated[Path, typer.Option(help="Where to write the policy.")] = Path("policy.yaml"),
+) -> None:
+    """Write a policy to fill in, from the schema of some data. Ranges and values are yours to state."""
+    from discreet.engines.survey import init as skeleton
+    from discreet.errors import UsageError
+
+    if out.exists():
+        raise UsageError(f"{out} is there already. Name another file with --out.")
+    out.write_text(skeleton(data, beside=out.parent), encoding="utf-8")
+    print(f"Wrote {out}. Fill in what is left open, then: discreet check {out}, and discreet ledger {out} --create.")
+
+
+def check(policy: Policy, format: FormatOption = Format.table) -> None:
+    """Validate a policy against its source; say what would be refused and why, and whether the source moved on."""
+    from discreet.accounting.calibrate import overtaking
+    from discreet.engines.survey import check as survey
+    from discreet.errors import PolicyError
+    from discreet.policy import Policy as PolicyValue
+
+    declared = PolicyValue.read(policy)
+    findings = survey(declared)
+    if findings.problems:
+        raise PolicyError(*findings.problems)
+    notes = list(findings.notes)
+    if declared.budget.delta:
+        count = overtaking(epsilon=declared.budget.epsilon, delta=declared.budget.delta)
+        using = "this policy uses" if declared.budget.accountant == "zcdp" else "write"
+        notes.append(
+            f"Beyond about {count} equal questions, {using} accountant: zcdp, which gives smaller margins than plain sums."
+        )
+    if format is Format.json:
+        print(json.dumps({"problems": [], "notes": notes}, ensure_ascii=False))
+        return
+    for note in notes:
+        print(f"- {note}")
+    print("The policy and its source agree.")
+
+
+def snapshot(policy: Policy) -> None:
+    """Read the source anew as the next numbered snapshot. Every question is charged anew after it."""
+    from discreet.cli.tables import progress_bar
+    from discreet.curator import take_snapshot
+    from discreet.policy import Policy as PolicyValue
+
+    with progress_bar() as progress:
+        made = take_snapshot(PolicyValue.read(policy), progress=progress)
+    print(f"Snapshot {made.number}, for the curator's eyes only:")
+    for table in made.tables:
+        lost = f"{table.ownerless} without an owner, {table.truncated} beyond max_rows"
+        print(f"- {table.name}: {table.kept} of {table.rows} rows kept ({lost})")
+        for column in table.columns:
+            if column.nulled or column.clamped:
+                print(f"    {column.name}: {column.clamped} clamped, {column.nulled} outside the domain became NULL")
+
+
+def ledger(
+    policy: Policy,
+    create: Annotated[bool, typer.Option("--create", help="Make the ledger and its key.")] = False,
+    verify: Annotated[bool, typer.Option("--verify", help="Check every row.")] = False,
+    head: Annotated[
+        Path | None, typer.Option(help="With --verify: an exported head that must lie on the ledger.")
+    ] = None,
+    amend: Annotated[bool, typer.Option("--amend", help="Record the limits that the policy now states.")] = False,
+    export_head: Annotated[
+        bool, typer.Option("--export-head", help="Print how far the ledger is, to keep elsewhere.")
+    ] = False,
+    certificate: Annotated[str | None, typer.Option(help="Print what is needed to audit one answer.")] = None,
+    analyst: Annotated[str | None, typer.Option(help="Only this analyst's spending.")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Who spent what on what; create, verify, amend or export the ledger."""
+    from discreet.curator import accountant_of, create_ledger, terms_of
+    from discreet.ledger import Ledger
+    from discreet.policy import Policy as PolicyValue
+
+    declared = PolicyValue.read(policy)
+    if create:
+        create_ledger(declared)
+        print(f"Created {declared.ledger} and its key {declared.ledger}.key. Keep the key; back both up.")
+        return
+    terms = terms_of(declared)
+    with Ledger.open(str(declared.ledger), terms, words=accountant_of(declared).budget) as book:
+        if verify:
+            rows = book.verify(None if head is None else json.loads(head.read_text()))
+            print(f"All {rows} rows hold.")
+        elif amend:
+            changed = book.amend(limit=terms.limit, analysts=terms.analysts)
+            print("The limits are recorded." if changed else "The limits are already those of the policy.")
+        elif export_head:
+            print(json.dumps(book.head()))
+        elif certificate is not None:
+            print(json.dumps(book.certificate(certificate), indent=2, ensure_ascii=False))
+        else:
+            _print_listing(book, declared, analyst, format)
+
+
+def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, format: Format) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from discreet.cli.tables import budget_bar
+    from discreet.curator import accountant_of
+
+    accountant, entries = accountant_of(policy), book.entries(analyst)
+    limit, shares = book.limits
+    if format is Format.json:
+        listed = [
+            {
+                "id": str(entry.id),
+                "when": entry.when,
+                "analyst": entry.analyst,
+                "question": entry.text,
+                "cost": accountant.budget(entry.cost).as_json(),
+                "snapshot": entry.snapshot,
+                "state": entry.state,
+            }
+            for entry in entries
+        ]
+        left = {name: accountant.left(book.left(name)).as_json() for name in (*shares, "curator")}
+        print(json.dumps({"entries": listed, "left": left}, ensure_ascii=False))
+        return
+    console = Console()
+    table = Table(show_edge=False, header_style="bold", pad_edge=False)
+    for name in ("id", "when", "who", "cost", "state", "question"):
+        table.add_column(name, overflow="fold")
+    for entry in entries:
+        cost = str(accountant.budget(entry.cost))
+        table.add_row(str(entry.id), entry.when[:19].replace("T", " "), entry.analyst, cost, entry.state, entry.text)
+    console.print(table)
+    spent = book.spent()
+    bar = budget_bar(float(spent.amount), float(limit.amount))
+    console.print(f"\nall      {bar}  {accountant.budget(spent)} spent, {accountant.left(limit - spent)} left")
+    for name, share in shares.items():
+        own = book.spent(name)
+        console.print(
+            f"{name:8} {budget_bar(float(own.amount), float(share.amount))}  {accountant.left(book.left(name))} left"
+        )
