@@ -1,0 +1,309 @@
+"""The policy file: what it means, and one sentence with its place for everything that is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Text, Timestamps
+from discreet.errors import PolicyError, UsageError
+from discreet.policy import Policy, Share, Through
+
+F = Fraction
+
+HOSPITAL = """\
+source: data/
+ledger: hospital.ledger
+store: hospital.store
+unit: person
+neighbors: change_one
+tables:
+  people:
+    owner: person_id
+    columns:
+      person_id: {identifier: true}
+      age:       {integer: [0, 120]}
+      income:    {decimal: [0, 200000], step: 0.01, nullable: true}
+      sex:       {values: [F, M, X]}
+      answer:    {values: [yes, no, on, off, n]}
+      ward:      {values: [1, 2, 3]}
+      post:      {values: [02138, 02139]}
+      smoker:    {boolean: true}
+      zip:       text
+  visits:
+    owner: person_id
+    max_rows: 10
+    max_groups: 3
+    columns:
+      day:  {date: [2024-01-01, 2024-12-31]}
+      seen: {timestamp: [2024-01-01, 2025-01-01T00:00:00Z], step: 1s}
+  labs:
+    owner: {through: visits, on: visit_id}
+    max_rows: 50
+  notes:
+    owner: {through: labs, on: lab_id}
+  states: {public: true}
+budget: {epsilon: 4, delta: 1e-9, accountant: zcdp, keys: 0.25}
+limits: {epsilon: 1/3, seconds: 90, memory: 4GiB, keys: 1e6, statement: 64KB, deadline: 500ms}
+analysts:
+  alice: {epsilon: 0.1}
+  bob: {epsilon: 1, delta: 1e-10}
+releases:
+  daily: {table: visits, every: 1d, epsilon: 0.1}
+"""
+
+
+def read(text: str, path: str = "hospital.yaml") -> Policy:
+    return Policy.parse(text, path=path)
+
+
+def problems(text: str) -> list[str]:
+    with pytest.raises(PolicyError) as caught:
+        read(text)
+    return str(caught.value).splitlines()
+
+
+def test_a_whole_policy() -> None:
+    policy = read(HOSPITAL, "/somewhere/hospital.yaml")
+    assert (policy.source, policy.store) == (Path("/somewhere/data"), Path("/somewhere/hospital.store"))
+    assert (policy.ledger, policy.unit, policy.neighbors) == (
+        Path("/somewhere/hospital.ledger"),
+        "person",
+        "change_one",
+    )
+    people, visits, labs = (policy.tables[name] for name in ("people", "visits", "labs"))
+    assert {name: column.domain for name, column in people.columns.items()} == {
+        "person_id": Identifier(),
+        "age": Integers(lo=0, hi=120),
+        "income": Decimals(lo=F(0), hi=F(200000), step=F(1, 100)),
+        "sex": Categories(values=("F", "M", "X")),
+        "answer": Categories(values=("yes", "no", "on", "off", "n")),
+        "ward": Categories(values=(1, 2, 3)),
+        "post": Categories(values=("02138", "02139")),
+        "smoker": Booleans(),
+        "zip": Text(),
+    }
+    assert [name for name, column in people.columns.items() if column.nullable] == ["income"]
+    assert (people.owner, people.max_rows, people.max_groups) == ("person_id", 1, None)
+    assert (visits.max_rows, visits.max_groups) == (10, 3)
+    assert visits.columns["day"].domain == Dates(lo=date(2024, 1, 1), hi=date(2024, 12, 31))
+    assert visits.columns["seen"].domain == Timestamps(lo=datetime(2024, 1, 1), hi=datetime(2025, 1, 1), step=F(1))
+    assert (labs.owner, labs.columns) == (Through(table="visits", on="visit_id"), {})
+    assert policy.owner_column(policy.tables["notes"]) == "person_id"
+    assert (policy.tables["states"].public, policy.tables["states"].owner) == (True, None)
+    assert (policy.budget.epsilon, policy.budget.delta, policy.budget.accountant) == (4, F(1, 10**9), "zcdp")
+    assert policy.budget.keys == F(1, 4)
+    assert (policy.limits.epsilon, policy.limits.seconds, policy.limits.deadline) == (F(1, 3), 90, F(1, 2))
+    assert (policy.limits.memory, policy.limits.keys, policy.limits.statement) == (4 * 2**30, 10**6, 64000)
+    assert policy.analysts == {
+        "alice": Share(epsilon=F(1, 10), delta=F(1, 10**9)),
+        "bob": Share(epsilon=F(1), delta=F(1, 10**10)),
+    }
+    assert policy.releases == {"daily": {"table": "visits", "every": "1d", "epsilon": F(1, 10)}}
+
+
+SMALL = "unit: person\ntables: {people: {owner: id}}\nbudget: {epsilon: 0.5}\n"
+
+
+def test_defaults() -> None:
+    policy = read(SMALL, "/somewhere/small.yaml")
+    assert (policy.source, policy.neighbors, policy.analysts, policy.releases) == (None, "add_remove", {}, {})
+    assert (policy.ledger, policy.store) == (Path("/somewhere/small.ledger"), Path("/somewhere/small.store"))
+    assert (policy.budget.delta, policy.budget.accountant, policy.budget.keys) == (0, "sum", 1)
+    assert (policy.limits.epsilon, policy.limits.seconds, policy.limits.memory) == (F(1, 2), 60, 4 * 10**9)
+    assert (policy.limits.keys, policy.limits.statement, policy.limits.deadline) == (10**6, 64000, None)
+    assert read(SMALL.replace("0.5", "7")).limits.epsilon == 1
+    assert read(SMALL.replace("0.5}", "1, delta: 1e-9, accountant: zcdp}")).budget.keys == F(1, 2)
+
+
+def test_addresses_stay_addresses() -> None:
+    policy = read("source: postgresql://host/data\nledger: postgresql://host/ledger\n" + SMALL)
+    assert (policy.source, policy.ledger) == ("postgresql://host/data", "postgresql://host/ledger")
+    assert read("source: spark\n" + SMALL).source == "spark"
+
+
+def test_the_digest_is_of_the_meaning() -> None:
+    digest = read(HOSPITAL).digest
+    assert read(HOSPITAL.replace("\n", "   # a comment\n"), "elsewhere.yaml").digest == digest
+    assert read(HOSPITAL.replace("[0, 120]", "[0.0, 1.2e2]").replace("step: 0.01", "step: 1e-2")).digest == digest
+    assert read(HOSPITAL.replace("epsilon: 4", "epsilon: 5").replace("seconds: 90", "seconds: 9")).digest == digest
+    lines = HOSPITAL.splitlines()
+    place = lines.index("      smoker:    {boolean: true}")
+    lines[place], lines[place + 1] = lines[place + 1], lines[place]
+    assert read("\n".join(lines)).digest == digest
+    changes = {
+        "[0, 120]": "[0, 121]",
+        "step: 0.01": "step: 0.02",
+        ", nullable: true": "",
+        "[F, M, X]": "[M, F, X]",
+        "[1, 2, 3]": "['1', '2', '3']",
+        "max_rows: 10": "max_rows: 11",
+        "max_groups: 3": "max_groups: 4",
+        "on: visit_id": "on: visit",
+        "change_one": "add_remove",
+        "unit: person": "unit: household",
+        "owner: person_id\n    columns": "owner: id\n    columns",
+        "zip:       text": "zip:       identifier",
+    }
+    digests = {read(HOSPITAL.replace(old, new)).digest for old, new in changes.items()}
+    assert len(digests | {digest}) == len(changes) + 1
+
+
+# Each entry: what is put in the place of ... in a policy that is right otherwise, and the sentence it must get.
+COLUMN = "unit: person\ntables:\n  people:\n    owner: id\n    columns:\n      x: ...\nbudget: {epsilon: 1}\n"
+TABLES = "unit: person\nbudget: {epsilon: 1}\ntables:\n  people: {owner: id}\n  ...\n"
+BUDGET = "unit: person\ntables: {people: {owner: id}}\nbudget: ...\n"
+REST = "unit: person\ntables: {people: {owner: id}}\nbudget: {epsilon: 1}\n...\n"
+WRONG = [
+    (COLUMN, "{integer: [120, 0]}", "6:20: people.x: the range ends (0) before it begins (120)."),
+    (COLUMN, "{integer: [0, 1.5]}", "6:24: people.x.integer: an end must be a whole number"),
+    (COLUMN, "{integer: [0, nan]}", "6:24: people.x.integer: an end must be a whole number"),
+    (COLUMN, "{integer: [0, 1, 2]}", "6:20: people.x.integer must be a first and a last whole number"),
+    (COLUMN, "{integer: 5}", "6:20: people.x.integer must be a first and a last whole number"),
+    (COLUMN, "{integer: [0, 1], step: 2}", "6:34: people.x: only decimal and timestamp have a step."),
+    (COLUMN, "{decimal: [0, 1]}", "6:20: people.x needs a step"),
+    (COLUMN, "{decimal: [0, 1], step: 0.3}", "6:20: people.x: 1 is not a multiple of the step 0.3."),
+    (COLUMN, "{decimal: [0, .inf], step: 0.1}", "6:24: people.x.decimal: an end must be a number"),
+    (COLUMN, "{decimal: [0, 1e999999999], step: 0.1}", "6:24: people.x.decimal: an end must be a number"),
+    (COLUMN, "{decimal: [0, 1], step: -1}", "6:20: people.x: the step must be between"),
+    (COLUMN, "{date: [2024-02-30, 2024-03-01]}", "6:18: people.x.date: an end must be a day"),
+    (COLUMN, "{timestamp: [2024-01-01, soon], step: 1s}", "6:35: people.x.timestamp: an end must be a moment"),
+    (COLUMN, "{timestamp: [2024-01-01, 2024-01-02], step: 7h}", "6:22: people.x: 2024-01-02 00:00:00 is not a whole"),
+    (COLUMN, "{timestamp: [2024-01-01, 2024-01-02], step: 1y}", "6:54: people.x.step must be a duration"),
+    (COLUMN, "{values: []}", "6:19: people.x.values must be a list of all the values"),
+    (COLUMN, "{values: [a, a]}", "6:23: people.x: a is listed twice."),
+    (COLUMN, "{values: [1, b]}", "6:19: people.x: the list mixes numbers and strings."),
+    (COLUMN, "{values: [a, true]}", '6:23: people.x: quote "true"'),
+    (COLUMN, "{values: [a, ~]}", "6:23: people.x: NULL is not a value."),
+    (COLUMN, "{values: [1.5]}", "6:20: people.x: a value is a string or a whole number."),
+    (COLUMN, "{values: [[a]]}", "6:20: people.x: a value is a string or a whole number."),
+    (COLUMN, "{values: [99999999999999999999]}", "6:20: people.x: 99999999999999999999 does not fit in 64 bits"),
+    (COLUMN, "{text: false}", "6:17: people.x: text can only be true."),
+    (COLUMN, "{boolean: yes}", "6:20: people.x.boolean must be true or false, not yes."),
+    (COLUMN, "{identifier: true, nullable: true}", "6:39: people.x: an identifier is never a group key"),
+    (COLUMN, "{text: true, boolean: true}", "6:10: people.x must say one thing that it may contain"),
+    (COLUMN, "{nullable: true}", "6:10: people.x must say one thing that it may contain"),
+    (COLUMN, "{integr: [0, 1]}", "6:11: people.x has no key integr. Did you mean integer?"),
+    (COLUMN, "texts", "6:10: people.x must be one of {integer: [lo, hi]}"),
+    (COLUMN, "???", "6:10: people.x is still open: instead of ??? write one of"),
+    (COLUMN, "text\n      X: text", "7:7: people.X and x differ only by case."),
+    (COLUMN, 'text\n      "#owner": text', "7:7: people.#owner: names that begin with # are kept for discreet."),
+    (COLUMN, "text\n      'a;b': text", "7:7: 'people.a;b' cannot name a column"),
+    (COLUMN, "text\n      ID: text", "4:12: people: id and ID differ only by case."),
+    (COLUMN, "text\n      x: text", "7:7: x is given twice; the first is on line 6."),
+    (TABLES, "visits: {}", "5:11: visits needs `owner`"),
+    (TABLES, "visits:", "5:10: visits needs `owner`"),
+    (TABLES, "visits: {owner: [a, b]}", "5:19: visits has several owners"),
+    (TABLES, "visits: {owners: a}", "5:12: visits has no key owners. Did you mean owner?"),
+    (TABLES, "visits: {owner: id, public: true}", "5:19: visits is public: it has no owner."),
+    (TABLES, "visits: {public: true, columns: {}}", "5:35: visits is public: it has no columns."),
+    (TABLES, "visits: {public: yes}", "5:20: visits.public must be true or false, not yes."),
+    (TABLES, "visits: {owner: id, max_rows: 0}", "5:33: visits.max_rows must be a whole number, 1 or more, not 0."),
+    (TABLES, "visits: {owner: id, max_rows: 1.5}", "5:33: visits.max_rows must be a whole number"),
+    (TABLES, "visits: {owner: id, max_rows: 2, max_groups: 3}", "5:48: visits.max_groups is 3, but 2 rows"),
+    (TABLES, "visits: {owner: {through: poeple, on: id}}", "not a table here. Did you mean people?"),
+    (TABLES, "visits: {owner: {through: people}}", "5:19: visits.owner needs on"),
+    (TABLES, "visits: {owner: {through: visits, on: id}}", "visits never reaches an owner: visits -> visits."),
+    (
+        TABLES,
+        "a: {owner: {through: b, on: x}}\n  b: {owner: {through: a, on: x}}",
+        "never reaches an owner: a -> b -> a",
+    ),
+    (TABLES, "a: {owner: {through: s, on: x}}\n  s: {public: true}", "a goes through s, which is public"),
+    (TABLES, "visits: {owner: '#id'}", "5:19: visits: names that begin with # are kept"),
+    (TABLES, "People: {owner: id}", "5:3: People and people differ only by case."),
+    (TABLES, "../people: {owner: id}", "5:3: ../people cannot name a table"),
+    (BUDGET, "{epsilon: 0}", "3:19: budget.epsilon must be greater than zero"),
+    (BUDGET, "{epsilon: -1}", "3:19: budget.epsilon must be greater than zero"),
+    (BUDGET, "{epsilon: nan}", "3:19: budget.epsilon must be a finite number, not nan."),
+    (BUDGET, "{epsilon: .inf}", "3:19: budget.epsilon must be a finite number, not .inf."),
+    (BUDGET, "{epsilon: 1e999999999}", "3:19: budget.epsilon must be a finite number"),
+    (BUDGET, "{epsilon: 1e-320}", "3:19: budget.epsilon must be at least 2.226e-308"),
+    (BUDGET, "{epsilon: 1, delta: 2}", "3:29: budget.delta must be at most 0.5"),
+    (BUDGET, "{epsilon: 1, accountant: zcpd}", "3:34: budget.accountant must be sum or zcdp, not zcpd."),
+    (BUDGET, "{epsilon: 1, accountant: zcdp}", "3:9: accountant zcdp needs delta above zero"),
+    (BUDGET, "{epsilon: 1, delta: 1e-9, accountant: zcdp, keys: 1}", "3:59: accountant zcdp needs some of delta"),
+    (BUDGET, "{epsilon: 1, keys: 2}", "3:28: budget.keys must be at most 1"),
+    (BUDGET, "{delta: 1e-9}", "3:9: budget needs epsilon"),
+    (BUDGET, "", "3:8: budget needs epsilon"),
+    (BUDGET, "1", "3:9: budget must be a mapping with epsilon, delta, accountant, keys, not 1."),
+    (BUDGET, "{epsilon: ???}", "This is not valid YAML"),
+    (BUDGET, "\n  epsilon: ???", "4:12: budget.epsilon is still open"),
+    (REST, "limits: {epsilon: 0}", "4:19: limits.epsilon must be greater than zero"),
+    (REST, "limits: {memory: 4XB}", "4:18: limits.memory must be a size such as 64KB or 4GB, not 4XB."),
+    (REST, "limits: {memory: 1MB}", "4:18: limits.memory must be at least 100MB"),
+    (REST, "limits: {seconds: soon}", "4:19: limits.seconds must be a duration"),
+    (REST, "limits: {seconds: 1, deadline: 2s}", "4:32: limits.deadline is later than limits.seconds, 1s, allows."),
+    (REST, "limits: {keys: many}", "4:16: limits.keys must be a whole number"),
+    (REST, "limits: {second: 1}", "4:10: limits has no key second. Did you mean seconds?"),
+    (REST, "analysts: {alice: {epsilon: 2}}", "4:29: analysts.alice.epsilon must be at most 1"),
+    (REST, "analysts: {alice: {epsilon: 1, delta: 0.1}}", "4:39: analysts.alice.delta must be at most 0"),
+    (REST, "analysts: {alice: {}}", "4:19: analysts.alice needs epsilon"),
+    (REST, "analysts: {curator: {epsilon: 1}}", "4:21: curator is the name of the curator's own spending"),
+    (REST, "analysts: [alice]", "4:11: analysts must be a mapping, not a list."),
+    (REST, "neighbors: bounded", "4:12: neighbors must be add_remove or change_one, not bounded."),
+    (REST, "sorce: data", "4:1: A policy has no key sorce. Did you mean source?"),
+    (REST, "source: [a]", "4:9: source must be a folder, a .duckdb file or an address, not a list."),
+    (REST, "releases: {daily: 3}", "4:19: releases.daily must be a mapping, not 3."),
+    (REST, "releases: {daily: {a: 1, a: 2}}", "4:26: a is given twice"),
+    (REST, "unit: person", "4:1: unit is given twice; the first is on line 1."),
+    (REST, "limits: &x {}", "4:9: Anchors and aliases"),
+    (REST, "store: !!str x", "4:8: Tags such as !!str"),
+    (REST, "---\na: 1", "4:1: A policy is one document"),
+    (REST, "? [a]\n: 1", "4:3: A key must be a name."),
+    (REST, "store: [a", "This is not valid YAML"),
+    (REST, "store: '\x07'", "This is not valid YAML"),
+    (REST, "releases: {a: " + "[" * 40 + "]" * 40 + "}", "This is not valid YAML: it is nested too deeply."),
+]
+
+
+@pytest.mark.parametrize(("frame", "part", "sentence"), WRONG, ids=[part[:60] for _, part, _ in WRONG])
+def test_every_mistake_gets_its_place_and_a_sentence(frame: str, part: str, sentence: str) -> None:
+    found = problems(frame.replace("...", part, 1))
+    assert any(sentence in line for line in found), found
+    assert all(re.match(r"hospital\.yaml:\d+:\d+: .+[.?]$", line) for line in found), found
+
+
+def test_the_frames_are_right_otherwise() -> None:
+    assert read(COLUMN.replace("...", "text"))
+    assert read(TABLES.replace("...", "visits: {owner: id}"))
+    assert read(BUDGET.replace("...", "{epsilon: 1}"))
+    assert read(REST.replace("...", "limits: {}"))
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment\n", "~", "[a]", "word"])
+def test_what_is_no_policy_at_all(text: str) -> None:
+    assert all("A policy" in line for line in problems(text))
+
+
+def test_all_mistakes_at_once_in_the_order_of_the_file() -> None:
+    table = "{owner: {through: b, on: c}, columns: {d: {integer: [2, 1]}}}"
+    text = f"unit: ''\nsorce: x\ntables:\n  a: {table}\nbudget: {{epsilon: x}}\n"
+    found = problems(text)
+    assert [line.split(":")[1] for line in found] == ["1", "2", "4", "4", "5"]
+
+
+def test_nobody_to_protect() -> None:
+    assert "nobody to protect" in problems("unit: person\nbudget: {epsilon: 1}\ntables: {a: {public: true}}")[0]
+    assert "tables is empty" in problems("unit: person\nbudget: {epsilon: 1}\ntables: {}")[0]
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be read"):
+        Policy.read(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"unit: \xe9\n")
+    with pytest.raises(UsageError, match="not UTF-8"):
+        Policy.read(tmp_path / "latin.yaml")
+    (tmp_path / "good.yaml").write_text(HOSPITAL, encoding="utf-8")
+    assert Policy.read(tmp_path / "good.yaml").source == tmp_path / "data"
+
+
+def test_a_problem_found_later_has_its_place_too() -> None:
+    policy = read(HOSPITAL)
+    assert str(policy.problem("tables", "people", "columns", "age", message="No.")) == "hospital.yaml:11:7: No."
+    assert str(policy.problem("tables", "people", "columns", "none", message="No.")) == "hospital.yaml:9:5: No."
+    assert str(policy.problem("releases", "daily", "every", message="No.")) == "hospital.yaml:38:26: No."
