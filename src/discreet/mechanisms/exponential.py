@@ -79,7 +79,7 @@ class PermuteAndFlip:
     """Choose the largest of scores + exponential noise of mean `scale` = 2 linf / epsilon (linf / epsilon if monotone).
 
     The same as permute-and-flip [McKenna, Sheldon 2020], whose number of coins depends on the scores, but with one draw
-    a candidate [Ding, Kifer, Sayed, Wang 2021]. In expectation never worse than `ExponentialMechanism` at the same
+    a candidate [Ding et al. 2021]. In expectation never worse than `ExponentialMechanism` at the same
     epsilon, and up to twice as good.
 
     Privacy

@@ -218,8 +218,8 @@ class Quantiles:
         pieces = self._pieces(counts)
         masses: dict[tuple[int, ...], list[float]] = {}
         for chosen, log_mass in self._outcomes(_root(self.quantiles), 0, pieces):
-            masses.setdefault(tuple(place // self.slices for place in chosen), []).append(math.exp(log_mass))
-        return {cells: math.log(math.fsum(mass)) for cells, mass in masses.items()}
+            masses.setdefault(tuple(place // self.slices for place in chosen), []).append(log_mass)
+        return {cells: float(np.logaddexp.reduce(mass)) for cells, mass in masses.items()}
 
     def _outcomes(self, part: _Part | None, start: int, pieces: Integers) -> list[tuple[tuple[int, ...], float]]:
         if part is None:
