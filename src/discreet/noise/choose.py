@@ -128,17 +128,23 @@ class _Racer:
         whole, precision = 1 << self.held, self.held + 32
         if self.prefix == 0 or self.prefix + 1 == whole:
             return None
-        if self.kind == "exponential":
-            low = -exact.log(Fraction(self.prefix + 1, whole), precision)[1]
-            high = -exact.log(Fraction(self.prefix, whole), precision)[0]
-        else:  # 1 - V has the bits of `whole - prefix`
-            most = -exact.log(Fraction(whole - self.prefix - 1, whole), precision)[0]
-            least = -exact.log(Fraction(whole - self.prefix, whole), precision)[1]
+        if self.kind == "exponential":  # V in [p, p + 1] / whole: -log(p / whole) less at most 1 / p
+            low, high = _minus_log(self.prefix, whole, precision)
+            low -= (1 << precision) // self.prefix + 1
+        else:  # 1 - V in [r - 1, r] / whole: its -log is -log(r / whole) and at most 1 / (r - 1) more
+            rest = whole - self.prefix
+            least, most = _minus_log(rest, whole, precision)
+            most += (1 << precision) // (rest - 1) + 1
             if least <= 0:
                 return None
-            low = -exact.log(Fraction(most, 1 << precision), precision)[1]
-            high = -exact.log(Fraction(least, 1 << precision), precision)[0]
+            low, high = _minus_log(least, 1 << precision, precision)
+            low -= ((most - least) << precision) // least + 1
         return Fraction(low, 1 << precision) - self.behind, Fraction(high, 1 << precision) - self.behind
+
+
+def _minus_log(above: int, below: int, precision: int) -> exact.Enclosure:
+    low, high = exact.log(Fraction(above, below), precision)
+    return -high, -low
 
 
 def _ranked(racers: list[_Racer], k: int) -> list[int]:

@@ -57,15 +57,17 @@ def exp_minus(x: Fraction, bits: int) -> Enclosure:
 
 def log(x: Fraction, bits: int) -> Enclosure:
     """The natural logarithm of x > 0, within a few units: x = m * 2^e with m in [2/3, 4/3], and log m by atanh."""
-    exponent = x.numerator.bit_length() - x.denominator.bit_length()
-    m = x / Fraction(2) ** exponent
-    if m > Fraction(4, 3):
-        m, exponent = m / 2, exponent + 1
-    elif m < Fraction(2, 3):
-        m, exponent = m * 2, exponent - 1
+    above, below = x.numerator, x.denominator
+    exponent = above.bit_length() - below.bit_length()
+    above, below = above << max(0, -exponent), below << max(0, exponent)
+    if 3 * above > 4 * below:
+        below, exponent = below << 1, exponent + 1
+    elif 3 * above < 2 * below:
+        above, exponent = above << 1, exponent - 1
     work = bits + 16 + abs(exponent).bit_length()
-    low, high = _atanh(abs(m - 1) / (m + 1), work)
-    if m < 1:
+    z = (abs(above - below) << work) // (above + below)  # log m = 2 atanh((m - 1) / (m + 1))
+    low, high = _atanh((z, z + 1), work)
+    if above < below:
         low, high = -high, -low
     half = _half_log_two(work)
     least, most = half if exponent >= 0 else (half[1], half[0])
@@ -75,22 +77,20 @@ def log(x: Fraction, bits: int) -> Enclosure:
 
 @lru_cache(maxsize=64)
 def _half_log_two(bits: int) -> Enclosure:
-    return _atanh(Fraction(1, 3), bits)
+    return _atanh(rational(Fraction(1, 3), bits), bits)
 
 
-def _atanh(z: Fraction, bits: int) -> Enclosure:
+def _atanh(z: Enclosure, bits: int) -> Enclosure:
     """atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k; what is left out is under 9/8 of its first term."""
-    work = bits + 8
-    square = rational(z * z, work)
-    power = rational(z, work)
+    square, power = times(z, z, bits), z
     low = high = 0
     k = 1
     while power[1] > 1:
         low += power[0] // k
         high += -(-power[1] // k)
-        power = times(power, square, work)
+        power = times(power, square, bits)
         k += 2
-    return low >> 8, -(-(high + 2) >> 8)
+    return low, high + 2
 
 
 @lru_cache(maxsize=64)
