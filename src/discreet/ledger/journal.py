@@ -53,6 +53,7 @@ class Journal:
         self.path = path
         self.keys = chain.read_keys(path)
         self._balance = Balance(path.name)
+        self._adding = False
         once = self.own_head()  # before the rows, because other processes only ever move it on
         with self.session(write=False):
             self.require_head(once)
@@ -65,15 +66,18 @@ class Journal:
             yield self._balance
 
     def _catch_up(self) -> None:
+        known = self._balance.number, self._balance.mac
+        if self._adding:  # interrupted in the middle of a row: half of it may be in the sums
+            self._balance = Balance(self.path.name)
         balance = self._balance
-        rows = self.file.rows(max(balance.number, 1))
-        if balance.number:
-            known = next(rows, None)
-            if known is None or known[2] != balance.mac:
-                raise self._set_back(balance.number)
-        for row in self._chained(rows, balance.number, balance.mac, balance.key):
+        rows = self._chained(self.file.rows(balance.number + 1), balance.number, balance.mac, balance.key)
+        self._adding = True
+        for row in rows:
             balance.add(row)
+        self._adding = False
         balance.require(balance.number > 0, 1, "is missing")
+        if known[0] and [mac for _, _, mac in self.file.rows_between(known[0], known[0])] != [known[1]]:
+            raise self._set_back(known[0])
 
     def append(self, body: Mapping[str, Any]) -> int:
         """Write one row at the end; a session writes one at most."""

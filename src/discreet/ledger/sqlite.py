@@ -137,6 +137,9 @@ class File:
         except sqlite3.Error as error:
             self._disconnect()
             raise self._unavailable(error) from error
+        except UnicodeError as error:  # SQLite's own words about a damaged table may be no text
+            self._disconnect()
+            raise LedgerUnavailable(f"{self.path.name} {_DAMAGED}. Nothing was answered.") from error
         except OSError as error:
             self._disconnect()
             raise LedgerUnavailable(f"{self.path.name}: {error.strerror}. Nothing was answered.") from error
