@@ -44,6 +44,12 @@ def test_sigmas_that_are_short_come_out_exact() -> None:
     assert gaussian_sigma(l2_squared=Fraction(9 * 10**30), rho=Fraction("0.5")) == 3 * 10**15
 
 
+def test_a_root_next_to_a_short_decimal_is_not_taken_for_it() -> None:
+    hair = Fraction(1, 10**30)
+    assert gaussian_sigma(l2_squared=25 + hair, rho=Fraction(1, 2)) == Fraction("5.00000000001")
+    assert bounded_range_epsilon(rho=(1 - hair) / 8) == Fraction("0.999999999999")
+
+
 @given(positive)
 def test_a_selection_costs_at_most_its_rho(rho: Fraction) -> None:
     epsilon = bounded_range_epsilon(rho=rho)
