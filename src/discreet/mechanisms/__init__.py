@@ -19,6 +19,25 @@ from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, TruncatedLaplaceThreshold
 
+__all__ = [
+    "MECHANISMS",
+    "AboveThreshold",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "ExponentialMechanism",
+    "GaussianThreshold",
+    "LaplaceThreshold",
+    "Mechanism",
+    "PermuteAndFlip",
+    "Quantile",
+    "Quantiles",
+    "RandomizedResponse",
+    "TopK",
+    "TruncatedLaplaceThreshold",
+    "from_row",
+    "to_row",
+]
+
 
 class Mechanism(Protocol):
     """A frozen dataclass whose fields are Fractions, ints, bools, strings, or tuples of Fractions or ints."""
