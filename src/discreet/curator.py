@@ -101,13 +101,16 @@ class Curator:
     def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:
         return self._workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
 
+    def _of_public(self, sql: str) -> pa.Table:
+        return self._after(sql, self._public)
+
     def _offer(self, sql: str, *, epsilon: object, margin: object, assuming: int | None) -> Offer:
         """The plan, and the noise that the given epsilon, or the cheapest one for a margin, buys. Reads no data."""
         most = self._accountant.allot(epsilon=self.policy.limits.epsilon)
         spend = self._amount(epsilon) if epsilon is not None else None
         if (epsilon is None) == (margin is None):
             raise UsageError("Give either epsilon, what the answer may cost, or margin, how wrong it may be.")
-        found = plan(sql, self.policy, self._public_columns)
+        found = plan(sql, self.policy, self._public, self._of_public)
         if spend is None:
             wanted = amount(margin, name="margin")
             spend = amount_for_margin(found, self._accountant, margin=wanted, assuming=assuming, most=most)
@@ -181,7 +184,6 @@ class Curator:
         self._engine = DuckDB.open(self.policy, number)
         public = [name for name, table in self.policy.tables.items() if table.public]
         self._public = {name: self._engine.public_table(name) for name in public}
-        self._public_columns = {name: tuple(table.column_names) for name, table in self._public.items()}
 
 
 def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpAccountant:
@@ -192,7 +194,7 @@ def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpA
 def terms_of(policy: Policy) -> Terms:
     """What a ledger of this policy is bound to (S2), and its limits."""
     accountant = accountant_of(policy)
-    described = {"name": accountant.name}
+    described: dict[str, str] = {"name": accountant.name}
     if isinstance(accountant, accounting.ZcdpAccountant):
         described["delta_convert"] = str(accountant.delta_convert)
     return Terms(

@@ -107,7 +107,7 @@ def _dense(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]
 def _integers(column: pa.ChunkedArray) -> IntegerArray:
     """A column of exact integers; NULL, the sum of no rows, is 0."""
     try:
-        return column.cast(pa.int64()).fill_null(0).to_numpy()
+        return np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy())
     except pa.ArrowInvalid:
         return np.array([0 if value is None else int(value) for value in column.to_pylist()], dtype=object)
 
@@ -210,7 +210,7 @@ def _ipc(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    return sink.getvalue().to_pybytes()
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def _read(content: bytes) -> pa.Table:

@@ -22,10 +22,10 @@ MAX_LIMIT = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A column of a released table. `margin` names a column of the same noisy table that holds its half-widths."""
+    """A column of a released table. `margin` is the table and column, in its FROM clause, that hold its half-widths."""
 
     name: str
-    margin: str | None
+    margin: tuple[str, str] | None
     estimate: tuple[int, int] | None
 
 
@@ -37,6 +37,8 @@ class Released:
     outputs: tuple[Output, ...]
     selected: bool = False
     distinct: bool = False
+    noisy: bool = True
+    stored: str | None = None  # the public table that this is, if it is one as it stands
 
     def render(self, *, margins: bool) -> str:
         """The SQL; with margins, each output's half-width follows as a column of its own."""
@@ -50,7 +52,9 @@ class Released:
             return tree
         for output in self.outputs:
             if output.margin is not None:
-                tree.select(exp.alias_(exp.column(output.margin), shadow(output.name), quoted=True), copy=False)
+                table, column = output.margin
+                half_width = exp.column(column, table=table, quoted=True)
+                tree.select(exp.alias_(half_width, shadow(output.name), quoted=True), copy=False)
         return tree
 
 
@@ -59,14 +63,16 @@ def shadow(name: str) -> str:
 
 
 def as_sql(node: exp.Expression) -> str:
-    return node.sql(dialect="duckdb", comments=False)
+    return str(node.sql(dialect="duckdb", comments=False))
 
 
 def public_table(name: str, columns: tuple[str, ...]) -> Released:
     """A public table: exact, and free."""
     items = [exp.column(column, quoted=True) for column in columns]
     outputs = tuple(Output(name=column, margin=None, estimate=None) for column in columns)
-    return Released(tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")), outputs=outputs)
+    return Released(
+        tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")), outputs=outputs, noisy=False, stored=name
+    )
 
 
 def selects(node: exp.Select) -> bool:
@@ -227,7 +233,7 @@ def subquery(node: exp.Expression, analysis: Analysis, environment: Environment)
 def select(node: exp.Select, tables: list[Released], analysis: Analysis, environment: Environment) -> Released:
     """A SELECT whose tables, in the order of its FROM clause and joins, are public or already noisy."""
     sources: dict[str, Released] = {}
-    remaining = iter(tables)
+    remaining, blocks = iter(tables), len(analysis.blocks)
 
     def table(part: exp.Expression) -> exp.Expression:
         found = next(remaining)
@@ -274,11 +280,12 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
             tree.set(name, rebuilt(node.args[name], late))
     finish(tree, node, late)
     selected = selects(node) or bool(node.args.get("where")) or any(source.selected for source in sources.values())
-    noisy = bool(analysis.blocks)
+    noisy = any(source.noisy for source in sources.values()) or len(analysis.blocks) > blocks
     return Released(
         tree=tree,
         outputs=tuple(outputs),
         selected=selected and noisy,
+        noisy=noisy,
         distinct=bool(node.args.get("distinct")) or grouped,
     )
 
@@ -326,7 +333,7 @@ def _items(
 def _passed(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
     """A column handed on as it is keeps its margins."""
     expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
-    margin = None if output.margin is None else shadow(output.name)
+    margin = None if output.margin is None else (alias, shadow(output.name))
     return expression, Output(name=name, margin=margin, estimate=output.estimate)
 
 

@@ -7,7 +7,7 @@
   make hi - lo, so noise on both costs what noise on one does; then count = (A + B) / (hi - lo), sum = lo count + A.
 - VARIANCE(x) and STDDEV(x) are three: the sums of (W - v)², 2 v (W - v) and v² with v = x - lo, W = hi - lo, which make
   W² in every row. Count, sum and mean of the same x come out of them too.
-- COUNT(*) beside one of the last two is a further part: rows without x count as a whole width of their own.
+- COUNT(*) beside any of these over the same rows is a further part: rows without x count as a whole width of their own.
 """
 
 from __future__ import annotations
@@ -187,14 +187,14 @@ def assemble(
     for target, wanted in _targets(requests).items():
         first = requests[wanted[0]]
         kinds = {requests[index].kind for index in wanted}
-        if first.kind == "persons" or kinds in ({"count"}, {"sum"}):
+        if first.kind == "persons" or (kinds in ({"count"}, {"sum"}) and target[1] not in plain):
             parts.append(_single(first, sums, [requests[index].label for index in wanted], node))
             step = grid(first.value).step if first.value is not None and first.kind == "sum" else Fraction(1)
             estimates.update(
                 {index: Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=step) for index in wanted}
             )
             continue
-        degree = 2 if "variance" in kinds else 1
+        degree = 2 if "variance" in kinds else 0 if kinds == {"count"} else 1
         condition = target[1]
         with_rows = condition in plain
         plain.discard(condition)
@@ -264,11 +264,13 @@ def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, node:
     """Parts of a constant width: see the module's text. Forms are written in the sums of 1, x and x²."""
     value = request.value
     assert value is not None
-    lo, width = _range(value)
+    lo, width = _range(value) if degree else (0, 1)
     condition = request.condition
     one = sums.index(_filtered(f"count({value.sql})", condition))
-    x = sums.index(_filtered(_total(value, 1, node), condition))
-    if degree == 1:
+    x = sums.index(_filtered(_total(value, 1, node), condition)) if degree else one
+    if degree == 0:
+        forms = [{one: 1}]
+    elif degree == 1:
         forms = [{x: 1, one: -lo}, {x: -1, one: lo + width}]
     else:
         square = sums.index(_filtered(_total(value, 2, node), condition))
@@ -299,7 +301,7 @@ def _combine(*terms: tuple[int, dict[int, int]]) -> dict[int, int]:
 
 def _estimate(request: Request, value: Value | None, degree: int, with_rows: bool, measurement: int) -> Estimate:
     assert value is not None
-    (lo, width), step = _range(value), grid(value).step
+    (lo, width), step = (_range(value), grid(value).step) if degree else ((0, 1), Fraction(1))
     unit = Fraction(1, width**degree)
     rest = (Fraction(0),) if with_rows else ()
     counts = (unit,) * (degree + 1)

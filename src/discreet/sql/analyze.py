@@ -7,22 +7,27 @@ refused; no clause is ignored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
 
+import pyarrow as pa
 from sqlglot import exp
 
 from discreet.errors import Rejected
 from discreet.policy import Policy
-from discreet.sql import after, aggregates
+from discreet.sql import after, aggregates, joins, persons, public
 from discreet.sql.after import Output, Released
-from discreet.sql.expressions import as_flag, translate
+from discreet.sql.expressions import as_flag, join_domains, translate, unify
+from discreet.sql.joins import conjuncts, join
 from discreet.sql.parse import parse, reject, show
 from discreet.sql.plan import Block, Column, Key, Plan, key_position, table_name
-from discreet.sql.relation import Field, Names, Relation, scan
+from discreet.sql.public import PublicSide, public_side
+from discreet.sql.relation import Field, Names, Relation, links_of, scan
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value
 
-PublicSchemas = Mapping[str, tuple[str, ...]]  # public tables and their columns
+PublicTables = Mapping[str, pa.Table]
+Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are public
 Environment = Mapping[str, "Relation | Released"]
 
 _SELECT_PARTS = frozenset(
@@ -43,10 +48,10 @@ _SELECT_PARTS = frozenset(
 )
 
 
-def plan(text: str, policy: Policy, public: PublicSchemas) -> Plan:
-    """The plan of one question, or `Rejected`. Reads no data; depends on the text and the policy only."""
+def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) -> Plan:
+    """The plan of one question, or `Rejected`. Depends on the text, the policy and public tables only."""
     tree = parse(text, limit=policy.limits.statement)
-    analysis = Analysis(policy=policy, public=public)
+    analysis = Analysis(policy=policy, public=public, evaluate=evaluate)
     try:
         result = analysis.query(tree, {})
     except RecursionError:
@@ -56,7 +61,9 @@ def plan(text: str, policy: Policy, public: PublicSchemas) -> Plan:
     return Plan(
         blocks=tuple(analysis.blocks),
         after=result.render(margins=True),
-        columns=tuple(Column(name=o.name, margin=o.margin, estimate=o.estimate) for o in result.outputs),
+        columns=tuple(
+            Column(name=each.name, measured=each.margin is not None, estimate=each.estimate) for each in result.outputs
+        ),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),
     )
@@ -75,7 +82,8 @@ class Analysis:
     """The walk over one statement; collects the blocks it meets."""
 
     policy: Policy
-    public: PublicSchemas
+    public: PublicTables
+    evaluate: Evaluate
     blocks: list[Block] = field(default_factory=list)
     public_used: set[str] = field(default_factory=set)
     aliases: int = 0
@@ -105,9 +113,47 @@ class Analysis:
 
     def union(self, node: exp.Union, environment: Environment) -> Relation | Released:
         left, right = self.query(node.this, environment), self.query(node.expression, environment)
-        if isinstance(left, Relation) or isinstance(right, Relation):
-            raise reject(node, "a UNION of private rows is not answered.", "Ask each part, and add the answers.")
-        return after.union(node, left, right)
+        if isinstance(left, Released) and isinstance(right, Released):
+            return after.union(node, left, right)
+        if isinstance(left, Released) or isinstance(right, Released):
+            raise reject(node, "a UNION of private and other rows is not answered.", "Ask each part by itself.")
+        return self.stacked(node, left, right)
+
+    def stacked(self, node: exp.Union, left: Relation, right: Relation) -> Relation:
+        """UNION ALL of private rows: a person has the rows of both sides."""
+        if type(node) is not exp.Union or node.args.get("distinct") or node.args.get("by_name") or after.selects(node):
+            raise reject(
+                node, "only UNION ALL is answered on private rows.", "Write UNION ALL, and aggregate the result."
+            )
+        if node.args.get("order") or len(left.fields) != len(right.fields):
+            raise reject(node, "both sides of UNION ALL need the same columns, unordered.", "List them on both sides.")
+        alias, fields, sides = self.alias(), [], ([], [])
+        for index, (a, b) in enumerate(zip(left.fields, right.fields, strict=True)):
+            values = self.common(a.value, b.value, node)
+            domain = values[0].domain if isinstance(values[0].domain, Opaque) else join_domains(values)
+            name = f'{alias}."#owner"' if isinstance(domain, Opaque) and domain.owner else f"{alias}.c{index}"
+            fields.append(
+                replace(a, value=Value(sql=name, domain=domain, nullable=a.value.nullable or b.value.nullable))
+            )
+            for side, value in zip(sides, values, strict=True):
+                side.append(f"{value.sql} AS c{index}")
+        selects = [
+            f"SELECT {', '.join([f'{each.owner} AS {chr(34)}#owner{chr(34)}', *side])} FROM {each.source}"
+            + (f" WHERE {' AND '.join(each.conditions)}" if each.conditions else "")
+            for each, side in zip((left, right), sides, strict=True)
+        ]
+        source = f"({' UNION ALL '.join(selects)}) AS {alias}"
+        return Relation(source=source, owner=f'{alias}."#owner"', fields=tuple(fields), rows=left.rows + right.rows)
+
+    def common(self, a: Value, b: Value, node: exp.Expression) -> list[Value]:
+        if isinstance(a.domain, Opaque) and a.domain == b.domain:
+            return [a, b]
+        return unify((a, b), node)
+
+    def alias(self) -> str:
+        """A fresh engine alias."""
+        self.aliases += 1
+        return f"t{self.aliases}"
 
     # --- FROM -------------------------------------------------------------------------------------------------------
 
@@ -121,14 +167,37 @@ class Analysis:
 
     def joined(self, node: exp.Select, sources: list[Relation | Released]) -> Relation | None:
         """The private relation that a SELECT reads, or None when all it reads is public or already noisy."""
-        private = [each for each in sources if isinstance(each, Relation)]
-        if not private:
+        if not any(isinstance(each, Relation) for each in sources):
             return None
-        if len(sources) > 1:
+        joins = node.args.get("joins") or []
+        parts = [node.args["from_"].this, *(join.this for join in joins)]
+        sides = [
+            each if isinstance(each, Relation) else self.public_side(each, part)
+            for each, part in zip(sources, parts, strict=True)
+        ]
+        where = node.args["where"].this if node.args.get("where") else None
+        left = sides[0]
+        for right, clause in zip(sides[1:], joins, strict=True):
+            if isinstance(left, PublicSide) and isinstance(right, PublicSide):
+                raise reject(
+                    clause, "two public tables are joined before a private one.", "Name the private table first."
+                )
+            left = join(left, right, clause, where, self.alias())
+        assert isinstance(left, Relation)
+        return left
+
+    def public_side(self, released: Released, node: exp.Expression) -> PublicSide:
+        """A public table, or one computed from public tables, to be joined to private rows."""
+        if released.noisy:
             raise reject(
-                node.args["joins"][0], "joins with private tables are not answered yet.", "Ask one table at a time."
+                node,
+                "a noisy result cannot be joined back to private rows.",
+                "Aggregate both sides, and join the results.",
             )
-        return private[0]
+        table = self.evaluate(released.render(margins=False))
+        return public_side(
+            table, alias=node.alias or node.name, engine_alias=self.alias(), stored=released.stored, node=node
+        )
 
     def relation(self, node: exp.Expression, environment: Environment) -> Relation | Released:
         match node:
@@ -162,9 +231,8 @@ class Analysis:
             raise reject(node, f"there is no table {show(node.this)}.", f"Tables are {', '.join(self.policy.tables)}.")
         if table.public:
             self.public_used.add(table.name)
-            return after.public_table(table.name, self.public[table.name])
-        self.aliases += 1
-        return scan(table, node.alias or table.name, f"t{self.aliases}")
+            return after.public_table(table.name, tuple(self.public[table.name].column_names))
+        return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
 
     # --- SELECT -----------------------------------------------------------------------------------------------------
 
@@ -177,47 +245,85 @@ class Analysis:
         if relation is None:
             return after.select(node, [each for each in sources if isinstance(each, Released)], self, environment)
         if node.args.get("where"):
-            condition = node.args["where"].this
-            relation = relation.filtered(as_flag(translate(condition, Names(fields=relation.fields)), condition))
+            relation = self.filtered(relation, node.args["where"].this, environment)
         if node.args.get("group") or _has_aggregate(node):
+            keys = self.group_values(node, self.scope(relation, environment))
+            if any(isinstance(key.domain, Opaque) and key.domain.owner for key in keys):
+                return self.per_person(node, relation, keys)
             return self.measure(node, relation, environment)
-        return self.project(node, relation)
+        return self.project(node, relation, environment)
 
-    def project(self, node: exp.Select, relation: Relation) -> Relation:
+    def scope(self, relation: Relation, environment: Environment) -> RowScope:
+        return RowScope(fields=relation.fields, analysis=self, environment=environment, relation=relation)
+
+    def filtered(self, relation: Relation, condition: exp.Expression, environment: Environment) -> Relation:
+        """WHERE; a bound on each person's row number bounds how many rows a person has."""
+        scope = self.scope(relation, environment)
+        rows = relation.rows
+        for part in conjuncts(condition):
+            rows = min(rows, _numbered(part, scope, rows))
+        return replace(relation.filtered(as_flag(translate(condition, scope), condition)), rows=rows)
+
+    def per_person(self, node: exp.Select, relation: Relation, keys: list[Value]) -> Relation:
+        _refuse_order(node, ("qualify", "order", "limit", "offset", "distinct"))
+        return persons.grouped(node, relation, keys, self.alias(), self.alias())
+
+    def project(self, node: exp.Select, relation: Relation, environment: Environment) -> Relation:
         """A row-wise SELECT: still private rows, with other columns."""
-        for clause in ("having", "qualify", "order", "limit", "offset", "distinct"):
-            if node.args.get(clause):
-                raise reject(
-                    node,
-                    f"{clause.upper()} on private rows would depend on other people's rows.",
-                    "Aggregate first; ORDER BY and LIMIT then apply to the noisy result.",
-                )
-        names, fields = Names(fields=relation.fields), []
+        _refuse_order(node, ("having", "order", "limit", "offset"))
+        scope, fields = self.scope(relation, environment), []
         for item in node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-                if item.find(exp.Star) and any(item.find(exp.Star).args.values()):
+                if any((item if isinstance(item, exp.Star) else item.this).args.values()):
                     raise reject(item, "this form of * is not answered.", "List the columns.")
                 chosen = item.table.lower() if isinstance(item, exp.Column) else ""
                 fields += [each for each in relation.fields if chosen in ("", each.table.lower())]
                 continue
-            value = translate(item.unalias(), names)
+            value = translate(item.unalias(), scope)
             fields.append(Field(table="", name=item.output_name or show(item), value=value))
-        return Relation(
-            source=relation.source,
-            owner=relation.owner,
-            fields=tuple(fields),
-            rows=relation.rows,
-            conditions=relation.conditions,
+        result = replace(relation, fields=tuple(fields), plain=False)
+        if node.args.get("distinct"):
+            return self.distinct(node, result)
+        if node.args.get("qualify"):
+            return self.qualified(node, result, relation, environment)
+        return result.nested(self.alias()) if any(item.find(exp.Window) for item in node.expressions) else result
+
+    def distinct(self, node: exp.Select, relation: Relation) -> Relation:
+        """SELECT DISTINCT within each person: the owner must be among the columns."""
+        if node.args["distinct"].args.get("on") or node.args.get("qualify"):
+            raise reject(node.args["distinct"], "DISTINCT ON is not answered.", "Use ROW_NUMBER() per person.")
+        owners = [each for each in relation.fields if isinstance(each.value.domain, Opaque) and each.value.domain.owner]
+        if not owners:
+            raise reject(
+                node,
+                "DISTINCT across people tells which values exist.",
+                "Count them: COUNT(DISTINCT x), or add the owner to the columns.",
+            )
+        nested = relation.nested(self.alias(), distinct=True)
+        return replace(nested, rows=1 if len(owners) == len(relation.fields) else relation.rows)
+
+    def qualified(self, node: exp.Select, result: Relation, relation: Relation, environment: Environment) -> Relation:
+        """QUALIFY: the windows are computed as a stage of their own, then filtered."""
+        scope = self.scope(relation, environment)
+        condition = node.args["qualify"].this
+        marks = list(condition.find_all(exp.Window))
+        extra = tuple(
+            Field(table="#", name=f"w{index}", value=translate(mark, scope)) for index, mark in enumerate(marks)
         )
+        nested = replace(result, fields=(*result.fields, *extra)).nested(self.alias())
+        mapping = {mark: f"w{index}" for index, mark in enumerate(marks)}
+        renamed = condition.transform(lambda part: exp.column(mapping[part], table="#") if part in mapping else part)
+        kept = self.filtered(nested, renamed, environment)
+        return replace(kept, fields=kept.fields[: len(result.fields)])
 
     def measure(self, node: exp.Select, relation: Relation, environment: Environment) -> Released:
         """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""
-        names = Names(fields=relation.fields)
+        names = self.scope(relation, environment)
         keys = self.keys(node, names)
         rewrite = _Rewrite(
             analysis=self, environment=environment, names=names, keys=keys, node=node, index=len(self.blocks)
         )
-        self.blocks.append(None)  # type: ignore[arg-type]  # the place of this block; subqueries may add theirs
+        self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
         released = rewrite.released()
         groups = 1
         for key in keys.values():
@@ -249,6 +355,10 @@ class Analysis:
         )
         return released
 
+    def group_values(self, node: exp.Select, names: Names) -> list[Value]:
+        clause = node.args.get("group")
+        return [translate(_meaning(item, node, names), names) for item in clause.expressions] if clause else []
+
     def keys(self, node: exp.Select, names: Names) -> dict[str, tuple[Key, str]]:
         """The group keys by the SQL of their value: what they are, and the SQL of their position."""
         clause = node.args.get("group")
@@ -258,9 +368,7 @@ class Analysis:
             if name != "expressions" and part not in (None, False, []):
                 raise reject(clause, f"GROUP BY {name.upper()} is not answered yet.", "Group by a list of columns.")
         found: dict[str, tuple[Key, str]] = {}
-        for item in clause.expressions:
-            expression = _meaning(item, node, names)
-            value = translate(expression, names)
+        for item, value in zip(clause.expressions, self.group_values(node, names), strict=True):
             domain = value.domain
             if isinstance(domain, Opaque):
                 raise reject(item, f"{show(item)} identifies people.", "Group by something that many people share.")
@@ -284,6 +392,81 @@ class Analysis:
                 key_position(value.sql, domain, nullable=value.nullable),
             )
         return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowScope(Names):
+    """Names of a private relation's columns, and what only this place explains: subqueries on owners, windows."""
+
+    analysis: Analysis
+    environment: Environment
+    relation: Relation
+
+    def special(self, node: exp.Expression) -> Value | None:
+        if isinstance(node, exp.Window):
+            return persons.window(node, self, self.relation)
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            return self.member(node)
+        if isinstance(node, exp.Exists):
+            return self.exists(node)
+        return None
+
+    def member(self, node: exp.In) -> Value:
+        inner = self.analysis.query(node.args["query"], self.environment)
+        value = translate(node.this, self)
+        if isinstance(inner, Relation):
+            return joins.member(value, inner, node)
+        if inner.noisy or len(inner.outputs) != 1:
+            raise reject(
+                node,
+                "IN (SELECT ...) is answered for owners, and for one column of a public table.",
+                "Write a list of constants.",
+            )
+        listed = self.analysis.evaluate(inner.render(margins=False)).column(0).drop_null().unique().to_pylist()
+        if len(listed) > public.MAX_LISTED:
+            raise reject(node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}.")
+        items = [
+            exp.Literal.number(each) if isinstance(each, int | float) else exp.Literal.string(str(each))
+            for each in listed
+        ]
+        return translate(exp.In(this=node.this.copy(), expressions=items or [exp.Null()]), self)
+
+    def exists(self, node: exp.Exists) -> Value:
+        inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
+        if not isinstance(inner, exp.Select) or any(
+            inner.args.get(each) for each in ("group", "having", "qualify", "limit", "offset", "with_", "distinct")
+        ):
+            raise reject(
+                node,
+                "EXISTS is answered for a plain SELECT with WHERE.",
+                "Write EXISTS (SELECT 1 FROM t WHERE t.owner = p.owner AND ...).",
+            )
+        relation = self.analysis.joined(inner, self.analysis.sources(inner, self.environment))
+        if relation is None:
+            raise reject(
+                node, "EXISTS on public tables is the same for everybody.", "Write IN (SELECT column FROM ...)."
+            )
+        return joins.exists(relation, self.fields, inner.args["where"].this if inner.args.get("where") else None, node)
+
+
+def _refuse_order(node: exp.Select, clauses: tuple[str, ...]) -> None:
+    for clause in clauses:
+        if node.args.get(clause):
+            raise reject(
+                node.args[clause] if clause != "distinct" else node,
+                f"{clause.upper()} on private rows would depend on other people's rows.",
+                "Aggregate first; ORDER BY and LIMIT then apply to the noisy result.",
+            )
+
+
+def _numbered(part: exp.Expression, scope: Names, rows: int) -> int:
+    """How many rows a person has where `row number = 1`, `<= k` or `< k`; otherwise as many as before."""
+    if type(part) not in (exp.EQ, exp.LTE, exp.LT) or not isinstance(part.this, exp.Column):
+        return rows
+    limit = part.expression
+    if not scope.column(part.this).numbering or not isinstance(limit, exp.Literal) or not limit.this.isdigit():
+        return rows
+    return 1 if isinstance(part, exp.EQ) else max(int(limit.this) - isinstance(part, exp.LT), 1)
 
 
 def _has_aggregate(node: exp.Select) -> bool:
@@ -367,12 +550,13 @@ class _Rewrite:
             kind, number = plain.name[0], int(plain.name[1:])
             if kind == "k":
                 return Output(name=name, margin=None, estimate=None)
-            return Output(name=name, margin=f"m{number}", estimate=(self.index, number))
+            return Output(name=name, margin=(table_name(self.index), f"m{number}"), estimate=(self.index, number))
         used = [column for column in expression.find_all(exp.Column) if column.name.startswith("a")]
         if not used or expression.find(exp.Window, exp.Query):
             return Output(name=name, margin=None, estimate=None)
         self.derived.append(after.as_sql(expression))
-        return Output(name=name, margin=f"d{len(self.derived) - 1}", estimate=None)
+        margin = (table_name(self.index), f"d{len(self.derived) - 1}")
+        return Output(name=name, margin=margin, estimate=None)
 
     def rewritten(self, node: exp.Expression) -> exp.Expression:
         """A copy of the expression with keys and aggregates replaced by columns of the noisy table."""

@@ -13,6 +13,7 @@ from discreet.sql.parse import reject, show
 from discreet.sql.values import Coded, Day, Grain, Missing, Moment, Number, Value, grain_start, seconds_between
 
 Translate = Callable[[exp.Expression, Any], Value]
+GRAINS = get_args(Grain)
 _CLOCK = {"second": 1, "minute": 60, "hour": 3600}
 
 # Parts that do not depend on the range of the date: name -> (engine's name, smallest, largest)
@@ -248,7 +249,7 @@ def _named_part(name: str) -> Callable[[Any, Read], Value]:
 
 def _truncate(node: exp.Expression, read: Read) -> Value:
     """date_trunc: a date at the start of its grain; a clock unit keeps a timestamp."""
-    grain = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
+    grain: Any = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
     value = read(node.this)
     if isinstance(value.domain, Moment) and grain in _CLOCK:
         step = Fraction(_CLOCK[grain])
@@ -258,7 +259,7 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
             domain=Moment(lo=lo, hi=value.domain.hi, step=step),
             nullable=value.nullable,
         )
-    if grain not in get_args(Grain):
+    if grain not in GRAINS:
         raise reject(
             node,
             f"DATE_TRUNC('{grain}') is not answered.",
@@ -266,8 +267,7 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
         )
     day = as_day(value, node)
     assert isinstance(day.domain, Day)
-    lo, hi = (grain_start(end, grain) for end in (day.domain.lo, day.domain.hi))  # type: ignore[arg-type]
-    domain = Day(lo=lo, hi=hi, grain=grain, stamp=True)  # type: ignore[arg-type]
+    domain = Day(lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain, stamp=True)
     return Value(sql=f"CAST(date_trunc('{grain}', {day.sql}) AS DATE)", domain=domain, nullable=value.nullable)
 
 

@@ -23,14 +23,14 @@ class Scope(Protocol):
 
     def column(self, node: exp.Column) -> Value: ...
 
-    def predicate(self, node: exp.Expression) -> Value | None:
-        """The value of a predicate on a subquery (EXISTS, IN), or None when the node is not one."""
+    def special(self, node: exp.Expression) -> Value | None:
+        """The value of what only the place of an expression explains: subqueries, aggregates per person, windows."""
         ...
 
 
 def translate(node: exp.Expression, scope: Scope) -> Value:
     """The value of a row-wise expression, or `Rejected`."""
-    found = scope.predicate(node)
+    found = scope.special(node)
     if found is not None:
         return found
     translator = TRANSLATORS.get(type(node))

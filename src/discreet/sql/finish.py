@@ -89,7 +89,7 @@ def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Tab
     """The final table and, of the same shape, its margins."""
     shown = [column.name for column in columns]
     table = pa.Table.from_arrays([_finite(result.column(index)) for index in range(len(shown))], names=shown)
-    carriers = [index for index, column in enumerate(columns) if column.margin is not None]
+    carriers = [index for index, column in enumerate(columns) if column.measured]
     present = result.num_columns == len(shown) + len(carriers)
     margins = [pa.nulls(result.num_rows, pa.float64())] * len(shown)
     for place, index in enumerate(carriers if present else []):

@@ -34,7 +34,7 @@ _EXACT_SIZE = 400_000  # lattice points up to which masses are convolved
 def half_width(mechanism: Mechanism, factors: tuple[Fraction, ...]) -> int:
     """Smallest h such that the rounded error of sum(factor * noise) is at most h with 95 %, in whole units."""
     used = tuple(sorted(abs(factor) for factor in factors if factor))
-    if used == (1,):
+    if used == (Fraction(1),):
         return int(mechanism.margin(CONFIDENCE.exact))  # type: ignore[attr-defined]
     common = math.lcm(*(factor.denominator for factor in used))
     whole = tuple(int(factor * common) for factor in used)
@@ -63,7 +63,7 @@ def _laplace_ratio() -> Floats:
     """The quantile for shares on a grid; each entry also covers the shares up to its neighbors."""
     exact = np.array([_laplace_pair(1 - p, p) for p in np.linspace(0, 1, len(_RATIO_GRID))])
     padded = np.pad(exact, 1, mode="edge")
-    return np.maximum(exact, np.maximum(padded[:-2], padded[2:]))
+    return np.asarray(np.maximum(exact, np.maximum(padded[:-2], padded[2:])))
 
 
 def _laplace_pair(a: float, b: float) -> float:
@@ -110,7 +110,7 @@ def _unit_quantile(gaussian: bool, factors: tuple[float, ...]) -> float:
     return float((np.searchsorted(inside, CONFIDENCE.exact + 1e-9) + 1 + len(factors) / 2) * step)
 
 
-def _laplace_lattice(points: Floats, step: float, factor: float) -> Floats:
+def _laplace_lattice(points: Any, step: float, factor: float) -> Floats:
     edges = np.append(points - step / 2, points[-1] + step / 2)
     below = np.where(
         edges < 0, 0.5 * np.exp(np.minimum(edges, 0) / factor), 1 - 0.5 * np.exp(-np.maximum(edges, 0) / factor)
@@ -119,7 +119,7 @@ def _laplace_lattice(points: Floats, step: float, factor: float) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _exact_half_width(mechanism: Mechanism, whole: tuple[int, ...], common: int) -> int:
+def _exact_half_width(mechanism: Any, whole: tuple[int, ...], common: int) -> int:
     """By convolution of the masses: |sum(whole * z)| < common * (h + 1/2) must hold with 95 %."""
     total = np.ones(1)
     reach = math.ceil(_spread(mechanism) * 25) + 1

@@ -64,7 +64,7 @@ def reject(node: exp.Expression, reason: str, hint: str = "") -> Rejected:
 
 def show(node: exp.Expression) -> str:
     """The node as SQL, shortened, for messages."""
-    text = node.sql(dialect="duckdb", comments=False)
+    text: str = node.sql(dialect="duckdb", comments=False)
     return text if len(text) <= 60 else text[:57] + "..."
 
 

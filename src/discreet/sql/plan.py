@@ -104,10 +104,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column of the answer: `margin` names the column of the final table that holds its margins, if it has any."""
+    """A column of the answer; `measured` says that its margins come behind all columns of the final table."""
 
     name: str
-    margin: str | None
+    measured: bool
     estimate: tuple[int, int] | None  # (block, estimate) where the column is an aggregate as it was measured
 
 

@@ -6,13 +6,14 @@ row-wise projections only add conditions and rename; whatever needs a stage of i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from discreet.domain import Booleans, Categories, Dates, Decimals, Domain, Identifier, Integers, Timestamps
 from discreet.domain import Text as DeclaredText
-from discreet.policy import Table
+from discreet.policy import Table, Through
 from discreet.sql.parse import reject, show
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Opaque, Text, Value, quoted
 from discreet.sql.values import Domain as ValueDomain
@@ -38,9 +39,26 @@ class Relation:
     fields: tuple[Field, ...]
     rows: int
     conditions: tuple[str, ...] = ()
+    plain: bool = False  # one stored table, as it is
 
     def filtered(self, condition: Value) -> Relation:
         return replace(self, conditions=(*self.conditions, condition.sql))
+
+    def nested(self, alias: str, *, distinct: bool = False, group: str = "") -> Relation:
+        """The same rows as a stage of their own, under a fresh engine alias."""
+        columns = [f"{field.value.sql} AS c{index}" for index, field in enumerate(self.fields)]
+        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        head = "SELECT DISTINCT" if distinct else "SELECT"
+        inner = f"{head} {', '.join([f'{self.owner} AS {quoted(OWNER)}', *columns])} FROM {self.source}{where}{group}"
+        owner = f"{alias}.{quoted(OWNER)}"
+        fields = tuple(
+            replace(
+                field,
+                value=replace(field.value, sql=owner if _is_owner(field) else f"{alias}.c{index}", constant=False),
+            )
+            for index, field in enumerate(self.fields)
+        )
+        return Relation(source=f"({inner}) AS {alias}", owner=owner, fields=fields, rows=self.rows)
 
     def called(self, alias: str) -> Relation:
         """The same rows under another name."""
@@ -52,19 +70,23 @@ class Names:
     """A scope: which column a name means."""
 
     fields: tuple[Field, ...]
+    outer: tuple[Field, ...] = ()  # of the row that a correlated subquery stands beside
 
     def column(self, node: exp.Column) -> Value:
         name, table = node.name.lower(), node.table.lower()
         if node.args.get("db") or node.args.get("catalog"):
             raise reject(node, f"{show(node)} names a schema, and there is none.", f"Write {node.table}.{node.name}.")
-        found = [field for field in self.fields if field.name.lower() == name and table in ("", field.table.lower())]
+        for fields in (self.fields, self.outer):
+            found = [field for field in fields if field.name.lower() == name and table in ("", field.table.lower())]
+            if found:
+                break
         if not found:
             raise reject(node, f"there is no column {show(node)} here.", f"Columns are {self.listing()}.")
         if len({field.value.sql for field in found}) > 1:
             raise reject(node, f"{show(node)} could be several columns.", f"Write {found[0].table}.{found[0].name}.")
         return found[0].value
 
-    def predicate(self, node: exp.Expression) -> Value | None:
+    def special(self, node: exp.Expression) -> Value | None:
         return None
 
     def listing(self) -> str:
@@ -72,13 +94,19 @@ class Names:
         return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
-def scan(table: Table, alias: str, engine_alias: str) -> Relation:
+def _is_owner(field: Field) -> bool:
+    return isinstance(field.value.domain, Opaque) and field.value.domain.owner
+
+
+def scan(table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str, str]]) -> Relation:
     """All rows of a private table, as a snapshot holds them: clamped, coded, at most max_rows a person."""
     fields = []
     owner_column = table.owner if isinstance(table.owner, str) else None
     for column in table.columns.values():
         sql = f"{engine_alias}.{quoted(column.name)}"
         domain = value_domain(column.domain, owner=column.name == owner_column)
+        if isinstance(domain, Opaque) and not domain.owner:
+            domain = Opaque(owner=False, link=_link(table, column.name, links))
         fields.append(
             Field(table=alias, name=column.name, value=Value(sql=sql, domain=domain, nullable=column.nullable))
         )
@@ -87,7 +115,25 @@ def scan(table: Table, alias: str, engine_alias: str) -> Relation:
         fields = [field for field in fields if field.name != owner_column]
         fields.append(Field(table=alias, name=owner_column, value=Value(sql=owner, domain=Opaque(owner=True))))
     return Relation(
-        source=f"{quoted(table.name)} AS {engine_alias}", owner=owner, fields=tuple(fields), rows=table.max_rows
+        source=f"{quoted(table.name)} AS {engine_alias}",
+        owner=owner,
+        fields=tuple(fields),
+        rows=table.max_rows,
+        plain=True,
+    )
+
+
+def _link(table: Table, column: str, links: frozenset[tuple[str, str]]) -> str | None:
+    """The name of a key that leads to the owner: visits.visit_id, both in visits and in what is owned through it."""
+    if isinstance(table.owner, Through) and table.owner.on == column:
+        return f"{table.owner.table}.{column}"
+    return f"{table.name}.{column}" if (table.name, column) in links else None
+
+
+def links_of(tables: Mapping[str, Table]) -> frozenset[tuple[str, str]]:
+    """The columns of tables through which other tables are owned."""
+    return frozenset(
+        (table.owner.table, table.owner.on) for table in tables.values() if isinstance(table.owner, Through)
     )
 
 

@@ -152,19 +152,23 @@ def among(value: Value, codes: Sequence[int]) -> Value:
 
 
 def compare_identifiers(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
-    """An identifier may be compared for equality with a constant: it selects one person, and noise hides one person."""
-    if isinstance(right.domain, Opaque):
-        left, right = right, left
-    if operator in ("=", "<>") and right.constant and isinstance(right.domain, Coded | Number):
-        text = str(right.domain.values[0] if isinstance(right.domain, Coded) else right.domain.at(right.domain.lo))
-        return Value(
-            sql=f"(CAST({left.sql} AS VARCHAR) {operator} {literal(text)})", domain=Flag(), nullable=left.nullable
+    """Identifiers may be compared for equality: with a constant, which selects one person, and noise hides one person;
+    and with each other within a row, all of which belongs to one person.
+    """
+    texts = []
+    for value in (left, right):
+        if isinstance(value.domain, Opaque):
+            texts.append(f"CAST({value.sql} AS VARCHAR)")
+        elif value.constant and isinstance(value.domain, Coded | Number):
+            domain = value.domain
+            texts.append(literal(str(domain.values[0] if isinstance(domain, Coded) else domain.at(domain.lo))))
+    if operator not in ("=", "<>") or len(texts) < 2:
+        raise reject(
+            node,
+            f"{show(node)} does more with an identifier than compare it for equality.",
+            "Owners are matched by a JOIN on the owner, or by IN (SELECT owner FROM ...).",
         )
-    raise reject(
-        node,
-        f"{show(node)} compares an identifier with something other than a constant.",
-        "Owners are matched by a JOIN on the owner, or by IN (SELECT owner FROM ...).",
-    )
+    return Value(sql=f"({texts[0]} {operator} {texts[1]})", domain=Flag(), nullable=left.nullable or right.nullable)
 
 
 def like(value: Value, node: exp.Expression, *, ignore_case: bool) -> Value:

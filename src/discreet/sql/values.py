@@ -116,9 +116,13 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opaque:
-    """An identifier: it may be counted or matched, never computed with. `owner` marks the one that names the unit."""
+    """An identifier: it may be counted or matched, never computed with.
+
+    `owner` marks the one that names the unit; equal `link`s mark keys that lead to the owner through the same table.
+    """
 
     owner: bool
+    link: str | None = None
     size = None
 
 
@@ -137,13 +141,14 @@ class Value:
     """A row-wise expression: what the engine computes, and what is publicly known of the result.
 
     `nullable` says that NULL is a public possibility, hence a group of its own; every value may be NULL in the data.
-    `constant` marks a literal.
+    `constant` marks a literal. `numbering` marks a row number within each person's rows: 1, 2, 3, ...
     """
 
     sql: str
     domain: Domain
     nullable: bool = False
     constant: bool = False
+    numbering: bool = False
 
 
 def quoted(name: str) -> str:

@@ -1,0 +1,249 @@
+"""Joins with private rows, by S4: on the owner with private tables, on anything with public ones.
+
+private JOIN private       needs owner = owner as a top-level conjunct; one person has at most m1 * m2 rows
+private LEFT JOIN private  the same; m1 * max(1, m2), and the right columns may be NULL
+private JOIN public        m times how many public rows one row can meet, which is known
+public LEFT JOIN private   refused: the null-extended row belongs to nobody, and vanishes when one person arrives
+EXISTS, IN                 only correlated by equality of owners: a row stays or goes by its own person's rows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from discreet.errors import Rejected
+from discreet.sql.expressions import as_flag, comparison, translate
+from discreet.sql.parse import reject, show
+from discreet.sql.public import PublicSide
+from discreet.sql.relation import Field, Names, Relation
+from discreet.sql.values import Flag, Opaque, Value
+
+_OWNER_HINT = "Join on the owner: ON a.owner = b.owner, with the owner columns of both tables."
+
+
+def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
+    """The parts of a condition that must all hold."""
+    if node is None:
+        return []
+    if isinstance(node, exp.Paren):
+        return conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [part for side in (node.this, node.expression) for part in conjuncts(side)]
+    return [node]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Condition:
+    """An ON clause, taken apart: equalities of columns with one name (USING), and the rest."""
+
+    parts: tuple[exp.Expression, ...]
+    using: tuple[str, ...]
+
+
+def join(
+    left: Relation | PublicSide,
+    right: Relation | PublicSide,
+    clause: exp.Join,
+    where: exp.Expression | None,
+    alias: str,
+) -> Relation:
+    """Two sides joined; at least one of them is private. `alias` is a fresh engine alias, should one be needed."""
+    side = _side(clause)
+    if side == "RIGHT":
+        left, right, side = right, left, "LEFT"
+    if side == "LEFT" and isinstance(left, PublicSide):
+        raise reject(
+            clause,
+            "an outer join that keeps public rows shows whether anybody matches them.",
+            "Keep the private side instead; groups without people appear by themselves, with a noisy zero.",
+        )
+    if isinstance(left, PublicSide):
+        left, right = right, left
+    assert isinstance(left, Relation)
+    names = Names(fields=(*left.fields, *right.fields))
+    condition = _condition(clause, names)
+    if isinstance(right, PublicSide):
+        return _with_public(left, right, condition, side, names, clause)
+    return _with_private(left, right, condition, side, names, clause, where, alias)
+
+
+def _side(clause: exp.Join) -> str:
+    for name, part in clause.args.items():
+        if name not in ("this", "on", "using", "side", "kind") and part not in (None, False, []):
+            raise reject(clause, f"this kind of JOIN ({name}) is not answered.", "Use JOIN or LEFT JOIN.")
+    side, kind = (str(clause.args.get(name) or "").upper() for name in ("side", "kind"))
+    if side == "FULL" or kind not in ("", "INNER", "OUTER", "CROSS"):
+        raise reject(clause, f"{side or kind} JOIN is not answered on private rows.", "Use JOIN or LEFT JOIN.")
+    return side
+
+
+def _condition(clause: exp.Join, names: Names) -> _Condition:
+    using = tuple(part.name for part in clause.args.get("using") or [])
+    return _Condition(parts=tuple(conjuncts(clause.args.get("on"))), using=using)
+
+
+def _pairs(
+    condition: _Condition, left: Sequence[Field], right: Sequence[Field], node: exp.Expression
+) -> list[tuple[Field, Field]]:
+    """USING (a, b): the columns of that name on both sides."""
+    found = []
+    for name in condition.using:
+        ours = [field for field in left if field.name.lower() == name.lower()]
+        theirs = [field for field in right if field.name.lower() == name.lower()]
+        if not ours or not theirs:
+            raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
+        found.append((ours[0], theirs[0]))
+    return found
+
+
+def _with_public(
+    left: Relation, right: PublicSide, condition: _Condition, side: str, names: Names, node: exp.Join
+) -> Relation:
+    sql, met = [], []
+    for ours, theirs in _pairs(condition, left.fields, right.fields, node):
+        sql.append(comparison("=", ours.value, theirs.value, node).sql)
+        met.append(theirs.name)
+    for part in condition.parts:
+        sql.append(as_flag(translate(part, names), part).sql)
+        met += _equated(part, left, right, names)
+    multiplicity = right.multiplicity(list(dict.fromkeys(met)))
+    nullable = side == "LEFT"
+    rows = left.rows * (max(1, multiplicity) if nullable else multiplicity)
+    if rows == 0:
+        raise reject(node, "this join matches no row of the public table.", "Check the condition.")
+    word = "LEFT JOIN" if nullable else "JOIN"
+    source = f"{left.source} {word} {right.source} ON {' AND '.join(sql) or 'TRUE'}"
+    return replace(left, source=source, fields=_fields(left, right.fields, nullable, condition), rows=rows, plain=False)
+
+
+def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[str]:
+    """The public column that a conjunct private = public pins, if it is of that form."""
+    if not isinstance(part, exp.EQ):
+        return []
+    for ours, theirs in ((part.this, part.expression), (part.expression, part.this)):
+        if isinstance(theirs, exp.Column):
+            value = names.column(theirs)
+            field = next((each for each in right.fields if each.value.sql == value.sql), None)
+            uses = {names.column(column).sql for column in ours.find_all(exp.Column)}
+            if field is not None and not uses & {each.value.sql for each in right.fields}:
+                return [field.name]
+    return []
+
+
+def _with_private(
+    left: Relation,
+    right: Relation,
+    condition: _Condition,
+    side: str,
+    names: Names,
+    node: exp.Join,
+    where: exp.Expression | None,
+    alias: str,
+) -> Relation:
+    if not right.plain or (side == "LEFT" and right.conditions):
+        right = right.nested(alias)
+        names = Names(fields=(*left.fields, *right.fields))
+    owned, sql = False, []
+    for ours, theirs in _pairs(condition, left.fields, right.fields, node):
+        if not _same_owner(ours.value, theirs.value):
+            raise reject(node, f"USING ({ours.name}) joins different people's rows.", _OWNER_HINT)
+        owned = True
+        sql.append(f"{ours.value.sql} = {theirs.value.sql}")
+    for part in condition.parts:
+        match = _matches_owners(part, left, right, names)
+        if match is None:
+            sql.append(as_flag(translate(part, names), part).sql)
+        else:
+            owned = True
+            sql.append(match)
+    # FROM a, b WHERE a.owner = b.owner: the condition stands in WHERE, and is applied there too.
+    owned = owned or any(_matches_owners(part, left, right, names) is not None for part in conjuncts(where))
+    if not owned:
+        raise reject(node, "private tables can be joined on the owner only.", _OWNER_HINT)
+    # Privacy: S4. Whatever else the condition says, rows of different people never meet.
+    sql = [f"{left.owner} = {right.owner}", *(each for each in sql if each != f"{left.owner} = {right.owner}")]
+    nullable = side == "LEFT"
+    rows = left.rows * (max(1, right.rows) if nullable else right.rows)
+    source = f"{left.source} {'LEFT JOIN' if nullable else 'JOIN'} {right.source} ON {' AND '.join(sql)}"
+    conditions = left.conditions if nullable else (*left.conditions, *right.conditions)
+    fields = _fields(left, right.fields, nullable, condition)
+    return replace(left, source=source, fields=fields, rows=rows, conditions=conditions, plain=False)
+
+
+def _fields(left: Relation, right: Sequence[Field], nullable: bool, condition: _Condition) -> tuple[Field, ...]:
+    """All columns; those of USING once, and those of an outer side nullable. A foreign owner that may be NULL is none."""
+    used = {name.lower() for name in condition.using}
+    kept = [field for field in right if field.name.lower() not in used]
+    theirs = (replace(field, value=_outer(field.value)) if nullable else field for field in kept)
+    # A row number stops being one when rows are multiplied.
+    return tuple(replace(field, value=replace(field.value, numbering=False)) for field in (*left.fields, *theirs))
+
+
+def _outer(value: Value) -> Value:
+    domain = Opaque(owner=False, link=None) if isinstance(value.domain, Opaque) else value.domain
+    return replace(value, nullable=True, domain=domain, constant=False, numbering=False)
+
+
+def _same_owner(left: Value, right: Value) -> bool:
+    """Equality of these two implies that both rows belong to one person."""
+    a, b = left.domain, right.domain
+    if not isinstance(a, Opaque) or not isinstance(b, Opaque):
+        return False
+    return (a.owner and b.owner) or (a.link is not None and a.link == b.link)
+
+
+def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names: Names) -> str | None:
+    """SQL of a conjunct that equates the two sides' owners (or keys that lead to the owner), else None."""
+    if (
+        not isinstance(part, exp.EQ)
+        or not isinstance(part.this, exp.Column)
+        or not isinstance(part.expression, exp.Column)
+    ):
+        return None
+    try:
+        a, b = names.column(part.this), names.column(part.expression)
+    except Rejected:
+        return None
+    ours, theirs = {field.value.sql for field in left.fields}, {field.value.sql for field in right.fields}
+    across = (a.sql in ours and b.sql in theirs) or (b.sql in ours and a.sql in theirs)
+    return f"{a.sql} = {b.sql}" if across and _same_owner(a, b) else None
+
+
+# --- semi- and anti-joins ---------------------------------------------------------------------------------------------
+
+
+def member(value: Value, inner: Relation, node: exp.Expression) -> Value:
+    """owner IN (SELECT owner FROM ...): whether the row's own person is among those."""
+    if not isinstance(value.domain, Opaque) or len(inner.fields) != 1 or not _same_owner(value, inner.fields[0].value):
+        raise reject(
+            node,
+            f"{show(node)} would let one person's rows decide about other people's.",
+            "IN (SELECT ...) on private tables is answered for the owner: owner IN (SELECT owner FROM ...).",
+        )
+    where = " AND ".join([*inner.conditions, f"{inner.fields[0].value.sql} = {value.sql}"])
+    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {where})")
+
+
+def exists(inner: Relation, outer: Sequence[Field], condition: exp.Expression | None, node: exp.Expression) -> Value:
+    """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
+    names = Names(fields=inner.fields, outer=tuple(outer))
+    owned, sql = False, list(inner.conditions)
+    beyond = Relation(source="", owner="", fields=tuple(outer), rows=1)
+    for part in conjuncts(condition):
+        match = _matches_owners(part, beyond, inner, names)
+        owned = owned or match is not None
+        sql.append(match if match is not None else as_flag(translate(part, names), part).sql)
+    if not owned:
+        raise reject(
+            node,
+            "EXISTS without an equality of owners flips for everybody when one person arrives.",
+            "Correlate it: EXISTS (SELECT 1 FROM visits v WHERE v.owner = p.owner AND ...).",
+        )
+    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join(sql)})")
+
+
+def _flag(sql: str) -> Value:
+    return Value(sql=f"({sql})", domain=Flag())

@@ -1,0 +1,127 @@
+"""Public tables beside private rows: what their columns may contain is known, because all of it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from discreet.sql.parse import reject
+from discreet.sql.relation import Field
+from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text, Value, literal, quoted
+
+MAX_LISTED = 1_000  # distinct values up to which a public text is treated as a category
+MAX_INLINE = 2_000  # rows of a computed public table that are written into the engine's SQL
+SCHEMA = "public_tables"  # where a snapshot keeps public tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicSide:
+    """A public table that is joined to private rows: engine SQL, its columns, and the rows themselves."""
+
+    source: str
+    fields: tuple[Field, ...]
+    table: pa.Table
+
+    def multiplicity(self, columns: list[str]) -> int:
+        """How many rows of it one row can meet, when these columns must equal given values."""
+        if not columns:
+            return int(self.table.num_rows)
+        if not self.table.num_rows:
+            return 0
+        keys = self.table.select(columns).drop_null()
+        if not keys.num_rows:
+            return 0
+        counts = keys.append_column("n", pa.array([1] * keys.num_rows)).group_by(columns).aggregate([("n", "sum")])
+        return int(pc.max(counts["n_sum"]).as_py())
+
+
+def public_side(
+    table: pa.Table, *, alias: str, engine_alias: str, stored: str | None, node: exp.Expression
+) -> PublicSide:
+    """A public table as engine SQL: the stored one by its name, a computed one written out."""
+    if stored is not None:
+        source = f"{SCHEMA}.{quoted(stored)} AS {engine_alias}"
+    else:
+        if table.num_rows > MAX_INLINE:
+            raise reject(
+                node,
+                f"a computed public table of {table.num_rows} rows is too long to be joined.",
+                f"Keep it under {MAX_INLINE} rows.",
+            )
+        source = _inline(table, engine_alias)
+    fields = tuple(
+        Field(table=alias, name=name, value=_value(f"{engine_alias}.{quoted(name)}", column))
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    )
+    return PublicSide(source=source, fields=fields, table=table)
+
+
+def _inline(table: pa.Table, alias: str) -> str:
+    names = ", ".join(quoted(name) for name in table.column_names)
+    types = [_engine_type(column.type) for column in table.columns]
+    if not table.num_rows:
+        empty = ", ".join(
+            f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in zip(table.column_names, types, strict=True)
+        )
+        return f"(SELECT {empty} WHERE FALSE) AS {alias}"
+    rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
+    values = ", ".join(
+        f"({', '.join(f'CAST({_literal(value)} AS {kind})' for value, kind in zip(row, types, strict=True))})"
+        for row in rows
+    )
+    return f"(VALUES {values}) AS {alias}({names})"
+
+
+def _engine_type(kind: pa.DataType) -> str:
+    if pa.types.is_boolean(kind):
+        return "BOOLEAN"
+    if pa.types.is_integer(kind):
+        return "BIGINT"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    if pa.types.is_floating(kind):
+        return "DOUBLE"
+    if pa.types.is_date(kind):
+        return "DATE"
+    return "TIMESTAMP" if pa.types.is_timestamp(kind) else "VARCHAR"
+
+
+def _literal(value: Any) -> str:
+    return "NULL" if value is None else literal(value.isoformat(sep=" ") if isinstance(value, datetime) else str(value))
+
+
+def _value(sql: str, column: pa.ChunkedArray) -> Value:
+    """A public column as a value: its domain is what stands in it."""
+    kind, nullable, known = column.type, column.null_count > 0, column.drop_null()
+    if pa.types.is_boolean(kind):
+        return Value(sql=sql, domain=Flag(), nullable=nullable)
+    if len(known) == 0:
+        return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=True)
+    if pa.types.is_integer(kind):
+        return _number(f"CAST({sql} AS BIGINT)", known, Fraction(1), nullable)
+    if pa.types.is_decimal(kind):
+        step = Fraction(1, 10**kind.scale)
+        return _number(f"CAST({sql} * {10**kind.scale} AS BIGINT)", known, step, nullable)
+    if pa.types.is_floating(kind):
+        return _number(f"CAST(round({sql} * 1000000) AS BIGINT)", known, Fraction(1, 10**6), nullable)
+    if pa.types.is_date(kind):
+        return Value(sql=sql, domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()), nullable=nullable)
+    if pa.types.is_timestamp(kind):
+        lo, hi = (end.as_py().replace(tzinfo=None) for end in (pc.min(known), pc.max(known)))
+        return Value(sql=sql, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
+    texts = sorted(set(known.cast(pa.string()).to_pylist()))
+    if len(texts) > MAX_LISTED:
+        return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
+    position = f"(list_position([{', '.join(map(literal, texts))}], CAST({sql} AS VARCHAR)) - 1)"
+    return Value(sql=position, domain=Coded(values=tuple(texts)), nullable=nullable)
+
+
+def _number(sql: str, known: pa.ChunkedArray, step: Fraction, nullable: bool) -> Value:
+    ends = [round(Fraction(end.as_py()) / step) for end in (pc.min(known), pc.max(known))]
+    return Value(sql=sql, domain=Number(step=step, lo=ends[0], hi=ends[1]), nullable=nullable)
