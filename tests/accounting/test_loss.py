@@ -14,17 +14,20 @@ from dp_accounting.pld import privacy_loss_distribution as oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.loss import Floats, Integers, LossDistribution, batch, response, shifted
+from discreet.accounting.loss import LossDistribution, batch, response, shifted
 from discreet.errors import UsageError
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 
-def laplace(scale: float) -> Callable[[Integers], Floats]:
-    return lambda z: math.log(math.tanh(1 / (2 * scale))) - np.abs(z) / scale
+def laplace(scale: float) -> Callable[[int], float]:
+    norm = math.log(math.tanh(1 / (2 * scale)))
+    return lambda z: norm - abs(z) / scale
 
 
-def gaussian(sigma: float) -> Callable[[Integers], Floats]:
+def gaussian(sigma: float) -> Callable[[int], float]:
     norm = math.log(sum(math.exp(-(z**2) / (2 * sigma**2)) for z in range(-int(40 * sigma) - 1, int(40 * sigma) + 2)))
-    return lambda z: -(z.astype(np.float64) ** 2) / (2 * sigma**2) - norm
+    return lambda z: -(z**2) / (2 * sigma**2) - norm
 
 
 def coin(epsilon: str, delta: str = "0") -> LossDistribution:
@@ -114,7 +117,7 @@ def test_two_noises_on_a_small_grid_cost_what_enumeration_says() -> None:
     assert true <= epsilon_of([shifted(laplace(2.0), by=2)] * 2, "1e-5") <= true * (1 + 1e-6)
 
 
-def test_many_small_losses_and_many_different_ones() -> None:
+def test_many_small_losses_cost_what_gaussian_noise_does() -> None:
     assert epsilon_of([coin("0.001")] * 10**5, "1e-6") == pytest.approx(
         exact_gaussian(0.001 * math.sqrt(1e5)), rel=1e-3
     )
@@ -156,6 +159,15 @@ def test_the_delta_of_unknown_keys_is_paid_in_the_batch() -> None:
 def test_never_more_than_the_plain_sum() -> None:
     assert batch([coin("0.1")] * 10, delta=Fraction(1, 10**30)).epsilon == 1
     assert epsilon_of([coin("49.3")], "1e-300") == 49.3
+
+
+def test_the_noise_of_the_mechanisms_themselves() -> None:
+    for mechanism, noise in (
+        (DiscreteLaplace(scale=Fraction(10), l1=Fraction(1)), laplace(10.0)),
+        (DiscreteGaussian(sigma=Fraction(10), l2_squared=Fraction(1)), gaussian(10.0)),
+    ):
+        mine, theirs = shifted(noise, by=1), shifted(mechanism.log_mass, by=1)
+        assert epsilon_of([theirs] * 100, "1e-6") == pytest.approx(epsilon_of([mine] * 100, "1e-6"), rel=1e-8)
 
 
 def test_the_price_has_no_proof_in_rho() -> None:

@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 
 _GUARD = 1e-10  # relative; far above what a few float operations lose, far below what anybody could notice
 _LEAST = 1e-12  # a loss of 0 is computed as this one
-_MOST_POINTS = 2**23
+_MOST_POINTS = 2**20
 _MOST_CELLS = 2**22
 _DIGITS = 9  # of the price
 
@@ -66,7 +66,7 @@ def response(*, epsilon: Fraction, delta: Fraction) -> LossDistribution:
     return LossDistribution(values=np.array([loss, -loss]), masses=masses, lost=lost, most=epsilon)
 
 
-def shifted(log_mass: Callable[[Integers], Floats], *, by: int) -> LossDistribution:
+def shifted(log_mass: Callable[[int], float], *, by: int) -> LossDistribution:
     """Symmetric, log-concave noise on the integers, added to ONE number that a person moves by at most `by`.
 
     For a vector that one person moves in several places take `response` of its ε. Noise of a large scale has too many
@@ -74,18 +74,19 @@ def shifted(log_mass: Callable[[Integers], Floats], *, by: int) -> LossDistribut
     independent, so noise on the finer grid is post-processing of that on the coarser one).
     """
     reach = 1
-    while (edge := log_mass(np.array([reach, reach + 1])))[0] > -80:
+    while log_mass(reach) > -80:
         reach *= 2
         if reach + by > _MOST_POINTS:
             raise UsageError(f"Noise with more than {_MOST_POINTS} likely values is too wide for a planned batch.")
+    half = np.array([log_mass(z) for z in range(reach + by + 2)])
     points = np.arange(-reach, reach + by + 1)
-    p, q = log_mass(points), log_mass(points - by)
+    p, q = half[np.abs(points)], half[np.abs(points - by)]
     values = p - q + (np.abs(p) + np.abs(q)) * 1e-14  # Privacy: log_mass may be off by some units in its last place
-    # Log-concave: beyond the reach each mass is at most exp(edge[1] - edge[0]) of the one before, on either side.
-    lost = 2 * math.exp(edge[1]) / -math.expm1(edge[1] - edge[0]) * (1 + _GUARD)
-    return LossDistribution(
-        values=values, masses=np.exp(p) * (1 + _GUARD), lost=lost, most=Fraction(float(values.max()))
-    )
+    # Log-concave: beyond the reach each mass is at most this part of the one before, on either side.
+    ratio = float(half[reach + 1] - half[reach])
+    lost = 2 * math.exp(half[reach + 1]) / -math.expm1(ratio) * (1 + _GUARD)
+    masses = np.exp(p) * (1 + _GUARD)
+    return LossDistribution(values=values, masses=masses, lost=lost, most=Fraction(float(values.max())))
 
 
 def batch(losses: Sequence[LossDistribution], *, delta: Fraction) -> Loss:

@@ -84,16 +84,20 @@ def _epsilon(rho: Fraction, delta: Fraction) -> Fraction:
 @lru_cache(maxsize=16384)
 def _intercept(u: Fraction, delta: Fraction) -> Fraction:
     """g(u, δ), rounded up by less than 10^-38 / u."""
-    context = Context(prec=44 + max(0, round(math.log10(u))), rounding=ROUND_HALF_EVEN)
+    digits = 44 + max(0, round(math.log10(u)))
     above, below = u.numerator, u.denominator
-    ln = {
-        n: Fraction(context.ln(Decimal(n))) for n in (above, below, above + below, delta.numerator, delta.denominator)
-    }
-    minus_log_delta = ln[delta.denominator] - ln[delta.numerator]
-    near = ln[above] - ln[above + below] + (minus_log_delta - ln[above + below] + ln[below]) / u
-    # Privacy: Python documents `ln` as correctly rounded, whatever the length of its operand. These logarithms are
-    # below 10^4, so each is wrong by at most half of 10^(4 - prec); two stand alone, four are divided by u.
-    return near + (2 + 4 / u) / Fraction(10) ** (context.prec - 4)
+    log_above, log_below, log_sum = _log(above, digits), _log(below, digits), _log(above + below, digits)
+    minus_log_delta = _log(delta.denominator, digits) - _log(delta.numerator, digits)
+    near = log_above - log_sum + (minus_log_delta - log_sum + log_below) / u
+    # Privacy: these logarithms are below 10^4, so each is wrong by at most half of 10^(4 - digits); two stand alone,
+    # four are divided by u.
+    return near + (2 + 4 / u) / Fraction(10) ** (digits - 4)
+
+
+@lru_cache(maxsize=4096)
+def _log(n: int, digits: int) -> Fraction:
+    """log n to so many digits: Python documents `ln` as correctly rounded, and it takes an operand of any length."""
+    return Fraction(Context(prec=digits, rounding=ROUND_HALF_EVEN).ln(Decimal(n)))
 
 
 def _climb(start: float, value: Callable[[Fraction], Fraction]) -> Fraction:
