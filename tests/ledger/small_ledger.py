@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.budget import Charge
-from discreet.ledger import Ledger, Reservation, Terms
+from discreet.ledger import Ledger, Reservation, StoredAnswer, Terms
 
 LAPLACE = [{"mechanism": "DiscreteLaplace", "scale": "2", "l1": "1"}]
 
@@ -28,7 +28,7 @@ def some_terms(limit: str = "4", **changes: Any) -> Terms:
     return Terms(**(fields | changes))
 
 
-def ask(ledger: Ledger, question: str = "q", **changes: Any) -> Reservation:
+def reserved(ledger: Ledger, question: str = "q", **changes: Any) -> Reservation | StoredAnswer:
     fields: dict[str, Any] = {
         "analyst": "alice",
         "question": question,
@@ -41,9 +41,25 @@ def ask(ledger: Ledger, question: str = "q", **changes: Any) -> Reservation:
     return ledger.reserve(**(fields | changes))
 
 
+def ask(ledger: Ledger, question: str = "q", **changes: Any) -> Reservation:
+    reservation = reserved(ledger, question, **changes)
+    assert isinstance(reservation, Reservation)
+    return reservation
+
+
 def noisy(reservation: Reservation) -> bytes:
     """What a release is to a ledger: bytes that depend on the key and the (here constant) snapshot alone."""
     return hmac.digest(reservation.key, b"the exact value", "sha256")
+
+
+def released(ledger: Ledger, question: str = "q", **changes: Any) -> bytes:
+    """The door in miniature: charge, draw, store, release; or what was released before."""
+    reservation = reserved(ledger, question, **changes)
+    if isinstance(reservation, StoredAnswer):
+        return reservation.answer
+    answer = noisy(reservation)
+    ledger.post(reservation, answer)
+    return answer
 
 
 def recalled(ledger: Ledger, question: str = "q", **changes: Any) -> list[bytes]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_ledger import LAPLACE, ask, charge, noisy, recalled, some_terms
+from small_ledger import LAPLACE, ask, charge, noisy, recalled, released, some_terms
 
 from discreet.budget import Budget, Charge
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
@@ -178,6 +178,13 @@ def test_post_is_idempotent_and_no_charge_has_two_answers(ledger: Ledger) -> Non
         ledger.post(reservation, b"second")
     assert ledger.head() == head
     assert recalled(ledger) == [b"first"]
+
+
+def test_asking_what_was_posted_a_moment_ago_is_not_a_second_charge(ledger: Ledger) -> None:
+    answer = released(ledger)
+    assert released(ledger) == answer
+    assert ledger.spent() == charge("1/10")
+    assert released(ledger, cost=charge("1/5")) != answer
 
 
 def test_only_who_reserved_may_post(ledger: Ledger, tmp_path: Path) -> None:

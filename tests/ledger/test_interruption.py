@@ -15,10 +15,10 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from small_ledger import ask, charge, noisy, recalled, some_terms
+from small_ledger import charge, noisy, recalled, reserved, some_terms
 
 import discreet.ledger
-from discreet.ledger import Ledger
+from discreet.ledger import Ledger, Reservation
 
 WHERE = str(Path(discreet.ledger.__file__).parent)
 RANDOM = random.SystemRandom()
@@ -56,14 +56,12 @@ def interrupt() -> None:
 
 
 def release(ledger: Ledger, question: str, tell: Callable[[str, bytes], None]) -> None:
-    """The door in miniature: charge, draw, store, release; telling what it has in hand at each step."""
-    stored = recalled(ledger, question)
-    if not stored:
-        reservation = ask(ledger, question, analyst="bob", cost=charge("1/1000"))
+    """The door in miniature, telling what it has in hand at each step."""
+    reservation = reserved(ledger, question, analyst="bob", cost=charge("1/1000"))
+    if isinstance(reservation, Reservation):
         tell("drew", noisy(reservation))
         ledger.post(reservation, noisy(reservation))
-        stored = [noisy(reservation)]
-    tell("released", stored[0])
+    tell("released", recalled(ledger, question)[0])
 
 
 def child_dies_at(path: Path, question: str, line: int) -> tuple[dict[str, bytes], bool]:
@@ -128,18 +126,13 @@ def test_a_charge_interrupted_at_any_line_is_resumed_with_the_same_noise(ledger:
 
 WORKER = """
 import sys
-from pathlib import Path
 sys.path.insert(0, sys.argv[1])
-from small_ledger import ask, charge, noisy, recalled
+from small_ledger import charge, released
 from discreet.ledger import Ledger
 ledger, told = Ledger.open(sys.argv[2], timeout=60), open(sys.argv[3], "a", buffering=1)
 for i in range(int(sys.argv[4]), int(sys.argv[5])):
-    stored = recalled(ledger, f"q{i}")
-    if not stored:
-        reservation = ask(ledger, f"q{i}", analyst="bob", cost=charge("1/1000"))
-        stored = [noisy(reservation)]
-        ledger.post(reservation, stored[0])
-    told.write(f"q{i} {stored[0].hex()}\\n")
+    answer = released(ledger, f"q{i}", analyst="bob", cost=charge("1/1000"))
+    told.write(f"q{i} {answer.hex()}\\n")
 """
 
 

@@ -117,9 +117,10 @@ class Ledger:
         mechanisms: Mechanisms | None,
         cost: Charge,
         text: str,
-    ) -> Reservation:
+    ) -> Reservation | StoredAnswer:
         """Charge `cost`, durably, and hand out the key of its noise; or resume the same charge if it is still open.
 
+        If somebody else has asked exactly this and it was posted a moment ago, that answer comes back instead.
         `mechanisms` None is a lump, for an algorithm that chooses as it goes: it says at `post` what it did, and
         `question` must then name everything that its choices depend on.
         """
@@ -127,7 +128,7 @@ class Ledger:
             raise UsageError(f"A question's cost must be greater than zero, not {number(cost.amount)}.")
         asked = {"analyst": analyst, "question": question, "policy": policy, "snapshot": snapshot}
         asked |= {"mechanisms": _rows(mechanisms)}
-        same, secret = same_charge(asked, cost), fresh_secret()
+        same, subject, secret = same_charge(asked, cost), same_question(asked), fresh_secret()
         with self._journal.session(write=True) as balance:
             balance.require_analyst(analyst)
             if snapshot != balance.snapshot:
@@ -136,6 +137,9 @@ class Ledger:
             if waiting is not None:
                 self._journal.file.sync_log()
                 return Reservation(id=waiting, key=self._journal.unsealed(waiting), resumed=True)
+            for charge, post in self._journal.file.answers_to(subject):
+                if self._journal.row(charge).body.get("same") == same:
+                    return self._stored(balance, charge, post, subject)
             cost = balance.priced(analyst, cost)
             shortage = balance.shortage(analyst, cost)
             if shortage is None:
@@ -175,10 +179,10 @@ class Ledger:
 
     def recall(self, *, question: str, policy: str, snapshot: int) -> tuple[StoredAnswer, ...]:
         """Every answer already released to this question on this snapshot, whoever paid for it, oldest first (S10)."""
-        asked = {"question": question, "policy": policy, "snapshot": snapshot}
+        subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
         with self._journal.session(write=False) as balance:
-            found = list(self._journal.file.answers_to(same_question(asked)))
-            return tuple(self._stored(balance, *answer, asked=asked) for answer in found)
+            found = self._journal.file.answers_to(subject)
+            return tuple(self._stored(balance, charge, post, subject) for charge, post in found)
 
     def amend(self, *, limit: Charge, analysts: Mapping[str, Charge]) -> bool:
         """Set all limits by a recorded row; says whether anything changed. What was spent stays spent."""
@@ -251,7 +255,7 @@ class Ledger:
     def certificate(self, id: int | str) -> dict[str, Any]:
         """All that is needed to audit one released answer, and where it stands in the chain."""
         with self._journal.session(write=False) as balance:
-            posted = self._journal.file.answer(int(id)) if str(id).isdecimal() else None
+            posted = self._journal.file.post_of(int(id)) if str(id).isdecimal() else None
             if posted is None:
                 raise UsageError(f"{balance.name} has posted no answer {id}.")
             charge, post = self._journal.row(int(id)), self._journal.row(posted)
@@ -290,12 +294,10 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _stored(
-        self, balance: Balance, charge: int, post: int, answer: bytes, *, asked: Mapping[str, Any]
-    ) -> StoredAnswer:
-        paid, posted = self._journal.row(charge), self._journal.row(post)
-        fits = posted.body.get("charge") == charge and posted.body.get("answer") == digest(answer)
-        fits = fits and all(paid.body.get(name) == value for name, value in asked.items())
+    def _stored(self, balance: Balance, charge: int, post: int, subject: bytes) -> StoredAnswer:
+        paid, posted, answer = self._journal.row(charge), self._journal.row(post), self._journal.file.answer(charge)
+        fits = paid.body["kind"] == "charge" and same_question(paid.body) == subject
+        fits = fits and posted.body.get("charge") == charge and posted.body.get("answer") == digest(answer)
         balance.require(fits, post, "does not belong to the answer stored with it")
         return StoredAnswer(
             id=charge,
@@ -307,7 +309,7 @@ class Ledger:
         )
 
     def _require_posted(self, charge: int, content: str) -> None:
-        posted = self._journal.file.answer(charge)
+        posted = self._journal.file.post_of(charge)
         if posted is None:
             raise UsageError(f"There is no charge {charge} to post an answer to.")
         if self._journal.row(posted).body["answer"] != content:

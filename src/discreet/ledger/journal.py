@@ -96,7 +96,7 @@ class Journal:
         """One row out of the middle, its MAC checked against the one before."""
         found = list(self.file.rows_between(number - 1, number))
         if not found or found[-1][0] != number:
-            raise UsageError(f"{self.path.name} has no row {number}.")
+            raise self._balance.broken(number, "is missing")
         before = found[0][2] if len(found) == 2 else chain.FIRST
         key = bisect_right(self._balance.keys_from, number) - 1
         return next(self._chained(iter(found[-1:]), number - 1, before, key))

@@ -183,14 +183,19 @@ class File:
     def keep_answer(self, charge: int, post: int, question: bytes, answer: bytes) -> None:
         self._write("INSERT INTO answers VALUES (?, ?, ?, ?)", charge, post, question, answer)
 
-    def answer(self, charge: int) -> int | None:
+    def post_of(self, charge: int) -> int | None:
         """The number of the row that posted this charge's answer."""
         found = next(self._read((int,), "SELECT post FROM answers WHERE charge = ?", charge), None)
         return None if found is None else found[0]
 
-    def answers_to(self, question: bytes) -> Iterator[tuple[int, int, bytes]]:
+    def answer(self, charge: int) -> bytes:
+        found: bytes = next(self._read((bytes,), "SELECT answer FROM answers WHERE charge = ?", charge))[0]
+        return found
+
+    def answers_to(self, question: bytes) -> list[tuple[int, int]]:
+        """The charges that have answered this question, and the rows that posted them."""
         where = "question = ? ORDER BY charge"
-        return self._read((int, int, bytes), f"SELECT charge, post, answer FROM answers WHERE {where}", question)
+        return list(self._read((int, int), f"SELECT charge, post FROM answers WHERE {where}", question))
 
     def answers(self) -> Iterator[tuple[int, int, bytes, bytes]]:
         types = (int, int, bytes, bytes)
