@@ -21,7 +21,17 @@ from hypothesis import strategies as st
 
 import discreet
 from discreet.errors import UsageError
-from discreet.noise import Items, Stream, bernoulli, bernoulli_exp, discrete_gaussian, discrete_laplace, uniform
+from discreet.noise import (
+    Items,
+    Stream,
+    bernoulli,
+    bernoulli_exp,
+    discrete_gaussian,
+    discrete_laplace,
+    noisy_top,
+    permutation,
+    uniform,
+)
 from discreet.noise.stream import encode
 
 DIFFERENT = [
@@ -59,6 +69,7 @@ def test_encoding_is_injective(a: list[object], b: list[object]) -> None:
 def test_encoding_knows_equal_values_of_one_type() -> None:
     assert encode([Decimal("1.0")]) == encode([Decimal("1.00")])
     assert encode([np.int64(7), np.str_("a"), np.bool_(True)]) == encode([7, "a", True])
+    assert encode([np.datetime64("2024-01-01")]) == encode([date(2024, 1, 1)])
 
 
 @pytest.mark.parametrize("part", [1.5, float("nan"), Decimal("NaN"), object(), [1], (1,)])
@@ -98,6 +109,21 @@ def test_draws_do_not_depend_on_order_or_chunks(name: str, monkeypatch: pytest.M
     assert np.array_equal(np.concatenate([draw(stream, items.at(slice(i, i + 70))) for i in range(0, n, 70)]), whole)
     monkeypatch.setattr("discreet.noise.sample.CHUNK", 64)
     assert np.array_equal(draw(stream, items), whole)
+
+
+def test_known_answers() -> None:
+    """A charge begun by one version is resumed by the next with the same noise: these numbers never change."""
+    stream = Stream(bytes(range(32))).derive("statistic", 0)
+    keys, codes = Items.keys([("a", None), ("b", 1)], stream), Items.codes(np.array([-5, 0, 9]))
+    assert discrete_laplace(stream, Items.positions(8), Fraction(3)).tolist() == [-3, -4, -1, 5, 2, 1, 2, 12]
+    assert discrete_laplace(stream, keys, Fraction(10**6, 7)).tolist() == [68539, 111868]
+    assert discrete_gaussian(stream, codes, Fraction(10**9)).tolist() == [-557906448, -1015169183, 850527066]
+    assert discrete_laplace(stream, Items.positions(1), Fraction(10**25)).tolist() == [5243744729369687388180125]
+    assert uniform(stream, Items.positions(4), 1000).tolist() == [758, 768, 695, 316]
+    assert np.flatnonzero(bernoulli_exp(stream, Items.positions(8), Fraction(1))).tolist() == [0, 3]
+    assert permutation(stream, 6).tolist() == [5, 4, 3, 1, 2, 0]
+    assert noisy_top(stream, [1, 2, 3, 4], k=2, unit=Fraction(1, 3), kind="gumbel") == [3, 2]
+    assert stream.bits(64) == 0xADA2C835058412DE
 
 
 def test_no_two_statistics_share_words() -> None:

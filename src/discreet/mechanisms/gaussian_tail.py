@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from math import ceil, comb, factorial, floor
 
+from discreet.errors import UsageError
 from discreet.mechanisms import tails
 from discreet.noise import exact
 from discreet.noise.exact import Enclosure
@@ -36,7 +37,7 @@ def exactly(sigma: Fraction) -> tails.Tail:
 
 def _enclosed(sigma: Fraction, t: int, bits: int) -> Enclosure:
     if bits > MOST_BITS:
-        raise ArithmeticError(f"A tail of discrete Gaussian noise is enclosed to {MOST_BITS} bits at most, not {bits}.")
+        raise UsageError(f"Tails of discrete Gaussian noise are known down to 2^-{MOST_BITS}, and this asks for less.")
     square = Fraction(t * t) / sigma**2
     spare = 64 + int(square)  # the series is as large as the density is small
     work = bits + spare

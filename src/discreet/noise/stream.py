@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -26,7 +26,6 @@ from discreet.errors import UsageError
 from discreet.noise import tape
 
 Words = NDArray[np.uint64]
-Part = int | str | bytes | bool | None | date | time | timedelta | Decimal | Fraction
 
 _BLOCK = 16
 _WORD = np.dtype("<u8")
@@ -34,39 +33,34 @@ _WORD = np.dtype("<u8")
 
 def encode(parts: Iterable[object]) -> bytes:
     """An injective encoding: a type, a length and the value, for each part. NULL, False, 0, '' and '0' all differ."""
-    encoded = bytearray()
-    for part in parts:
-        tag, value = _tagged(part)
-        encoded += tag + len(value).to_bytes(8, "little") + value
-    return bytes(encoded)
+    return b"".join([_tagged(part) for part in parts])
 
 
-def _tagged(part: object) -> tuple[bytes, bytes]:
-    if isinstance(part, np.generic):
-        part = part.item()
-    if part is None:
-        return b"N", b""
-    if isinstance(part, bool):
-        return b"B", b"\x01" if part else b"\x00"
-    if isinstance(part, int):
-        return b"I", part.to_bytes(part.bit_length() // 8 + 1, "little", signed=True)
-    if isinstance(part, str):
-        return b"S", part.encode("utf-8", "surrogatepass")
-    if isinstance(part, (bytes, bytearray)):
-        return b"Y", bytes(part)
-    if isinstance(part, datetime):  # before date, of which it is a subclass
-        return b"T", part.isoformat().encode()
-    if isinstance(part, date):
-        return b"D", part.isoformat().encode()
-    if isinstance(part, time):
-        return b"C", part.isoformat().encode()
-    if isinstance(part, timedelta):
-        return b"E", str(part // timedelta(microseconds=1)).encode()
-    if isinstance(part, Fraction):
-        return b"Q", str(part).encode()
-    if isinstance(part, Decimal) and part.is_finite():  # 1.0 and 1.00 are one value, so one key
-        return b"M", str(Fraction(part)).encode()
-    raise UsageError(f"A {type(part).__name__} cannot name a draw; use integers, text, bytes, dates or None.")
+_ENCODINGS: dict[type, tuple[bytes, Callable[[Any], bytes]]] = {
+    type(None): (b"N", lambda _: b""),
+    bool: (b"B", lambda part: b"\x01" if part else b"\x00"),
+    int: (b"I", lambda part: part.to_bytes(part.bit_length() // 8 + 1, "little", signed=True)),
+    str: (b"S", lambda part: part.encode("utf-8", "surrogatepass")),
+    bytes: (b"Y", bytes),
+    datetime: (b"T", lambda part: part.isoformat().encode()),
+    date: (b"D", lambda part: part.isoformat().encode()),
+    time: (b"C", lambda part: part.isoformat().encode()),
+    timedelta: (b"E", lambda part: str(part // timedelta(microseconds=1)).encode()),
+    Fraction: (b"Q", lambda part: str(part).encode()),
+    Decimal: (b"M", lambda part: str(Fraction(part)).encode()),  # 1.0 and 1.00 are one value, so one key
+}
+
+
+def _tagged(part: object) -> bytes:
+    encoding = _ENCODINGS.get(type(part))
+    if encoding is None:  # a scalar of numpy, or a subclass
+        part = part.item() if isinstance(part, np.generic) else part
+        encoding = next((_ENCODINGS[kind] for kind in type(part).__mro__ if kind in _ENCODINGS), None)
+    if encoding is None or (isinstance(part, Decimal) and not part.is_finite()):
+        raise UsageError(f"A {type(part).__name__} cannot name a draw; use integers, text, bytes, dates or None.")
+    tag, value = encoding
+    encoded = value(part)
+    return tag + len(encoded).to_bytes(8, "little") + encoded
 
 
 @dataclass(frozen=True, slots=True, eq=False)
