@@ -156,6 +156,16 @@ def test_the_delta_of_unknown_keys_is_paid_in_the_batch() -> None:
         batch([keys] * 11, delta=Fraction(1, 10**6))
 
 
+@pytest.mark.parametrize("hair", ["1e-12", "1e-9", "1e-6"])
+def test_a_delta_all_but_used_up_by_the_keys_leaves_the_plain_sum_or_a_refusal(hair: str) -> None:
+    try:
+        price = batch([coin("0.1", "1e-6")], delta=Fraction(1, 10**6) * (1 + Fraction(hair)))
+    except UsageError:
+        assert hair == "1e-12"
+    else:
+        assert Fraction("0.0999") < (price.epsilon or 0) <= Fraction("0.1")
+
+
 def test_never_more_than_the_plain_sum() -> None:
     assert batch([coin("0.1")] * 10, delta=Fraction(1, 10**30)).epsilon == 1
     assert epsilon_of([coin("49.3")], "1e-300") == 49.3

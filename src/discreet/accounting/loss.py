@@ -98,11 +98,12 @@ def batch(losses: Sequence[LossDistribution], *, delta: Fraction) -> Loss:
         raise UsageError("A batch needs at least one loss.")
     parts = [(losses[place], n) for place, n in _counts(losses).values()]
     lost = -math.expm1(sum(n * math.log1p(-part.lost) for part, n in parts)) * (1 + _GUARD)
-    if not lost < delta < 1:
+    usable = float(delta) * (1 - _GUARD)
+    if not lost < usable < 1:
         raise UsageError(f"A batch with δ = {number(lost)} of its own cannot be priced at δ = {number(delta)}.")
     plain = sum((n * part.most for part, n in parts), Fraction(0))
-    tilted = _epsilon(parts, delta=float(delta) * (1 - _GUARD), lost=lost)
-    return Loss(epsilon=round_up(min(plain, Fraction(tilted)), digits=_DIGITS), rho=None, delta=delta)
+    epsilon = Fraction(min(plain, _epsilon(parts, delta=usable, lost=lost)))
+    return Loss(epsilon=round_up(epsilon, digits=_DIGITS), rho=None, delta=delta)
 
 
 Parts = list[tuple[LossDistribution, int]]
@@ -144,7 +145,7 @@ def _epsilon_at(parts: Parts, tilt: float, *, delta: float, lost: float) -> tupl
     untilt = np.exp(np.minimum(log_mgf - tilt * sums, 500.0))
     tilted, error = _convolve(gridded, tilt, step, first, cells)
     above = _above(gridded, float(sums[-1]), tilt)
-    # A true mass is at most 1, so that cap only cuts rounding errors far below the region of interest.
+    # A true mass is at most 1, and where the exponent is cut the error alone makes it 1: far below what matters.
     masses = np.minimum((tilted + error) * untilt, 1.0) * (1 + _GUARD + 1e-14 * sum(n for _, n in parts))
     cell, epsilon = _crossing(sums, masses, lost + above, delta)
     certain = (cell > 0 or epsilon == 0) and above + float((error * untilt[cell:]).sum()) < delta / 100
