@@ -99,10 +99,11 @@ def batch(losses: Sequence[LossDistribution], *, delta: Fraction) -> Loss:
     parts = [(losses[place], n) for place, n in _counts(losses).values()]
     lost = -math.expm1(sum(n * math.log1p(-part.lost) for part, n in parts)) * (1 + _GUARD)
     usable = float(delta) * (1 - _GUARD)
-    if not lost < usable < 1:
+    if not (lost < usable and delta < 1):
         raise UsageError(f"A batch with δ = {number(lost)} of its own cannot be priced at δ = {number(delta)}.")
     plain = sum((n * part.most for part, n in parts), Fraction(0))
-    epsilon = Fraction(min(plain, _epsilon(parts, delta=usable, lost=lost)))
+    found = _epsilon(parts, delta=usable, lost=lost)
+    epsilon = Fraction(found) if found < plain else plain
     return Loss(epsilon=round_up(epsilon, digits=_DIGITS), rho=None, delta=delta)
 
 
