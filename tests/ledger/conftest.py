@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from small_ledger import ask, noisy, some_terms
 
 from discreet.ledger import Ledger
 
+MEMORY = Path("/dev/shm")  # fsync costs nothing here, and kill -9 loses nothing that it would not lose on a disk
+
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "hospital.ledger"
+def path() -> Iterator[Path]:
+    with TemporaryDirectory(dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as folder:
+        yield Path(folder).resolve() / "hospital.ledger"
 
 
 @pytest.fixture

@@ -284,7 +284,7 @@ def test_a_head_of_another_ledger_or_of_nothing(ledger: Ledger, tmp_path: Path) 
 def test_a_key_of_another_ledger(ledger: Ledger, path: Path, tmp_path: Path) -> None:
     Ledger.create(tmp_path / "other.ledger", some_terms()).close()
     ledger.close()
-    shutil.copy(tmp_path / "other.ledger.key", tmp_path / "hospital.ledger.key")
+    shutil.copy(tmp_path / "other.ledger.key", path.with_name("hospital.ledger.key"))
     with pytest.raises(LedgerUnavailable, match=r"hospital\.ledger\.key is not the key of hospital\.ledger"):
         Ledger.open(path)
 

@@ -125,10 +125,14 @@ def add_key(ledger: Path) -> Key:
 def write_new(path: Path, content: bytes) -> None:
     """Write a file that must not exist yet, for its owner's eyes only, and bring it to the disk."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except BaseException:
+        path.unlink()
+        raise
 
 
 def sync_folder(folder: Path) -> None:

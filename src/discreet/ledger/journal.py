@@ -66,7 +66,7 @@ class Journal:
             yield self._balance
 
     def _catch_up(self) -> None:
-        known = self._balance.number, self._balance.mac
+        known = max((self._balance.number, self._balance.mac), self.file.written)
         if self._adding:  # interrupted in the middle of a row: half of it may be in the sums
             self._balance = Balance(self.path.name)
         balance = self._balance
