@@ -1,0 +1,54 @@
+"""Randomness for experiments: who is attacked, which subsets are asked, whose rating is wrong.
+
+None of it protects anybody, so floats are fine; noise that must protect comes from `discreet.mechanisms`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.noise import Items, Stream
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+class Dice:
+    """Fresh for each experiment; nobody can ask for the same throws twice."""
+
+    __slots__ = ("_round", "_stream")
+
+    def __init__(self) -> None:
+        self._stream = Stream.fresh().derive("experiment")
+        self._round = 0
+
+    def uniform(self, *shape: int) -> Floats:
+        """In [0, 1), on a grid of 2^-53."""
+        size = int(np.prod(shape))
+        words = self._stream.words(Items.positions((size + 1) // 2), self._round).reshape(-1)[:size]
+        self._round += 1
+        return ((words >> np.uint64(11)).astype(np.float64) * 2.0**-53).reshape(shape)
+
+    def below(self, high: int | Integers, *shape: int) -> Integers:
+        return np.asarray(self.uniform(*shape) * high).astype(np.int64)
+
+    def normal(self, *shape: int) -> Floats:
+        from scipy.special import ndtri
+
+        return np.asarray(ndtri(np.maximum(self.uniform(*shape), 2.0**-54)))
+
+    def order(self, n: int) -> Integers:
+        return np.argsort(self.uniform(n), kind="stable")
+
+    def some(self, n: int, k: int) -> Integers:
+        """k of n, without replacement."""
+        return self.order(n)[:k] if 3 * k > n else _distinct(self, n, k)
+
+
+def _distinct(dice: Dice, n: int, k: int) -> Integers:
+    """By rejection, so that a few of a hundred million cost no hundred million."""
+    picked: dict[int, None] = {}
+    while len(picked) < k:
+        picked.update(dict.fromkeys(dice.below(n, 2 * k).tolist()))
+    return np.fromiter(picked, dtype=np.int64)[:k]

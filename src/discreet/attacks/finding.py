@@ -1,0 +1,125 @@
+"""What an attack found: its success beside a chance baseline, with an interval. Never one without the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, sqrt
+from statistics import NormalDist
+
+from discreet.errors import UsageError
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`success` of `n` attempts against `chance`, what guessing without the release would reach."""
+
+    attack: str
+    success: float
+    chance: float
+    interval: tuple[float, float]
+    n: int
+
+    def as_json(self) -> dict[str, object]:
+        low, high = self.interval
+        return {
+            "attack": self.attack,
+            "success": self.success,
+            "chance": self.chance,
+            "interval": [low, high],
+            "n": self.n,
+        }
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"success {percent(self.success)} of {self.n:,} (interval {percent(low)} to {percent(high)}); "
+            f"chance {percent(self.chance)}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """`hits` of `n`, with Wilson's interval, which stays honest near 0 and 1 and at small n."""
+
+    hits: int
+    n: int
+
+    @property
+    def value(self) -> float:
+        return self.hits / self.n if self.n else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        return wilson(self.hits, self.n)
+
+    def finding(self, attack: str, *, chance: float) -> Finding:
+        return Finding(attack=attack, success=self.value, chance=chance, interval=self.interval, n=self.n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """How much better an attack does on the people in the data than on people who are not: (a - c) / (1 - c).
+
+    Both rates are Wilson's centers, and the interval is their half-widths propagated; cut to [0, 1].
+    """
+
+    value: float
+    interval: tuple[float, float]
+
+    @classmethod
+    def of(cls, attack: Rate, control: Rate) -> Risk:
+        a, da = _center(attack)
+        c, dc = _center(control)
+        value = (a - c) / (1 - c)
+        half = sqrt((da / (1 - c)) ** 2 + (dc * (1 - a) / (1 - c) ** 2) ** 2)
+        low, middle, high = (min(max(v, 0.0), 1.0) for v in (value - half, value, value + half))
+        return cls(value=middle, interval=(low, high))
+
+    @property
+    def width(self) -> float:
+        return self.interval[1] - self.interval[0]
+
+
+def wilson(hits: int, n: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of all rates whose distance to hits / n is within z of their own standard errors."""
+    if n == 0:
+        return 0.0, 1.0
+    center, half = _center(Rate(hits=hits, n=n), confidence=confidence)
+    low = 0.0 if hits == 0 else max(center - half, 0.0)
+    return low, 1.0 if hits == n else min(center + half, 1.0)
+
+
+def _center(rate: Rate, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    if rate.n == 0:
+        raise UsageError("An attack that was tried on nobody has no rate.")
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    spread = rate.hits * (rate.n - rate.hits) / rate.n
+    return (rate.hits + z * z / 2) / (rate.n + z * z), z / (rate.n + z * z) * sqrt(spread + z * z / 4)
+
+
+def trials(width: float, *, rate: float = 0.5, confidence: float = CONFIDENCE) -> int:
+    """How many attempts make an interval at most `width` wide around a rate, so that nobody need choose a number."""
+    if not 0 < width < 1:
+        raise UsageError(f"The width of an interval lies between 0 and 1, not at {width}.")
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    return int((2 * z / width) ** 2 * max(rate * (1 - rate), 0.01)) + 1
+
+
+def ceiling(epsilon: float, delta: float = 0.0) -> float:
+    """The best that any attack on one person's bit can do, from a balanced prior, against (epsilon, delta)-DP: S20."""
+    if epsilon > 700:
+        return 1.0
+    return min(1.0, (exp(epsilon) + delta) / (1 + exp(epsilon)))
+
+
+def percent(share: float) -> str:
+    """More digits near the ends, where they matter: 53 %, 5.3 %, 0.04 %, 99.7 %."""
+    points = 100 * share
+    near = min(abs(points), abs(100 - points))
+    if near == 0 or near >= 10:
+        return f"{points:.0f} %"
+    if near >= 0.1:
+        return f"{points:.1f} %"
+    return f"{points:.2f} %" if near >= 0.01 else f"{points:.1g} %"
