@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from discreet import accounting
@@ -28,8 +29,9 @@ from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet
 from discreet.sql.analyze import plan
-from discreet.sql.finish import noisy_table, split
-from discreet.sql.plan import table_name
+from discreet.sql.finish import Noisy, noisy_table, split
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block, table_name
 
 Progress = Callable[[str, float], None]
 _FREE = Charge(amount=Fraction(0))
@@ -73,25 +75,49 @@ class Curator:
             cost=offered.cost,
             text=sql,
         )
+        if isinstance(reservation, StoredAnswer):  # somebody else asked the same a moment ago
+            return self._answer(Sheet.from_bytes(reservation.answer), cost=_FREE, left=left, id=str(reservation.id))
         allowance = Allowance(key=reservation.key, accountant=self._accountant, paid=offered.cost)
-        noisy = [self._measure(block, mechanisms, allowance) for block, mechanisms in offered.blocks()]
-        sheet = self._finish(offered, noisy, reservation.key, question=sql)
+        sheet = self._finish(offered, self._measure(offered, allowance), reservation.key, question=sql)
         self._ledger.post(reservation, sheet.to_bytes())
         return self._answer(sheet, cost=offered.cost, left=self._ledger.left(analyst), id=str(reservation.id))
 
-    def _measure(self, block: Any, mechanisms: tuple[Mechanism, ...], allowance: Allowance) -> list[Any]:
-        """Read a block's exact sums, and let the allowance add noise: the only line where both are in hand."""
-        exact = Exact(self._engine.fetch(block.query, float(self.policy.limits.seconds)))
-        sizes = [key.size for key in block.keys]
-        return [
-            allowance.measure(mechanism, exact, sizes=sizes, forms=measurement.forms)
-            for mechanism, measurement in zip(mechanisms, block.measurements, strict=True)
-        ]
+    def _measure(self, offered: Offer, allowance: Allowance) -> list[Noisy]:
+        """Read each block's exact sums, and let the allowance add noise: the only lines where both are in hand."""
+        noisy = []
+        for block, measured, picked in offered.blocks():
+            sizes = [key.size for key in block.keys]
+            exact = self._fetch(block.query) if measured else None
+            numbers = [
+                allowance.measure(mechanism, exact, sizes=sizes, forms=measurement.forms)
+                for mechanism, measurement in zip(measured, block.measurements, strict=True)
+                if exact is not None
+            ]
+            picks = [self._pick(block, pick, each, allowance) for pick, each in zip(block.picks, picked, strict=True)]
+            noisy.append(Noisy(numbers=numbers, picks=picks))
+        return noisy
 
-    def _finish(self, offered: Offer, noisy: list[Any], key: bytes | None, *, question: str = "") -> Sheet:
+    def _pick(self, block: Block, pick: Pick, mechanisms: tuple[Mechanism, ...], allowance: Allowance) -> Any:
+        """The cells that a pick chooses in each group, pass by pass; every pass looks where the last one pointed."""
+        sizes, found, remaining = [key.size for key in block.keys], [], iter(mechanisms)
+        passes = len(pick.widths)
+        for _ in range(len(mechanisms) // passes):
+            starts, chosen = None, None
+            for index in range(passes):
+                starts = None if index == 0 else pick.windows(index, chosen)
+                exact = self._fetch(block.pick_query(pick, index, starts))
+                cells = allowance.choose(next(remaining), exact, sizes=sizes, cells=pick.cells(index))
+                chosen = pick.absolute(index, cells[:, 0], starts)
+            found.append(cells if cells.shape[1] > 1 else np.array(chosen)[:, None])
+        return np.sort(np.hstack(found), axis=1)  # several quantiles never cross
+
+    def _fetch(self, query: str) -> Exact:
+        return Exact(self._engine.fetch(query, float(self.policy.limits.seconds)))
+
+    def _finish(self, offered: Offer, noisy: list[Noisy], key: bytes | None, *, question: str = "") -> Sheet:
         """The rest of the statement, on noisy and public tables."""
         redraw, tables = Redraw(key), {name: self._public[name] for name in offered.plan.public}
-        for index, (block, mechanisms) in enumerate(offered.blocks()):
+        for index, (block, mechanisms, _) in enumerate(offered.blocks()):
             name = table_name(index)
             tables[name] = noisy_table(block, noisy[index], mechanisms, redraw, self._after, name=name)
         table, margins = split(self._after(offered.plan.after, tables), offered.plan.columns)

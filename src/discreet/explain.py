@@ -15,12 +15,18 @@ def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analy
     lines: list[str] = []
     if not offered.plan.blocks:
         lines.append("Only public tables are read: the answer is exact and free.")
-    for block, mechanisms in offered.blocks():
+    for block, mechanisms, picked in offered.blocks():
         groups = f"{block.cells} public groups" if block.keys else "one group"
         lines.append(f"Read {len(block.sums)} exact sums for {groups}: {block.query}")
         for measurement, mechanism in zip(block.measurements, mechanisms, strict=True):
             cost = accountant.budget(accountant.price([mechanism.loss()]))
             lines.append(f"{_noise(measurement, mechanism, policy)} This costs {cost}.")
+        for pick, each in zip(block.picks, picked, strict=True):
+            cost = accountant.budget(accountant.price(mechanism.loss() for mechanism in each))
+            lines.append(
+                f"For {pick.name}: choose among {pick.domain.size} public values, in {len(pick.widths)} passes, by how "
+                f"near each is to the wanted rank or how many rows have it. This costs {cost}."
+            )
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
         lines.append("Rows are left out after noise; margins hold before that, and the rows are marked as selected.")

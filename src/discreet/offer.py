@@ -19,6 +19,7 @@ from discreet.errors import UsageError
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
 
 
@@ -28,48 +29,84 @@ class Offer:
 
     plan: Plan
     mechanisms: tuple[Mechanism, ...]
+    passes: tuple[int, ...]  # how many mechanisms each pick has
     cost: Charge
 
-    def blocks(self) -> Iterator[tuple[Block, tuple[Mechanism, ...]]]:
-        """Each block with the mechanisms of its measurements."""
+    def blocks(self) -> Iterator[tuple[Block, tuple[Mechanism, ...], tuple[tuple[Mechanism, ...], ...]]]:
+        """Each block with the mechanisms of its measurements, and those of each of its picks, pass by pass."""
         remaining = iter(self.mechanisms)
+        passes = iter(self.passes)
         for block in self.plan.blocks:
-            yield block, tuple(next(remaining) for _ in block.measurements)
+            measured = tuple(next(remaining) for _ in block.measurements)
+            yield block, measured, tuple(tuple(next(remaining) for _ in range(next(passes))) for _ in block.picks)
 
     def statistics(self) -> list[dict[str, Any]]:
         """What will be noised, with which sensitivities and which noise, as JSON holds it."""
-        return [
-            {
-                "name": measurement.name,
-                "l0": measurement.sensitivity.l0,
-                "l1": measurement.sensitivity.l1,
-                "l2": math.sqrt(measurement.sensitivity.l2_squared),
-                "linf": measurement.sensitivity.linf,
-                "mechanism": type(mechanism).__name__,
-                "scale": float(mechanism.scale if isinstance(mechanism, DiscreteLaplace) else mechanism.sigma),  # type: ignore[attr-defined]
-            }
-            for measurement, mechanism in zip(self.plan.measurements, self.mechanisms, strict=True)
-        ]
+        found = []
+        for block, measured, picked in self.blocks():
+            found += [_statistic(each, noise) for each, noise in zip(block.measurements, measured, strict=True)]
+            found += [
+                _choice(pick, mechanism)
+                for pick, mechanisms in zip(block.picks, picked, strict=True)
+                for mechanism in mechanisms
+            ]
+        return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:
         """The half-width of an output column, where it can be told beforehand."""
         place = self.plan.columns[column].estimate
         if place is None:
             return None
-        block, index = place
-        estimate = self.plan.blocks[block].estimates[index]
-        first = sum(len(each.measurements) for each in self.plan.blocks[:block])
-        return estimate.margin(self.mechanisms[first + estimate.measurement], assuming=assuming)
+        for index, (block, measured, _) in enumerate(self.blocks()):
+            estimate = block.estimates[place[1]]
+            if index == place[0] and not isinstance(estimate, Picked):
+                return estimate.margin(measured[estimate.measurement], assuming=assuming)
+        return None
+
+
+def _statistic(measurement: Measurement, mechanism: Any) -> dict[str, Any]:
+    sensitivity = measurement.sensitivity
+    return {
+        "name": measurement.name,
+        "l0": sensitivity.l0,
+        "l1": sensitivity.l1,
+        "l2": math.sqrt(sensitivity.l2_squared),
+        "linf": sensitivity.linf,
+        "mechanism": type(mechanism).__name__,
+        "scale": float(mechanism.scale if isinstance(mechanism, DiscreteLaplace) else mechanism.sigma),
+    }
+
+
+def _choice(pick: Pick, mechanism: Any) -> dict[str, Any]:
+    """A choice by rank or by count: one person moves the scores of all groups together by at most `max_rows`."""
+    rows, selection = pick.max_rows, getattr(mechanism, "mechanism", mechanism)
+    scale = float(selection.scale) if hasattr(selection, "scale") else None
+    return {
+        "name": pick.name,
+        "l0": min(rows, pick.groups),
+        "l1": rows,
+        "l2": float(rows),
+        "linf": rows,
+        "mechanism": type(mechanism).__name__,
+        "scale": scale,
+    }
 
 
 def offer(plan: Plan, accountant: Accountant, *, amount: Fraction) -> Offer:
     """The noise that this amount buys for a plan."""
-    measurements = plan.measurements
-    if not measurements:
-        return Offer(plan=plan, mechanisms=(), cost=Charge(amount=Fraction(0)))
-    share = amount / len(measurements)
-    mechanisms = tuple(_mechanism(measurement, accountant, share) for measurement in measurements)
-    return Offer(plan=plan, mechanisms=mechanisms, cost=accountant.price(each.loss() for each in mechanisms))
+    picks = [pick for block in plan.blocks for pick in block.picks]
+    count = len(plan.measurements) + len(picks)
+    if not count:
+        return Offer(plan=plan, mechanisms=(), passes=(), cost=Charge(amount=Fraction(0)))
+    share, mechanisms, passes = amount / count, list[Mechanism](), list[int]()
+    for block in plan.blocks:
+        mechanisms += [_mechanism(measurement, accountant, share) for measurement in block.measurements]
+        for pick in block.picks:
+            chosen = pick.mechanisms(accountant.name, share)
+            passes.append(len(chosen))
+            mechanisms += chosen
+    cost = accountant.price(each.loss() for each in mechanisms)
+    return Offer(plan=plan, mechanisms=tuple(mechanisms), passes=tuple(passes), cost=cost)
 
 
 def _mechanism(measurement: Measurement, accountant: Accountant, share: Fraction) -> Mechanism:
@@ -85,7 +122,7 @@ def amount_for_margin(
     plan: Plan, accountant: Accountant, *, margin: Fraction, assuming: int | None, most: Fraction
 ) -> Fraction:
     """The cheapest amount at which every aggregate's margin is at most `margin` (S11)."""
-    columns = [index for index, column in enumerate(plan.columns) if column.estimate is not None]
+    columns = [index for index, column in enumerate(plan.columns) if column.estimate is not None and column.measured]
     if not columns:
         raise UsageError(
             "A margin can be asked for counts, sums and means that are shown as they are; give epsilon instead."
@@ -151,7 +188,7 @@ def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: in
     """An offer as it is shown to an analyst."""
     margins: dict[str, float | dict[str, list[float]]] = {}
     for index, column in enumerate(offered.plan.columns):
-        if column.estimate is None:
+        if column.estimate is None or not column.measured:
             continue
         known = offered.margin(index, assuming=assuming)
         if known is None:

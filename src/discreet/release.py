@@ -76,6 +76,17 @@ class Allowance:
             mechanism.add_to(values, stream.derive("part", index), items) for index, values in enumerate(dense)
         )
 
+    def choose(self, mechanism: Any, exact: Exact, *, sizes: Sequence[int], cells: int) -> npt.NDArray[np.int64]:
+        """The cell that a selection chooses in every group (for several quantiles: cells, one column each).
+
+        `exact` has columns k0, k1, ... (positions of keys), then the cell, and s0, the rows in it.
+        """
+        stream = self._spend(mechanism)
+        counts = _dense(exact.unwrap(), [*sizes, cells], [(1,)])[0].reshape(-1, cells)
+        items = Items.positions(len(counts))
+        release = getattr(mechanism, "release_each", None) or mechanism.choose_each
+        return np.asarray(release(counts, stream, items)).reshape(len(counts), -1)
+
     def _spend(self, mechanism: Mechanism) -> Stream:
         """Count the mechanism before it runs, and give it randomness of its own."""
         used = (*self.used, mechanism)

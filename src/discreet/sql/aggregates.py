@@ -24,11 +24,12 @@ from discreet.sql.estimates import Estimate, Linear, Mean, Spread
 from discreet.sql.expressions import Scope, as_flag, as_number, check_arguments, translate
 from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show
-from discreet.sql.plan import Measurement
+from discreet.sql.picks import Pick, Picked
+from discreet.sql.plan import Measurement, key_position
 from discreet.sql.sensitivity import of_parts, of_persons, of_sum
-from discreet.sql.values import Missing, Opaque, Value, integer_sql
+from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Value, integer_sql
 
-Kind = Literal["rows", "count", "persons", "sum", "mean", "variance"]
+Kind = Literal["rows", "count", "distinct", "persons", "sum", "mean", "variance", "quantile", "mode"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,8 @@ class Request:
     condition: str | None = None
     sample: bool = True
     root: bool = False
+    quantiles: tuple[Fraction, ...] = ()
+    listed: bool = False
 
 
 def is_aggregate(node: exp.Expression) -> bool:
@@ -58,9 +61,16 @@ def read(node: exp.Expression, scope: Scope) -> Request:
     reader = REQUESTS.get(type(inner))
     if reader is None:
         raise reject(node, f"{show(inner)} is not an aggregate that can be answered.", f"Aggregates are {NAMES}.")
-    if inner.find(exp.AggFunc) is not inner and any(part is not inner for part in inner.find_all(exp.AggFunc)):
+    own = (inner, inner.this) if isinstance(inner, exp.WithinGroup) else (inner,)
+    if any(part not in own for part in inner.find_all(exp.AggFunc)):
         raise reject(node, f"{show(inner)} is an aggregate of an aggregate.", "Aggregate in a subquery first.")
+    for name, part in inner.args.items():
+        if name not in _READ and part not in (None, False, []):
+            raise reject(node, f"{show(inner)} has a part that is not understood ({name}).", "Leave it out.")
     return reader(inner, scope, show(node), condition)
+
+
+_READ = ("this", "expression", "expressions", "big_int", "quantile")
 
 
 def _argument(node: exp.Expression, scope: Scope) -> Value:
@@ -97,11 +107,9 @@ def _count_distinct(
     values = [translate(part, scope) for part in distinct.expressions]
     if len(values) == 1 and isinstance(values[0].domain, Opaque) and values[0].domain.owner:
         return Request(kind="persons", label=label, value=values[0], condition=condition)
-    raise reject(
-        node,
-        f"{show(node)} is answered for the owner column only.",
-        "Count people: COUNT(DISTINCT owner), or group by the column.",
-    )
+    if len(values) != 1:
+        raise reject(node, f"{show(node)} counts several columns at once.", "Count one, or concatenate them.")
+    return Request(kind="distinct", label=label, value=values[0], condition=condition)
 
 
 def _count_if(node: exp.CountIf, scope: Scope, label: str, condition: str | None) -> Request:
@@ -130,6 +138,74 @@ def _variance(*, sample: bool, root: bool) -> Reader:
     return apply
 
 
+def _fractions(node: exp.Expression | None, owner: exp.Expression) -> tuple[tuple[Fraction, ...], bool]:
+    """The wanted quantiles, and whether they were written as a list."""
+    items = node.expressions if isinstance(node, exp.Array) else [node]
+    try:
+        found = tuple(Fraction(item.this) for item in items if isinstance(item, exp.Literal) and len(item.this) < 20)
+    except ValueError:
+        found = ()
+    if not found or len(found) != len(items) or not all(0 <= each <= 1 for each in found):
+        raise reject(
+            owner, f"{show(owner)} needs numbers between 0 and 1, written out.", "Write QUANTILE_CONT(x, 0.5)."
+        )
+    if list(found) != sorted(set(found)) or len(found) > 32:
+        raise reject(
+            owner, "several quantiles must increase, and be 32 at most.", "Write QUANTILE_CONT(x, [0.25, 0.5, 0.75])."
+        )
+    return found, isinstance(node, exp.Array)
+
+
+def _pickable(value: Value, node: exp.Expression) -> Value:
+    if isinstance(value.domain, Number | Day | Moment):
+        return value
+    raise reject(
+        node, f"{show(node)} needs numbers or dates with a public range.", "Use a number, a date or a timestamp."
+    )
+
+
+def _quantile_of(
+    value: Value, quantiles: tuple[Fraction, ...], listed: bool, label: str, condition: str | None
+) -> Request:
+    return Request(kind="quantile", label=label, value=value, condition=condition, quantiles=quantiles, listed=listed)
+
+
+def _fixed_quantile(quantile: Fraction) -> Reader:
+    def apply(node: exp.Expression, scope: Scope, label: str, condition: str | None) -> Request:
+        value = _pickable(_argument(node, scope), node)
+        return _quantile_of(value, (quantile,), False, label, condition)
+
+    return apply
+
+
+def _quantile(node: exp.Expression, scope: Scope, label: str, condition: str | None) -> Request:
+    wanted = node.args.get("quantile") if isinstance(node, exp.Quantile) else node.expression
+    quantiles, listed = _fractions(wanted, node)
+    return _quantile_of(_pickable(_argument(node, scope), node), quantiles, listed, label, condition)
+
+
+def _within_group(node: exp.WithinGroup, scope: Scope, label: str, condition: str | None) -> Request:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
+    order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
+    if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc) or len(order) != 1:
+        raise reject(node, f"{show(node)} is not answered.", "Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x).")
+    quantiles, listed = _fractions(node.this.this, node)
+    if order[0].args.get("desc"):
+        quantiles = tuple(1 - each for each in reversed(quantiles))
+        if listed:
+            raise reject(node, "a list of quantiles in descending order is not answered.", "Leave DESC out.")
+    return _quantile_of(_pickable(translate(order[0].this, scope), node), quantiles, listed, label, condition)
+
+
+def _mode(node: exp.Mode, scope: Scope, label: str, condition: str | None) -> Request:
+    value = _argument(node, scope)
+    if not isinstance(value.domain, Coded | Flag | Number | Day) or value.domain.size > MOST_MODES:
+        raise reject(node, f"{show(node)} needs a column with at most {MOST_MODES} public values.", "Round it first.")
+    return Request(kind="mode", label=label, value=value, condition=condition)
+
+
+MOST_MODES = 65_536
+
 Reader = Callable[[exp.Expression, Scope, str, str | None], Request]
 
 REQUESTS: dict[type[exp.Expression], Reader] = {
@@ -142,8 +218,16 @@ REQUESTS: dict[type[exp.Expression], Reader] = {
     exp.Stddev: _variance(sample=True, root=True),
     exp.StddevSamp: _variance(sample=True, root=True),
     exp.StddevPop: _variance(sample=False, root=True),
+    exp.Min: _fixed_quantile(Fraction(0)),
+    exp.Max: _fixed_quantile(Fraction(1)),
+    exp.Median: _fixed_quantile(Fraction(1, 2)),
+    exp.Quantile: _quantile,
+    exp.PercentileCont: _quantile,
+    exp.PercentileDisc: _quantile,
+    exp.WithinGroup: _within_group,
+    exp.Mode: _mode,
 }
-NAMES = "COUNT, COUNT(DISTINCT owner), SUM, AVG, VARIANCE and STDDEV"
+NAMES = "COUNT, COUNT(DISTINCT), SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE_CONT and MODE"
 
 
 # --- assembly -------------------------------------------------------------------------------------------------------
@@ -175,19 +259,29 @@ class _Part:
 class Assembly:
     sums: tuple[str, ...]
     measurements: tuple[Measurement, ...]
-    estimates: tuple[Estimate, ...]  # one per request, in order
+    picks: tuple[Pick, ...]
+    estimates: tuple[Estimate | Picked, ...]  # one per request, in order
 
 
 def assemble(
     requests: list[Request], *, rows: int, groups: int, neighbors: Neighbors, node: exp.Expression
 ) -> Assembly:
     """Measurements that serve all requests at the least noise (see the module's text), and each request's estimate."""
-    sums, parts, estimates = _Sums(), [], dict[int, Estimate]()
+    sums, parts, estimates = _Sums(), list[_Part](), dict[int, Estimate | Picked]()
+    picks: list[Pick] = []
+    for index, request in enumerate(requests):
+        if request.kind in ("quantile", "mode"):
+            estimates[index] = Picked(pick=len(picks))
+            picks.append(_pick(request, rows=rows, groups=groups, neighbors=neighbors))
+            if request.kind == "mode" and len(picks[-1].widths) > 1:
+                raise reject(
+                    node, f"{request.label} has too many values for {groups} groups.", "Group by fewer columns."
+                )
     plain = {request.condition for request in requests if request.kind == "rows"}
     for target, wanted in _targets(requests).items():
         first = requests[wanted[0]]
         kinds = {requests[index].kind for index in wanted}
-        if first.kind == "persons" or (kinds in ({"count"}, {"sum"}) and target[1] not in plain):
+        if first.kind in ("persons", "distinct") or (kinds in ({"count"}, {"sum"}) and target[1] not in plain):
             parts.append(_single(first, sums, [requests[index].label for index in wanted], node))
             step = grid(first.value).step if first.value is not None and first.kind == "sum" else Fraction(1)
             estimates.update(
@@ -219,6 +313,7 @@ def assemble(
     return Assembly(
         sums=tuple(sums.sql),
         measurements=measurements,
+        picks=tuple(picks),
         estimates=tuple(estimates[index] for index in range(len(requests))),
     )
 
@@ -227,10 +322,29 @@ def _targets(requests: list[Request]) -> dict[tuple[str, str | None], list[int]]
     """Requests over the same value and condition, which share their sums; persons stand by themselves."""
     targets: dict[tuple[str, str | None], list[int]] = {}
     for index, request in enumerate(requests):
-        if request.value is not None:
-            name = f"persons {request.value.sql}" if request.kind == "persons" else request.value.sql
+        if request.value is not None and request.kind not in ("quantile", "mode"):
+            alone = request.kind in ("persons", "distinct")
+            name = f"distinct {request.value.sql}" if alone else request.value.sql
             targets.setdefault((name, request.condition), []).append(index)
     return targets
+
+
+def _pick(request: Request, *, rows: int, groups: int, neighbors: Neighbors) -> Pick:
+    value = request.value
+    assert value is not None
+    assert isinstance(value.domain, Number | Coded | Flag | Day | Moment)
+    return Pick(
+        name=request.label,
+        kind="mode" if request.kind == "mode" else "quantile",
+        position=key_position(value.sql, value.domain, nullable=False),
+        condition=request.condition,
+        domain=value.domain,
+        quantiles=request.quantiles,
+        listed=request.listed,
+        rows=rows,
+        groups=groups,
+        neighbors=neighbors,
+    )
 
 
 def _filtered(sql: str, condition: str | None) -> str:
@@ -243,7 +357,7 @@ def _single(request: Request, sums: _Sums, labels: list[str], node: exp.Expressi
             sql = "count(*)"
         case "count":
             sql = f"count({request.value.sql})" if request.value else ""
-        case "persons":
+        case "persons" | "distinct":
             sql = f"count(DISTINCT {request.value.sql})" if request.value else ""
         case _:
             sql = _total(request.value, 1, node)

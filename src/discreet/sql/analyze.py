@@ -127,7 +127,8 @@ class Analysis:
             )
         if node.args.get("order") or len(left.fields) != len(right.fields):
             raise reject(node, "both sides of UNION ALL need the same columns, unordered.", "List them on both sides.")
-        alias, fields, sides = self.alias(), [], ([], [])
+        alias, fields = self.alias(), []
+        sides: tuple[list[str], list[str]] = ([], [])
         for index, (a, b) in enumerate(zip(left.fields, right.fields, strict=True)):
             values = self.common(a.value, b.value, node)
             domain = values[0].domain if isinstance(values[0].domain, Opaque) else join_domains(values)
@@ -350,6 +351,7 @@ class Analysis:
             key_sql=tuple(sql for _, sql in keys.values()),
             sums=assembly.sums,
             measurements=assembly.measurements,
+            picks=assembly.picks,
             estimates=assembly.estimates,
             derived=tuple(rewrite.derived),
         )
@@ -548,11 +550,12 @@ class _Rewrite:
         plain = expression.this if isinstance(expression, exp.Paren) else expression
         if isinstance(plain, exp.Column):
             kind, number = plain.name[0], int(plain.name[1:])
-            if kind == "k":
+            if kind == "k" or self.requests[number].kind in ("quantile", "mode"):
                 return Output(name=name, margin=None, estimate=None)
             return Output(name=name, margin=(table_name(self.index), f"m{number}"), estimate=(self.index, number))
         used = [column for column in expression.find_all(exp.Column) if column.name.startswith("a")]
-        if not used or expression.find(exp.Window, exp.Query):
+        picked = any(self.requests[int(column.name[1:])].kind in ("quantile", "mode") for column in used)
+        if not used or picked or expression.find(exp.Window, exp.Query):
             return Output(name=name, margin=None, estimate=None)
         self.derived.append(after.as_sql(expression))
         margin = (table_name(self.index), f"d{len(self.derived) - 1}")
@@ -609,7 +612,15 @@ class _Rewrite:
     def aggregate(self, node: exp.Expression) -> exp.Expression:
         request = aggregates.read(node, self.names)
         signature = repr(
-            (request.kind, request.value and request.value.sql, request.condition, request.sample, request.root)
+            (
+                request.kind,
+                request.value and request.value.sql,
+                request.condition,
+                request.sample,
+                request.root,
+                request.quantiles,
+                request.listed,
+            )
         )
         if signature not in self.signatures:
             self.signatures[signature] = len(self.requests)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,44 @@ from discreet.mechanisms import Mechanism
 from discreet.mechanisms.simulate import Redraw
 from discreet.sql.estimates import Components, redraws
 from discreet.sql.margins import CONFIDENCE
+from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Column
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noisy:
+    """What left a block: noisy numbers for each measurement, and for each pick the cells chosen in each group."""
+
+    numbers: Sequence[Components]
+    picks: Sequence[Any]
+
 
 Run = Callable[[str, dict[str, pa.Table]], pa.Table]
 
 
 def noisy_table(
-    block: Block, noisy: Sequence[Components], mechanisms: Sequence[Mechanism], redraw: Redraw, run: Run, *, name: str
+    block: Block, noisy: Noisy, mechanisms: Sequence[Mechanism], redraw: Redraw, run: Run, *, name: str
 ) -> pa.Table:
     """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
     columns = _keys(block, 1)
     for index, estimate in enumerate(block.estimates):
-        part, mechanism = noisy[estimate.measurement], mechanisms[estimate.measurement]
+        if isinstance(estimate, Picked):
+            columns[f"a{index}"] = _picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
+            columns[f"m{index}"] = pa.nulls(block.cells, pa.float64())
+            continue
+        part, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
         columns[f"a{index}"] = estimate.values(part)
         columns[f"m{index}"] = pa.array(estimate.margins(part, mechanism, redraw))
     if block.derived:
-        margins = _derived_margins(block, noisy, mechanisms, redraw, run, name, pa.table(columns))
+        margins = _derived_margins(block, noisy.numbers, mechanisms, redraw, run, name, pa.table(columns))
         columns |= {f"d{index}": margin for index, margin in enumerate(margins)}
     return pa.table(columns)
+
+
+def _picked(pick: Pick, cells: Any) -> pa.Array:
+    if not pick.listed:
+        return pick.decode(cells[:, 0])
+    return pa.FixedSizeListArray.from_arrays(pick.decode(cells.ravel()), cells.shape[1])
 
 
 def _keys(block: Block, times: int) -> dict[str, pa.Array]:
@@ -61,7 +82,8 @@ def _derived_margins(
         for number, (components, mechanism) in enumerate(zip(noisy, mechanisms, strict=True))
     ]
     for index, estimate in enumerate(block.estimates):
-        moved[f"a{index}"] = estimate.values(shifted[estimate.measurement])
+        if not isinstance(estimate, Picked):  # no expression with a pick in it gets here
+            moved[f"a{index}"] = estimate.values(shifted[estimate.measurement])
     items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(block.derived))
     try:
         center = run(f"SELECT {items} FROM {name}", {name: table})

@@ -31,11 +31,11 @@ CONFIDENCE: Final = _Confidence(exact=0.95, simulated=0.965)
 _EXACT_SIZE = 400_000  # lattice points up to which masses are convolved
 
 
-def half_width(mechanism: Mechanism, factors: tuple[Fraction, ...]) -> int:
+def half_width(mechanism: Any, factors: tuple[Fraction, ...]) -> int:
     """Smallest h such that the rounded error of sum(factor * noise) is at most h with 95 %, in whole units."""
     used = tuple(sorted(abs(factor) for factor in factors if factor))
     if used == (Fraction(1),):
-        return int(mechanism.margin(CONFIDENCE.exact))  # type: ignore[attr-defined]
+        return int(mechanism.margin(CONFIDENCE.exact))
     common = math.lcm(*(factor.denominator for factor in used))
     whole = tuple(int(factor * common) for factor in used)
     spread = _spread(mechanism)
@@ -124,7 +124,7 @@ def _exact_half_width(mechanism: Any, whole: tuple[int, ...], common: int) -> in
     total = np.ones(1)
     reach = math.ceil(_spread(mechanism) * 25) + 1
     z = np.arange(-reach, reach + 1)
-    mass = np.exp([mechanism.log_mass(int(each)) for each in z])  # type: ignore[attr-defined]
+    mass = np.exp([mechanism.log_mass(int(each)) for each in z])
     for factor in whole:
         spaced = np.zeros(2 * reach * factor + 1)
         spaced[::factor] = mass

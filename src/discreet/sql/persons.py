@@ -202,7 +202,7 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
         if isinstance(item, exp.Star):
             raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
         fields.append(Field(table="", name=item.output_name or show(item), value=translate(item.unalias(), scope)))
-    conditions = ()
+    conditions: tuple[str, ...] = ()
     if node.args.get("having"):
         conditions = (as_flag(translate(node.args["having"].this, scope), node.args["having"]).sql,)
     parts = [f'{relation.owner} AS "#owner"', *(f"{key.sql} AS g{index}" for index, key in enumerate(others))]

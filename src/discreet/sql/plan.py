@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.sql.estimates import Estimate, as_written, number_type
+from discreet.sql.picks import Pick, Picked
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.values import Coded, Day, Flag, Moment, Number
 
@@ -77,7 +78,8 @@ class Block:
     key_sql: tuple[str, ...]
     sums: tuple[str, ...]
     measurements: tuple[Measurement, ...]
-    estimates: tuple[Estimate, ...]
+    picks: tuple[Pick, ...]
+    estimates: tuple[Estimate | Picked, ...]
     derived: tuple[str, ...] = ()  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
 
     @property
@@ -91,15 +93,26 @@ class Block:
     def query(self) -> str:
         """The exact SELECT: at most one row per group leaves the engine."""
         keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
-        sums = [f"{sql} AS s{index}" for index, sql in enumerate(self.sums)]
-        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
-        group = f" GROUP BY {', '.join(f'k{index}' for index in range(len(keys)))}" if keys else ""
-        if group:  # keys outside the public list (a NULL that is not meant) belong to no group
-            inner = f"SELECT {', '.join(keys + sums)} FROM {self.source}{where}{group}"
-            return (
-                f"SELECT * FROM ({inner}) WHERE {' AND '.join(f'k{index} IS NOT NULL' for index in range(len(keys)))}"
-            )
-        return f"SELECT {', '.join(sums)} FROM {self.source}{where}"
+        return self._select(keys, [f"{sql} AS s{index}" for index, sql in enumerate(self.sums)], self.conditions)
+
+    def pick_query(self, pick: Pick, index: int, starts: list[int] | None) -> str:
+        """Rows per group and cell, for pass `index` of a pick."""
+        keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
+        group = "0"
+        for key, sql in zip(self.keys, self.key_sql, strict=True):
+            group = f"({group} * {key.size} + {sql})"
+        cell = f"{pick.key_column(index, starts, group)} AS k{len(keys)}"
+        conditions = self.conditions if pick.condition is None else (*self.conditions, pick.condition)
+        return self._select([*keys, cell], ["count(*) AS s0"], conditions)
+
+    def _select(self, keys: list[str], sums: list[str], conditions: tuple[str, ...]) -> str:
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        if not keys:
+            return f"SELECT {', '.join(sums)} FROM {self.source}{where}"
+        names = [f"k{index}" for index in range(len(keys))]
+        inner = f"SELECT {', '.join(keys + sums)} FROM {self.source}{where} GROUP BY {', '.join(names)}"
+        # Keys outside the public list (a NULL that is not meant) belong to no group.
+        return f"SELECT * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in names)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +140,14 @@ class Plan:
 
     def canonical(self) -> str:
         """The same for questions that mean the same: what is read, what is noised, what is shown (S10)."""
-        blocks = [[block.query, [[m.forms, str(m.sensitivity)] for m in block.measurements]] for block in self.blocks]
+        blocks = [
+            [
+                block.query,
+                [[m.forms, str(m.sensitivity)] for m in block.measurements],
+                [str(pick) for pick in block.picks],
+            ]
+            for block in self.blocks
+        ]
         text = json.dumps([blocks, self.after, [column.name for column in self.columns]], separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
