@@ -1,0 +1,92 @@
+"""How many durable spends a second, beside a bare append with fdatasync in the same run on the same disk.
+
+    python bench/ledger.py [FOLDER] [ROUNDS]
+
+The rounds of each are interleaved, because a shared disk's speed changes from one second to the next.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+from discreet.budget import Charge
+from discreet.ledger import Ledger, Reservation, Terms
+
+BATCH = 100
+MECHANISMS = [{"mechanism": "DiscreteLaplace", "scale": "2", "l1": "1"}]
+TERMS = Terms(
+    unit="person",
+    neighbors="add_remove",
+    owners={"people": "person_id"},
+    accountant={"name": "sum"},
+    limit=Charge(amount=Fraction(10**6)),
+    analysts={"alice": Charge(amount=Fraction(10**6))},
+)
+
+
+def reserve(ledger: Ledger, name: str) -> Reservation:
+    reservation = ledger.reserve(
+        analyst="alice",
+        question=name,
+        policy="0" * 64,
+        snapshot=0,
+        mechanisms=MECHANISMS,
+        cost=Charge(amount=Fraction(1, 10)),
+        text="SELECT city, COUNT(*) FROM people WHERE age BETWEEN 18 AND 65 GROUP BY city",
+    )
+    assert isinstance(reservation, Reservation)
+    return reservation
+
+
+def seconds(work: Callable[[str], None], name: str) -> float:
+    start = time.perf_counter()
+    for i in range(BATCH):
+        work(f"{name} {i}")
+    return time.perf_counter() - start
+
+
+def main(folder: Path, rounds: int) -> None:
+    ledger = Ledger.create(folder / "bench.ledger", TERMS)
+    bare = os.open(folder / "bare", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    record = bytes(800)  # about a charge's row
+
+    def append(_: str) -> None:
+        os.write(bare, record)
+        os.fdatasync(bare)
+
+    def spend(name: str) -> None:
+        reserve(ledger, name)
+
+    def spend_and_post(name: str) -> None:
+        ledger.post(reserve(ledger, name), b"an answer of some size" * 20, meta={"margins": [3]})
+
+    works = {"bare append": append, "spend": spend, "spend and post": spend_and_post}
+    times: dict[str, list[float]] = {name: [] for name in works}
+    for number in range(rounds):
+        for name, work in works.items():
+            times[name].append(seconds(work, f"{name} {number}"))
+    for name, taken in times.items():
+        each = [BATCH / one for one in taken]
+        mean = BATCH * rounds / sum(taken)
+        print(f"{name:15} {mean:7.0f} a second (median {statistics.median(each):.0f}, best {max(each):.0f})")
+    for name in ("spend", "spend and post"):
+        print(f"{name} / bare append: {sum(times['bare append']) / sum(times[name]):.2f}")
+    rows = ledger.head()["number"]
+    ledger.close()
+    start = time.perf_counter()
+    ledger = Ledger.open(folder / "bench.ledger")
+    opened = time.perf_counter() - start
+    ledger.verify()
+    print(f"open, checking all {rows} rows: {opened:.2f} s; verify: {time.perf_counter() - start - opened:.2f} s")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as made:
+        main(Path(made), int(sys.argv[2]) if len(sys.argv) > 2 else 30)
