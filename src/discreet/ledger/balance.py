@@ -211,7 +211,7 @@ def _amend(balance: Balance, number: int, body: dict[str, Any]) -> None:
 def _snapshot(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(body["snapshot"] > balance.snapshot, number, "counts snapshots backwards")
     balance.snapshot = body["snapshot"]
-    balance.resumable.clear()  # Privacy: S8, a charge is resumed on its own snapshot or not at all
+    balance.resumable.clear()  # S8: resumed on its own snapshot (also part of `same`) or not at all
 
 
 def _key(balance: Balance, number: int, body: dict[str, Any]) -> None:
