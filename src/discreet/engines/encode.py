@@ -21,7 +21,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
 
-from discreet.domain import Booleans, Categories, Dates, Decimals, Domain, Identifier, Integers, Text, Timestamps
+from discreet.domain import (
+    Booleans,
+    Categories,
+    Dates,
+    Decimals,
+    Domain,
+    Identifier,
+    Integers,
+    Text,
+    Timestamps,
+    written,
+)
 from discreet.engines.source import literal
 
 WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP, UUID, OTHER = (
@@ -42,6 +53,7 @@ _FAMILIES = {
 }
 _DOUBLE_IS_EXACT = 2**53  # beyond it doubles skip whole numbers
 _ROOM = 2**61  # arithmetic on whole numbers stays in BIGINT below it
+_DECIMAL_ROOM = 10**37  # a decimal times its own power of ten stays in DECIMAL(38) below it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +83,13 @@ def accepted(domain: Domain) -> tuple[str, ...]:
     return _ENCODERS[type(domain)][0]
 
 
-def stored(domain: Domain, column: str, type_name: str) -> Stored:
-    """The stored form of a source column (SQL text) of a type that the domain accepts."""
+def stored(domain: Domain, column: str, type_name: str, *, lookup: str = "") -> Stored:
+    """The stored form of a source column (SQL text) of a type that the domain accepts.
+
+    `lookup` is the SQL name of a table (value VARCHAR, code) that holds a long list of values, see `is_long`.
+    """
+    if isinstance(domain, Categories):
+        return _category(domain, column, type_name, lookup)
     return _ENCODERS[type(domain)][1](domain, column, type_name)
 
 
@@ -81,29 +98,45 @@ def stored(domain: Domain, column: str, type_name: str) -> Stored:
 
 def _number(domain: Integers | Decimals, column: str, type_name: str) -> Stored:
     kept = next(name for name, most in _INTEGERS.items() if -most <= domain.first and domain.last < most)
-    if family(type_name) in (WHOLE, BOOLEAN):
-        return _from_whole(domain, f"CAST({column} AS TINYINT)" if type_name == "BOOLEAN" else column, kept)
-    return _from_double(domain, f"TRY_CAST({column} AS DOUBLE)", kept)
+    digits = _digits_after_point(type_name)
+    x = f"CAST({column} AS TINYINT)" if type_name == "BOOLEAN" else column
+    largest = max(abs(domain.first), abs(domain.last)) * domain.step
+    if digits is None or largest * 10 ** (2 * digits) >= _DECIMAL_ROOM:
+        return _from_double(domain, f"TRY_CAST({column} AS DOUBLE)", kept)
+    return _from_exact(domain, x, digits, kept)
 
 
-def _from_whole(domain: Integers | Decimals, x: str, kept: str) -> Stored:
-    """Whole numbers exactly, however large: clamp first, then n = x q for a step of p/q, then n/p to the nearest."""
-    p, q = domain.step.numerator, domain.step.denominator
-    lo, hi = math.ceil(Fraction(domain.lo)), math.floor(Fraction(domain.hi))
-    wide = "BIGINT" if 2 * q * max(abs(lo), abs(hi)) + p < _ROOM else "HUGEINT"
-    inside = f"CAST(least(greatest({x}, {lo}), {hi}) AS {wide})"
-    steps = inside if q == 1 else f"{inside} * {q}"
-    if p != 1:
-        steps = f"(CASE WHEN {inside} < 0 THEN -1 ELSE 1 END * ((2 * abs({steps}) + {p}) // {2 * p}))"
-    ends = f"WHEN {x} < {lo} THEN {domain.first} WHEN {x} > {hi} THEN {domain.last}"
+def _digits_after_point(type_name: str) -> int | None:
+    """How many decimals a type holds exactly; None for floats and text."""
+    if match := re.fullmatch(r"DECIMAL\(\d+,(\d+)\)", type_name):
+        return int(match[1])
+    return 0 if family(type_name) in (WHOLE, BOOLEAN) else None
+
+
+def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> Stored:
+    """Whole numbers and decimals without rounding on the way: clamp, then the nearest n / d in whole numbers."""
+    ratio = 1 / (domain.step * 10**digits)  # steps = x * 10**digits * ratio
+    lo, hi = math.ceil(Fraction(domain.lo) * 10**digits), math.floor(Fraction(domain.hi) * 10**digits)
+    wide = "BIGINT" if 2 * max(abs(lo), abs(hi)) * ratio.numerator + ratio.denominator < _ROOM else "HUGEINT"
+    low, high = str(lo), str(hi)
+    if digits:
+        x = f"CAST({x} AS DECIMAL(38,{digits}))"
+        low, high = (f"CAST('{written(Fraction(end, 10**digits))}' AS DECIMAL(38,{digits}))" for end in (lo, hi))
+    inside = f"CAST(least(greatest({x}, {low}), {high}){f' * {10**digits}' if digits else ''} AS {wide})"
+    steps = inside if ratio.numerator == 1 else f"{inside} * {ratio.numerator}"
+    if ratio.denominator != 1:
+        sign = f"CASE WHEN {inside} < 0 THEN -1 ELSE 1 END"
+        steps = f"({sign} * ((2 * abs({steps}) + {ratio.denominator}) // {2 * ratio.denominator}))"
+    ends = f"WHEN {x} < {low} THEN {domain.first} WHEN {x} > {high} THEN {domain.last}"
     value = f"CASE {ends} WHEN {x} IS NOT NULL THEN {steps} END"
-    return Stored(value=f"CAST({value} AS {kept})", type=kept, clamped=f"({x} < {lo} OR {x} > {hi})")
+    return Stored(value=f"CAST({value} AS {kept})", type=kept, clamped=f"({x} < {low} OR {x} > {high})")
 
 
 def _from_double(domain: Integers | Decimals, x: str, kept: str) -> Stored:
     p, q = domain.step.numerator, domain.step.denominator
     lo, hi, first, last = (_double(each) for each in (domain.lo, domain.hi, domain.first, domain.last))
-    scaled = x if p == q == 1 else f"{x} * {_double(q)} / {_double(p)}" if p != 1 else f"{x} * {_double(q)}"
+    scaled = x if q == 1 else f"{x} * {_double(q)}"
+    scaled = scaled if p == 1 else f"{scaled} / {_double(p)}"
     steps = f"TRY_CAST(least(greatest(round({scaled}), {first}), {last}) AS BIGINT)"
     if max(abs(domain.first), abs(domain.last)) >= _DOUBLE_IS_EXACT:
         steps = f"least(greatest({steps}, {domain.first}), {domain.last})"
@@ -111,9 +144,8 @@ def _from_double(domain: Integers | Decimals, x: str, kept: str) -> Stored:
         f"CASE WHEN {x} IS NULL OR isnan({x}) THEN NULL"
         f" WHEN {x} <= {lo} THEN {domain.first} WHEN {x} >= {hi} THEN {domain.last} ELSE {steps} END"
     )
-    return Stored(
-        value=f"CAST({value} AS {kept})", type=kept, clamped=f"(NOT isnan({x}) AND ({x} < {lo} OR {x} > {hi}))"
-    )
+    clamped = f"(NOT isnan({x}) AND ({x} < {lo} OR {x} > {hi}))"
+    return Stored(value=f"CAST({value} AS {kept})", type=kept, clamped=clamped)
 
 
 def _double(value: Fraction | int) -> str:
@@ -123,13 +155,20 @@ def _double(value: Fraction | int) -> str:
 # --- lists, truth, time, text -----------------------------------------------------------------------------------------
 
 
-def _category(domain: Categories, column: str, type_name: str) -> Stored:
-    kept = next((name for name, most in _UNSIGNED.items() if domain.size <= most), "UINTEGER")
+def is_long(domain: Domain) -> bool:
+    """Whether a list of values is looked up in a table: DuckDB reads CASE, and casts to ENUM, value by value."""
+    return isinstance(domain, Categories) and domain.size > 16
+
+
+def _category(domain: Categories, column: str, type_name: str, lookup: str) -> Stored:
+    kept = next(name for name, most in _UNSIGNED.items() if domain.size <= most)
     text = f"CAST({column} AS VARCHAR)"
     if isinstance(domain.values[0], int):
         text = f"CAST({whole_number(column, type_name)} AS VARCHAR)"
-    listed = ", ".join(literal(str(value)) for value in domain.values)
-    return Stored(value=f"CAST(enum_code(TRY_CAST({text} AS ENUM({listed}))) AS {kept})", type=kept)
+    if is_long(domain):
+        return Stored(value=f"CAST((SELECT v.code FROM {lookup} AS v WHERE v.value = {text}) AS {kept})", type=kept)
+    codes = " ".join(f"WHEN {literal(str(value))} THEN {code}" for code, value in enumerate(domain.values))
+    return Stored(value=f"CAST(CASE {text} {codes} END AS {kept})", type=kept)
 
 
 def whole_number(column: str, type_name: str) -> str:

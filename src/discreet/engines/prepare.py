@@ -13,13 +13,14 @@ table belongs to one owner. A row whose key has several would have two owners, a
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from discreet.domain import Column
+from discreet.domain import Categories, Column
 from discreet.engines import encode
 from discreet.engines.source import (
     Source,
@@ -91,7 +92,9 @@ def engine_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        _log.error("%s failed in the engine: %s.", doing, type(error).__name__)
+        line = re.search(r"\bLine: (\d+)", str(error))
+        place = f" at line {line[1]} of the file" if line else ""
+        _log.error("%s failed in the engine: %s%s.", doing, type(error).__name__, place)
         raise EngineFailure from None
 
 
@@ -107,7 +110,8 @@ def schemas(connection: Any, policy: Policy, source: Source) -> tuple[dict[str, 
         try:
             if table.name.lower() not in there:
                 raise UsageError(f"The source has no table {table.name}. It has {', '.join(sorted(there)) or 'none'}.")
-            found[table.name] = columns_of(connection, scan(source, table.name, as_text=not table.public))
+            with engine_errors(f"Reading {table.name}"):
+                found[table.name] = columns_of(connection, scan(source, table.name, as_text=not table.public))
         except UsageError as error:
             problems.append(policy.problem("tables", table.name, message=str(error)))
             continue
@@ -176,6 +180,7 @@ class _Work:
             rows = self._one(f"SELECT count(*) FROM {PUBLIC}.{name(table.name)}", table, 1, 1)[0]
             return TableReport(name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=())
         self._resolve(table)
+        self._list_values(table)
         rows, owned, columns = self._count(table)
         self._run(f"CREATE OR REPLACE TEMP TABLE {_HEAVY} AS {self._heavy(table)}", table, 1, 3)
         heavy = self._one(f"SELECT count(*) FROM {_HEAVY}", table, 1, 3)[0]
@@ -272,7 +277,19 @@ class _Work:
         return rows, owned_rows, reports
 
     def _stored(self, table: Table, column: Column) -> encode.Stored:
-        return encode.stored(column.domain, name(column.name), self._type(table, column.name))
+        type_name = self._type(table, column.name)
+        return encode.stored(column.domain, name(column.name), type_name, lookup=_values(table, column))
+
+    def _list_values(self, table: Table) -> None:
+        """A temporary table from values to codes for each long list."""
+        import pyarrow as pa
+
+        for column in table.columns.values():
+            if encode.is_long(column.domain) and isinstance(column.domain, Categories):
+                values = [str(value) for value in column.domain.values]
+                self.connection.register("#list", pa.table({"value": values, "code": range(len(values))}))
+                self.connection.execute(f"CREATE TEMP TABLE {_values(table, column)} AS FROM {name('#list')}")
+                self.connection.unregister("#list")
 
     def _type(self, table: Table, column: str) -> str:
         return next(kind for each, kind in self.schemas[table.name].items() if each.lower() == column.lower())
@@ -299,6 +316,10 @@ _HEAVY = name("#heavy")
 
 def _owners(table: Table) -> str:
     return name(f"#owners of {table.name}")
+
+
+def _values(table: Table, column: Column) -> str:
+    return name(f"#values of {table.name}.{column.name}")
 
 
 @contextmanager

@@ -6,6 +6,7 @@ passed in is registered, and DuckDB's replacement scans stay off.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -113,7 +114,17 @@ def scan(source: Source, table: str, *, as_text: bool) -> str:
     paths = ", ".join(literal(_no_glob(str(file))) for file in files)
     if files[0].name.endswith(_PARQUET):
         return f"read_parquet([{paths}], union_by_name = true)"
-    return f"read_csv([{paths}], header = true, union_by_name = true{', all_varchar = true' if as_text else ''})"
+    # The header alone decides how a file is cut into fields: were it guessed from all rows, one value could change it.
+    options = (
+        f"header = true, delim = {literal(_delimiter(files[0]))}, quote = '\"', escape = '\"', union_by_name = true"
+    )
+    return f"read_csv([{paths}], {options}{', all_varchar = true' if as_text else ''})"
+
+
+def _delimiter(file: Path) -> str:
+    with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as content:
+        header = content.readline(10**6).decode("utf-8", "replace")
+    return max(",;\t|", key=header.count)
 
 
 def is_csv(source: Source, table: str) -> bool:

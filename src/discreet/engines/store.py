@@ -117,18 +117,24 @@ class Store:
         """A place to build snapshot `number`, one builder at a time; cleared away whatever happens."""
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
-        lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise UsageError("Another snapshot is being taken in this store. Wait until it is done.") from None
+        with self._locked():
             if number < 1 or self.file(number).exists():
                 raise UsageError(f"The snapshot {number} is there already, or is no number. Take the next one.")
             self._clear()
-            yield Building(store=self, number=number, path=self.path / f"{_BUILDING}.duckdb", key=self._key())
+            try:
+                yield Building(store=self, number=number, path=self.path / f"{_BUILDING}.duckdb", key=self._key())
+            finally:
+                self._clear()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise UsageError("Another snapshot is being taken in this store. Wait until it is done.") from None
         finally:
-            self._clear()
             os.close(lock)
 
     def _clear(self) -> None:

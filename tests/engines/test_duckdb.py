@@ -1,0 +1,216 @@
+"""The engine for questions: exact, locked down, interrupted in time, and silent about values."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from small_sources import policy_of
+
+from discreet.engines.duckdb import DuckDB, Overrun
+from discreet.engines.prepare import prepare
+from discreet.engines.store import Store
+from discreet.errors import EngineFailure, UsageError
+from discreet.policy import Policy
+
+TABLES = """\
+  people:
+    owner: id
+    columns: {name: text, pay: {integer: [0, 4611686018427387904]}}
+  states: {public: true}
+"""
+SENTENCE = "The engine could not answer this question. The curator's log has the details."
+SLOW = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Policy:
+    policy = policy_of(TABLES, tmp_path_factory.mktemp("engine"))
+    people = pa.table({"id": range(1000), "name": [f"SECRET{i}" for i in range(1000)], "pay": [2**62] * 1000})
+    states = pa.table({"code": ["NY", "MA", None], "people": [20, 7, 1]})
+    prepare(policy, {"people": people, "states": states}, policy.store, 1)
+    return policy
+
+
+@pytest.fixture(scope="module")
+def engine(policy: Policy) -> Iterator[DuckDB]:
+    engine = DuckDB.open(policy, 1)
+    yield engine
+    engine.close()
+
+
+def test_wide_sums_are_exact(engine: DuckDB) -> None:
+    """SUM gives a HUGEINT; Arrow gets it as decimal128(38, 0), whose 128 bits are the number itself."""
+    found = engine.fetch("SELECT sum(pay) AS s, sum(-pay::HUGEINT) AS t, count(*) AS n FROM people", 5)
+    assert found.schema.types == [pa.decimal128(38, 0), pa.decimal128(38, 0), pa.int64()]
+    assert found.to_pylist() == [{"s": Decimal(1000 * 2**62), "t": Decimal(-1000 * 2**62), "n": 1000}]
+    edge = "170141183460469231731687303715884105727"  # 2^127 - 1, which has 39 digits
+    assert engine.fetch(f"SELECT {edge}::HUGEINT AS s", 5).to_pylist() == [{"s": Decimal(edge)}]
+
+
+def test_columns_and_public_tables(engine: DuckDB) -> None:
+    assert engine.columns("people") == {"name": "VARCHAR", "pay": "BIGINT"}
+    assert engine.columns("states") == {"code": "VARCHAR", "people": "BIGINT"}
+    assert engine.columns("none") == {}
+    assert engine.public_table("states").to_pylist() == [
+        {"code": "MA", "people": 7},
+        {"code": "NY", "people": 20},
+        {"code": None, "people": 1},
+    ]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELECT * FROM read_text('/etc/passwd')",
+        "SELECT * FROM glob('/*')",
+        "SELECT * FROM '/etc/passwd'",
+        "COPY people TO 'people.csv'",
+        "ATTACH 'other.duckdb'",
+        "INSTALL httpfs",
+        "LOAD httpfs",
+        "SET threads = 1",
+        "PRAGMA database_list",
+        "EXPLAIN ANALYZE SELECT 1",
+        "CREATE TABLE t AS SELECT 1",
+        "CREATE TEMP TABLE t AS SELECT 1",
+        "DELETE FROM people",
+        "EXPORT DATABASE 'x'",
+        "CALL pragma_version()",
+        "SELECT 1; SELECT 2",
+        "",
+        "SELECT",
+        "SELECT * FROM visible_in_python",
+        "SELECT error('SECRET')",
+        "SELECT CAST(name AS INTEGER) FROM people",
+        "SELECT sum(pay::HUGEINT * 10000000000000000000) FROM people",
+    ],
+)
+def test_everything_else_is_one_fixed_sentence(engine: DuckDB, sql: str, caplog: pytest.LogCaptureFixture) -> None:
+    visible_in_python = pa.table({"a": [1]})  # noqa: F841
+    with caplog.at_level(logging.DEBUG), pytest.raises(EngineFailure) as caught:
+        engine.fetch(sql, 5)
+    assert str(caught.value) == SENTENCE
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__
+    assert [record.name for record in caplog.records] == ["discreet.engine"]
+    assert caplog.records[0].getMessage().endswith(f"in: {sql}")
+    assert "SECRET" not in caplog.text.replace(sql, "")
+
+
+def test_the_configuration_stays(engine: DuckDB) -> None:
+    wanted = {
+        "enable_external_access": "false",
+        "autoload_known_extensions": "false",
+        "autoinstall_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "allow_persistent_secrets": "false",
+        "python_enable_replacements": "false",
+        "lock_configuration": "true",
+        "access_mode": "read_only",
+    }
+    listed = ", ".join(f"'{name}'" for name in wanted)
+    found = engine.fetch(f"SELECT name, value FROM duckdb_settings() WHERE name IN ({listed})", 5).to_pylist()
+    assert {row["name"]: row["value"].lower() for row in found} == wanted
+
+
+def test_a_question_is_stopped_in_time(engine: DuckDB) -> None:
+    start = time.monotonic()
+    with pytest.raises(Overrun) as caught:
+        engine.fetch(SLOW, 0.3)
+    assert 0.3 <= time.monotonic() - start < 3
+    assert str(caught.value) == SENTENCE
+    assert engine.fetch("SELECT 1 AS a", 5).to_pylist() == [{"a": 1}]
+
+
+def test_stopping_one_question_stops_no_other(engine: DuckDB) -> None:
+    overruns: list[float] = []
+
+    def ask(seconds: float) -> None:
+        try:
+            engine.fetch(SLOW, seconds)
+        except Overrun:
+            overruns.append(time.monotonic() - start)
+
+    start = time.monotonic()
+    threads = [threading.Thread(target=ask, args=(seconds,)) for seconds in (0.2, 1.0)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert overruns[0] < 1.0 <= overruns[1]
+
+
+def test_memory_has_a_limit(policy: Policy, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.duckdb"
+    copy.write_bytes(Store(policy.store).file(1).read_bytes())
+    engine = DuckDB(copy, memory=100 * 10**6)
+    try:
+        with pytest.raises(Overrun):
+            engine.fetch("SELECT length(string_agg(range::VARCHAR, ',')) AS n FROM range(40000000)", 60)
+    finally:
+        engine.close()
+
+
+def test_threads_share_an_engine(engine: DuckDB) -> None:
+    results: list[int] = []
+
+    def ask() -> None:
+        for _ in range(10):
+            results.append(engine.fetch("SELECT count(*) AS n FROM people", 5).to_pylist()[0]["n"])
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [1000] * 40
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_after_a_fork_it_refuses_instead_of_hanging(engine: DuckDB) -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            engine.fetch("SELECT 1", 5)
+        except EngineFailure:
+            engine.close()
+            os._exit(7)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+    assert engine.fetch("SELECT 1 AS a", 5).num_rows == 1
+
+
+def test_a_snapshot_of_other_tables_is_not_used(policy: Policy) -> None:
+    changed = policy_of(TABLES.replace("owner: id", "owner: id\n    max_rows: 2"), policy.path.parent)
+    with pytest.raises(UsageError, match="Take a new one"):
+        DuckDB.open(changed, 1)
+    with pytest.raises(UsageError, match="no snapshot 2"):
+        DuckDB.open(policy, 2)
+
+
+def test_a_file_that_is_no_snapshot(tmp_path: Path) -> None:
+    (tmp_path / "1.duckdb").write_text("torn")
+    with pytest.raises(EngineFailure):
+        DuckDB(tmp_path / "1.duckdb", memory=10**9)
+
+
+def test_snapshots_are_listed_and_removed(tmp_path: Path) -> None:
+    policy = policy_of("  people: {owner: id}\n", tmp_path)
+    store = Store(policy.store)
+    assert store.snapshots() == ()
+    made = [prepare(policy, {"people": pa.table({"id": [1]})}, policy.store, number) for number in (1, 2, 11)]
+    assert store.snapshots() == tuple(made)
+    assert [snapshot.number for snapshot in store.snapshots()] == [1, 2, 11]
+    store.remove(2)
+    assert [snapshot.number for snapshot in store.snapshots()] == [1, 11]
+    assert not list(policy.store.glob("2.*"))
