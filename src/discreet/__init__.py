@@ -4,8 +4,9 @@
     curator = discreet.open("hospital.yaml")
     answer = curator.ask("SELECT sex, COUNT(*) FROM people GROUP BY sex", analyst="alice", epsilon=0.5)
 
-What is where: `curator` is the flow of a question; `policy` and `domain` what is declared; `sql` turns text into a plan;
-`noise` draws, `ledger` spends, `release` joins exact values with noise; `mechanisms` and `accounting` hold the proofs.
+What is where: `curator` is the flow of a question; `policy` and `domain` what is declared; `sql` turns text into a
+plan; `noise` draws, `ledger` spends, `release` joins exact values with noise; `mechanisms` and `accounting` hold the
+proofs.
 Beside them stand `local`, `anonymity` and `attacks`.
 """
 

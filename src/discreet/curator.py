@@ -10,7 +10,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from discreet import accounting
@@ -23,15 +22,15 @@ from discreet.errors import UsageError
 from discreet.explain import explanation
 from discreet.ledger import Ledger, Terms
 from discreet.ledger.book import Entry, StoredAnswer
-from discreet.mechanisms import Mechanism, to_row
+from discreet.measure import measure
+from discreet.mechanisms import to_row
 from discreet.mechanisms.simulate import Redraw
 from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet
 from discreet.sql.analyze import plan
 from discreet.sql.finish import Noisy, noisy_table, split
-from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, table_name
+from discreet.sql.plan import table_name
 
 Progress = Callable[[str, float], None]
 _FREE = Charge(amount=Fraction(0))
@@ -47,6 +46,7 @@ class Curator:
         self._tables = tables
         self._accountant = accountant_of(policy)
         self._ledger = Ledger.open(str(policy.ledger), terms_of(policy), words=self._accountant.budget)
+        self._limit = terms_of(policy).limit
         self._workbench = Workbench()
         if self._ledger.snapshot == 0:
             self.snapshot(progress=progress)
@@ -78,38 +78,9 @@ class Curator:
         if isinstance(reservation, StoredAnswer):  # somebody else asked the same a moment ago
             return self._answer(Sheet.from_bytes(reservation.answer), cost=_FREE, left=left, id=str(reservation.id))
         allowance = Allowance(key=reservation.key, accountant=self._accountant, paid=offered.cost)
-        sheet = self._finish(offered, self._measure(offered, allowance), reservation.key, question=sql)
+        sheet = self._finish(offered, measure(offered, allowance, self._fetch), reservation.key, question=sql)
         self._ledger.post(reservation, sheet.to_bytes())
         return self._answer(sheet, cost=offered.cost, left=self._ledger.left(analyst), id=str(reservation.id))
-
-    def _measure(self, offered: Offer, allowance: Allowance) -> list[Noisy]:
-        """Read each block's exact sums, and let the allowance add noise: the only lines where both are in hand."""
-        noisy = []
-        for block, measured, picked in offered.blocks():
-            sizes = [key.size for key in block.keys]
-            exact = self._fetch(block.query) if measured else None
-            numbers = [
-                allowance.measure(mechanism, exact, sizes=sizes, forms=measurement.forms)
-                for mechanism, measurement in zip(measured, block.measurements, strict=True)
-                if exact is not None
-            ]
-            picks = [self._pick(block, pick, each, allowance) for pick, each in zip(block.picks, picked, strict=True)]
-            noisy.append(Noisy(numbers=numbers, picks=picks))
-        return noisy
-
-    def _pick(self, block: Block, pick: Pick, mechanisms: tuple[Mechanism, ...], allowance: Allowance) -> Any:
-        """The cells that a pick chooses in each group, pass by pass; every pass looks where the last one pointed."""
-        sizes, found, remaining = [key.size for key in block.keys], [], iter(mechanisms)
-        passes = len(pick.widths)
-        for _ in range(len(mechanisms) // passes):
-            starts, chosen = None, None
-            for index in range(passes):
-                starts = None if index == 0 else pick.windows(index, chosen)
-                exact = self._fetch(block.pick_query(pick, index, starts))
-                cells = allowance.choose(next(remaining), exact, sizes=sizes, cells=pick.cells(index))
-                chosen = pick.absolute(index, cells[:, 0], starts)
-            found.append(cells if cells.shape[1] > 1 else np.array(chosen)[:, None])
-        return np.sort(np.hstack(found), axis=1)  # several quantiles never cross
 
     def _fetch(self, query: str) -> Exact:
         return Exact(self._engine.fetch(query, float(self.policy.limits.seconds)))
@@ -117,9 +88,9 @@ class Curator:
     def _finish(self, offered: Offer, noisy: list[Noisy], key: bytes | None, *, question: str = "") -> Sheet:
         """The rest of the statement, on noisy and public tables."""
         redraw, tables = Redraw(key), {name: self._public[name] for name in offered.plan.public}
-        for index, (block, mechanisms, _) in enumerate(offered.blocks()):
-            name = table_name(index)
-            tables[name] = noisy_table(block, noisy[index], mechanisms, redraw, self._after, name=name)
+        for index, each in enumerate(offered.blocks):
+            name, noise = table_name(index), [each.noise_of(i) for i in range(len(each.block.measurements))]
+            tables[name] = noisy_table(each.block, noisy[index], noise, redraw, self._after, name=name)
         table, margins = split(self._after(offered.plan.after, tables), offered.plan.columns)
         certificate = self._certificate(offered, question)
         return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)
@@ -139,8 +110,10 @@ class Curator:
         found = plan(sql, self.policy, self._public, self._of_public)
         if spend is None:
             wanted = amount(margin, name="margin")
-            spend = amount_for_margin(found, self._accountant, margin=wanted, assuming=assuming, most=most)
-        return offer(found, self._accountant, amount=spend)
+            spend = amount_for_margin(
+                found, self._accountant, margin=wanted, assuming=assuming, most=most, limit=self._limit
+            )
+        return offer(found, self._accountant, amount=spend, limit=self._limit)
 
     def _amount(self, epsilon: object) -> Fraction:
         return self._accountant.allot(epsilon=amount(epsilon, name="epsilon", most=self.policy.limits.epsilon))

@@ -1,11 +1,12 @@
-"""What a question does, in numbered plain sentences, printed from the plan itself so that it cannot fall out of date."""
+"""What a question does, in numbered plain sentences, made from the plan itself so that they cannot fall out of date."""
 
 from __future__ import annotations
 
 from discreet.accounting import Accountant
 from discreet.budget import Charge, number
+from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.offer import Offer
+from discreet.offer import BlockOffer, Offer
 from discreet.policy import Policy
 from discreet.sql.plan import Measurement
 
@@ -15,18 +16,8 @@ def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analy
     lines: list[str] = []
     if not offered.plan.blocks:
         lines.append("Only public tables are read: the answer is exact and free.")
-    for block, mechanisms, picked in offered.blocks():
-        groups = f"{block.cells} public groups" if block.keys else "one group"
-        lines.append(f"Read {len(block.sums)} exact sums for {groups}: {block.query}")
-        for measurement, mechanism in zip(block.measurements, mechanisms, strict=True):
-            cost = accountant.budget(accountant.price([mechanism.loss()]))
-            lines.append(f"{_noise(measurement, mechanism, policy)} This costs {cost}.")
-        for pick, each in zip(block.picks, picked, strict=True):
-            cost = accountant.budget(accountant.price(mechanism.loss() for mechanism in each))
-            lines.append(
-                f"For {pick.name}: choose among {pick.domain.size} public values, in {len(pick.widths)} passes, by how "
-                f"near each is to the wanted rank or how many rows have it. This costs {cost}."
-            )
+    for each in offered.blocks:
+        lines += _block(each, policy, accountant)
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
         lines.append("Rows are left out after noise; margins hold before that, and the rows are marked as selected.")
@@ -36,6 +27,39 @@ def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analy
             "Asking the same again on this snapshot is free."
         )
     return "\n".join(f"{index}. {line}" for index, line in enumerate(lines, start=1))
+
+
+def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str]:
+    """What is read and noised for one aggregation of private rows."""
+    block, lines = each.block, []
+
+    def cost(*mechanisms: Mechanism) -> str:
+        return f"This costs {accountant.budget(accountant.price(mechanism.loss() for mechanism in mechanisms))}."
+
+    if each.threshold is not None:
+        lines.append(f"Count people for each key that exists: {block.people_query}")
+        lines.append(
+            f"Keep the keys whose noisy count reaches {each.threshold.threshold}: "  # type: ignore[attr-defined]
+            f"one {policy.unit} touches at most {block.touched} keys. {cost(each.threshold)}"
+        )
+    if each.measured:
+        groups = (
+            "the keys that were kept"
+            if block.unknown
+            else f"{block.cells} public groups"
+            if block.keys
+            else "one group"
+        )
+        lines.append(f"Read {len(block.sums)} exact sum{'s' * (len(block.sums) > 1)} for {groups}: {block.query}")
+    for measurement, mechanism in zip(block.measurements[block.one_shot :], each.measured, strict=True):
+        lines.append(f"{_noise(measurement, mechanism, policy)} {cost(mechanism)}")
+    for pick, passes in zip(block.picks, each.picked, strict=True):
+        looks = f"in {len(pick.widths)} passes" if len(pick.widths) > 1 else "at once"
+        rule = "how many rows have each" if pick.kind == "mode" else "how near each is to the wanted rank"
+        lines.append(
+            f"For {pick.name}: choose among {pick.domain.size} public values, {looks}, by {rule}. {cost(*passes)}"
+        )
+    return lines
 
 
 def _noise(measurement: Measurement, mechanism: object, policy: Policy) -> str:

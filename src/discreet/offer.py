@@ -1,55 +1,78 @@
 """What a plan would cost and how wrong it would be: mechanisms chosen, nothing read, nothing charged.
 
-`sum` budgets get discrete Laplace noise, `zcdp` budgets discrete Gaussian noise (S6). The amount is split evenly among
-the measurements; statistics that share rows have already been put together into one measurement by `sql.aggregates`.
+`sum` budgets get discrete Laplace noise and permute-and-flip, `zcdp` budgets discrete Gaussian noise and the
+exponential mechanism (S6, S7). The amount is split evenly among measurements, picks and thresholds; statistics that
+share rows have already been put together into one measurement by `sql.aggregates`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from discreet.accounting import Accountant
+from discreet.accounting import Accountant, delta_for_keys
 from discreet.accounting.calibrate import cheapest, gaussian_sigma, laplace_scale
 from discreet.budget import Budget, Charge
 from discreet.errors import UsageError
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThreshold
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
+
+AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margins that depend on it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockOffer:
+    """A block with its noise: one mechanism per measurement, those of each pick pass by pass, and the threshold.
+
+    Where the threshold's own number is the first measurement (one-shot), that one has no mechanism of its own.
+    """
+
+    block: Block
+    threshold: Mechanism | None
+    measured: tuple[Mechanism, ...]
+    picked: tuple[tuple[Mechanism, ...], ...]
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """In the order in which they are used."""
+        first = () if self.threshold is None else (self.threshold,)
+        return (*first, *self.measured, *(mechanism for passes in self.picked for mechanism in passes))
+
+    def noise_of(self, measurement: int) -> Mechanism:
+        """The mechanism whose noise is on a measurement."""
+        if not self.block.one_shot:
+            return self.measured[measurement]
+        assert self.threshold is not None
+        return self.threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A plan with its noise: one mechanism per measurement, in the plan's order."""
+    """A plan with its noise and its cost."""
 
     plan: Plan
-    mechanisms: tuple[Mechanism, ...]
-    passes: tuple[int, ...]  # how many mechanisms each pick has
+    blocks: tuple[BlockOffer, ...]
     cost: Charge
 
-    def blocks(self) -> Iterator[tuple[Block, tuple[Mechanism, ...], tuple[tuple[Mechanism, ...], ...]]]:
-        """Each block with the mechanisms of its measurements, and those of each of its picks, pass by pass."""
-        remaining = iter(self.mechanisms)
-        passes = iter(self.passes)
-        for block in self.plan.blocks:
-            measured = tuple(next(remaining) for _ in block.measurements)
-            yield block, measured, tuple(tuple(next(remaining) for _ in range(next(passes))) for _ in block.picks)
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        return tuple(mechanism for each in self.blocks for mechanism in each.mechanisms)
 
     def statistics(self) -> list[dict[str, Any]]:
         """What will be noised, with which sensitivities and which noise, as JSON holds it."""
         found = []
-        for block, measured, picked in self.blocks():
-            found += [_statistic(each, noise) for each, noise in zip(block.measurements, measured, strict=True)]
-            found += [
-                _choice(pick, mechanism)
-                for pick, mechanisms in zip(block.picks, picked, strict=True)
-                for mechanism in mechanisms
-            ]
+        for each in self.blocks:
+            if each.threshold is not None:
+                found.append(_tested(each.block, each.threshold))
+            found += [_statistic(*pair) for pair in zip(each.block.measurements, each.measured, strict=False)]
+            for pick, passes in zip(each.block.picks, each.picked, strict=True):
+                found += [_choice(pick, mechanism) for mechanism in passes]
         return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:
@@ -57,11 +80,10 @@ class Offer:
         place = self.plan.columns[column].estimate
         if place is None:
             return None
-        for index, (block, measured, _) in enumerate(self.blocks()):
-            estimate = block.estimates[place[1]]
-            if index == place[0] and not isinstance(estimate, Picked):
-                return estimate.margin(measured[estimate.measurement], assuming=assuming)
-        return None
+        estimate = self.plan.blocks[place[0]].estimates[place[1]]
+        if isinstance(estimate, Picked):
+            return None
+        return estimate.margin(self.blocks[place[0]].noise_of(estimate.measurement), assuming=assuming)
 
 
 def _statistic(measurement: Measurement, mechanism: Any) -> dict[str, Any]:
@@ -73,14 +95,13 @@ def _statistic(measurement: Measurement, mechanism: Any) -> dict[str, Any]:
         "l2": math.sqrt(sensitivity.l2_squared),
         "linf": sensitivity.linf,
         "mechanism": type(mechanism).__name__,
-        "scale": float(mechanism.scale if isinstance(mechanism, DiscreteLaplace) else mechanism.sigma),
+        "scale": _scale(mechanism),
     }
 
 
 def _choice(pick: Pick, mechanism: Any) -> dict[str, Any]:
     """A choice by rank or by count: one person moves the scores of all groups together by at most `max_rows`."""
     rows, selection = pick.max_rows, getattr(mechanism, "mechanism", mechanism)
-    scale = float(selection.scale) if hasattr(selection, "scale") else None
     return {
         "name": pick.name,
         "l0": min(rows, pick.groups),
@@ -88,28 +109,53 @@ def _choice(pick: Pick, mechanism: Any) -> dict[str, Any]:
         "l2": float(rows),
         "linf": rows,
         "mechanism": type(mechanism).__name__,
-        "scale": scale,
+        "scale": float(selection.scale) if hasattr(selection, "scale") else None,
     }
 
 
-def offer(plan: Plan, accountant: Accountant, *, amount: Fraction) -> Offer:
-    """The noise that this amount buys for a plan."""
-    picks = [pick for block in plan.blocks for pick in block.picks]
-    count = len(plan.measurements) + len(picks)
+def _tested(block: Block, mechanism: Any) -> dict[str, Any]:
+    """The number that a threshold tests: people per key."""
+    touched = block.touched * (2 if mechanism.neighbors == "change_one" else 1)
+    return {
+        "name": block.measurements[0].name if block.one_shot else "people per key",
+        "l0": touched,
+        "l1": touched,
+        "l2": math.sqrt(touched),
+        "linf": 1,
+        "mechanism": type(mechanism).__name__,
+        "scale": _scale(mechanism),
+    }
+
+
+def _scale(mechanism: Any) -> float:
+    return float(mechanism.scale if hasattr(mechanism, "scale") else mechanism.sigma)
+
+
+def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge) -> Offer:
+    """The noise that this amount buys for a plan. `limit` is the whole budget, of whose δ unknown keys get a part."""
+    thresholds = sum(1 for block in plan.blocks if block.unknown)
+    count = sum(
+        len(block.measurements) + len(block.picks) + bool(block.unknown) - block.one_shot for block in plan.blocks
+    )
     if not count:
-        return Offer(plan=plan, mechanisms=(), passes=(), cost=Charge(amount=Fraction(0)))
-    share, mechanisms, passes = amount / count, list[Mechanism](), list[int]()
-    for block in plan.blocks:
-        mechanisms += [_mechanism(measurement, accountant, share) for measurement in block.measurements]
-        for pick in block.picks:
-            chosen = pick.mechanisms(accountant.name, share)
-            passes.append(len(chosen))
-            mechanisms += chosen
-    cost = accountant.price(each.loss() for each in mechanisms)
-    return Offer(plan=plan, mechanisms=tuple(mechanisms), passes=tuple(passes), cost=cost)
+        return Offer(plan=plan, blocks=(), cost=Charge(amount=Fraction(0)))
+    share = amount / count
+    delta = delta_for_keys(amount, of=limit) / max(thresholds, 1)
+    blocks = tuple(_block(block, accountant, share, delta) for block in plan.blocks)
+    cost = accountant.price(mechanism.loss() for block in blocks for mechanism in block.mechanisms)
+    return Offer(plan=plan, blocks=blocks, cost=cost)
 
 
-def _mechanism(measurement: Measurement, accountant: Accountant, share: Fraction) -> Mechanism:
+def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> BlockOffer:
+    return BlockOffer(
+        block=block,
+        threshold=_threshold(block, accountant, share, delta) if block.unknown else None,
+        measured=tuple(_noise(each, accountant, share) for each in block.measurements[block.one_shot :]),
+        picked=tuple(pick.mechanisms(accountant.name, share) for pick in block.picks),
+    )
+
+
+def _noise(measurement: Measurement, accountant: Accountant, share: Fraction) -> Mechanism:
     sensitivity = measurement.sensitivity
     if accountant.name == "sum":
         l1 = Fraction(sensitivity.l1)
@@ -118,8 +164,32 @@ def _mechanism(measurement: Measurement, accountant: Accountant, share: Fraction
     return DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=share), l2_squared=l2_squared)
 
 
+def _threshold(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> Mechanism:
+    """People per key, tested: one person adds 1 to at most `touched` keys, twice that when replaced (S5)."""
+    if not delta:
+        raise UsageError(
+            "This question's part of the budget's δ is zero, and unknown keys need some. Give a larger epsilon."
+        )
+    touched = Fraction(block.touched * (2 if block.neighbors == "change_one" else 1))
+    if accountant.name == "sum":
+        return TruncatedLaplaceThreshold(
+            scale=laplace_scale(l1=touched, epsilon=share),
+            linf=1,
+            max_groups=block.touched,
+            neighbors=block.neighbors,
+            delta=delta,
+        )
+    return GaussianThreshold(
+        sigma=gaussian_sigma(l2_squared=touched, rho=share),
+        linf=1,
+        max_groups=block.touched,
+        neighbors=block.neighbors,
+        delta=delta,
+    )
+
+
 def amount_for_margin(
-    plan: Plan, accountant: Accountant, *, margin: Fraction, assuming: int | None, most: Fraction
+    plan: Plan, accountant: Accountant, *, margin: Fraction, assuming: int | None, most: Fraction, limit: Charge
 ) -> Fraction:
     """The cheapest amount at which every aggregate's margin is at most `margin` (S11)."""
     columns = [index for index, column in enumerate(plan.columns) if column.estimate is not None and column.measured]
@@ -127,29 +197,20 @@ def amount_for_margin(
         raise UsageError(
             "A margin can be asked for counts, sums and means that are shown as they are; give epsilon instead."
         )
-
-    def widest(amount: Fraction) -> float:
-        priced = offer(plan, accountant, amount=amount)
-        margins = [priced.margin(column, assuming=assuming) for column in columns]
-        known = [each for each in margins if each is not None]
-        if len(known) < len(margins):
-            raise UsageError(
-                "The margin of a mean, variance or quantile depends on how many rows there are: give assuming=N."
-            )
-        return max(known)
-
-    return cheapest(_memory(widest), wanted=margin, most=most)
-
-
-def _memory(function: Callable[[Fraction], float]) -> Callable[[Fraction], float]:
     known: dict[Fraction, float] = {}
 
-    def remembered(amount: Fraction) -> float:
+    def widest(amount: Fraction) -> float:
         if amount not in known:
-            known[amount] = function(amount)
+            priced = offer(plan, accountant, amount=amount, limit=limit)
+            margins = [priced.margin(column, assuming=assuming) for column in columns]
+            if None in margins:
+                raise UsageError(
+                    "The margin of a mean or variance depends on how many rows there are: give assuming=N."
+                )
+            known[amount] = max(each for each in margins if each is not None)
         return known[amount]
 
-    return remembered
+    return cheapest(widest, wanted=margin, most=most)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,9 +240,6 @@ class Quote:
         from discreet.show import quote_text
 
         return quote_text(self)
-
-
-AT_ROWS = (100, 1_000, 10_000)
 
 
 def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: int | None) -> Quote:

@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from discreet.accounting import Accountant
 from discreet.budget import Budget, Charge
@@ -62,19 +63,46 @@ class Allowance:
         return self._paid - self._accountant.price(each.loss() for each in self.used)
 
     def measure(
-        self, mechanism: Any, exact: Exact, *, sizes: Sequence[int], forms: Sequence[Sequence[int]]
+        self,
+        mechanism: Any,
+        exact: Exact,
+        *,
+        sizes: Sequence[int],
+        forms: Sequence[Sequence[int]],
+        survivors: pa.Table | None = None,
+        keys: Sequence[int] = (),
     ) -> tuple[IntegerArray, ...]:
         """Noisy numbers for every cell of a grid of public keys, one array per form.
 
         `exact` has columns k0, k1, ... (positions of keys) and s0, s1, ... (sums), one row per group that exists;
-        groups that do not exist are zeros, and get noise like all others.
+        groups that do not exist are zeros, and get noise like all others. Where the columns numbered `keys` are not
+        public, the grid is that of the `survivors`, which have been released, times the public keys.
         """
         stream = self._spend(mechanism)
-        dense = _dense(exact.unwrap(), sizes, forms)
+        table = exact.unwrap()
+        if survivors is not None:
+            table, sizes = _among(table, survivors, keys), [survivors.num_rows, *sizes]
+        dense = _dense(table, sizes, forms)
         items = Items.positions(len(dense[0]))
         return tuple(
             mechanism.add_to(values, stream.derive("part", index), items) for index, values in enumerate(dense)
         )
+
+    def threshold(self, mechanism: Any, exact: Exact, *, keys: int) -> tuple[pa.Table, IntegerArray]:
+        """The keys whose noisy number passes, in the order of their values, and those numbers (S5).
+
+        `exact` has columns u0, u1, ... (the keys themselves) and s0, the number that is tested; only existing keys.
+        """
+        stream = self._spend(mechanism)
+        table = exact.unwrap()
+        named = table.select([f"u{index}" for index in range(keys)])
+        rows = list(zip(*(column.to_pylist() for column in named.columns), strict=True))
+        # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
+        places, noisy = mechanism.release(_integers(table.column("s0")), stream, Items.keys(rows, stream))
+        order = sorted(
+            range(len(places)), key=lambda place: [(v is None, "" if v is None else v) for v in rows[places[place]]]
+        )
+        return named.take(pa.array([places[place] for place in order], pa.int64())), np.asarray(noisy)[order]
 
     def choose(self, mechanism: Any, exact: Exact, *, sizes: Sequence[int], cells: int) -> npt.NDArray[np.int64]:
         """The cell that a selection chooses in every group (for several quantiles: cells, one column each).
@@ -95,6 +123,29 @@ class Allowance:
         stream = self._stream.derive("measurement", len(self.used))
         self.used = used
         return stream
+
+
+def _among(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> pa.Table:
+    """The rows of surviving keys: the columns of unknown keys give way to one, k0, the place of the survivor."""
+    place, size = np.zeros(table.num_rows, dtype=np.int64), 1
+    wanted, kept = np.zeros(survivors.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
+    for index, key in enumerate(keys):
+        values = survivors.column(index).unique()
+        found = pc.index_in(table.column(f"k{key}"), value_set=values, skip_nulls=False)
+        kept &= found.is_valid().to_numpy(zero_copy_only=False)
+        place = place * len(values) + found.fill_null(0).to_numpy().astype(np.int64)
+        wanted = (
+            wanted * len(values) + pc.index_in(survivors.column(index), value_set=values, skip_nulls=False).to_numpy()
+        )
+        size *= len(values)
+    order = np.argsort(wanted)
+    nearest = np.searchsorted(wanted, place, sorter=order)
+    nearest = order[np.minimum(nearest, len(order) - 1)] if len(order) else nearest
+    kept &= (wanted[nearest] == place) if len(order) else False
+    public = [name for name in table.column_names if name.startswith("k") and int(name[1:]) not in keys]
+    columns = {"k0": pa.array(nearest)} | {f"k{index + 1}": table.column(name) for index, name in enumerate(public)}
+    columns |= {name: table.column(name) for name in table.column_names if name.startswith("s")}
+    return pa.table(columns).filter(pa.array(kept))
 
 
 def _dense(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]) -> list[IntegerArray]:

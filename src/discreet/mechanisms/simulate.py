@@ -23,4 +23,5 @@ class Redraw:
         """Independent draws of an additive mechanism's noise, as integers; the same for the same item."""
         size = int(np.prod(shape))
         stream = self._stream.derive("item", *item)
-        return mechanism.add_to(np.zeros(size, dtype=np.int64), stream, Items.positions(size)).reshape(shape)
+        additive = getattr(mechanism, "noise", mechanism)  # a threshold's noise is that of the numbers it lets pass
+        return additive.add_to(np.zeros(size, dtype=np.int64), stream, Items.positions(size)).reshape(shape)

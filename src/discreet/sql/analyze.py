@@ -7,6 +7,7 @@ refused; no clause is ignored.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -21,7 +22,7 @@ from discreet.sql.after import Output, Released
 from discreet.sql.expressions import as_flag, join_domains, translate, unify
 from discreet.sql.joins import conjuncts, join
 from discreet.sql.parse import parse, reject, show
-from discreet.sql.plan import Block, Column, Key, Plan, key_position, table_name
+from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, table_name
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import Field, Names, Relation, links_of, scan
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value
@@ -29,6 +30,9 @@ from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaqu
 PublicTables = Mapping[str, pa.Table]
 Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are public
 Environment = Mapping[str, "Relation | Released"]
+
+Keys = dict[str, tuple[Key | Unknown, str]]
+UNBOUNDED = 2**31  # groups, where their number is not public
 
 _SELECT_PARTS = frozenset(
     (
@@ -326,15 +330,9 @@ class Analysis:
         )
         self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
         released = rewrite.released()
-        groups = 1
-        for key in keys.values():
-            groups *= key[0].size
-        if groups > self.policy.limits.keys:
-            raise reject(
-                node.args["group"],
-                f"the keys make {groups} groups, and the policy allows {self.policy.limits.keys}.",
-                "Group by fewer columns, or by coarser ones.",
-            )
+        found = [key for key, _ in keys.values()]
+        groups = math.prod(key.size for key in found if isinstance(key, Key))
+        unknown = any(isinstance(key, Unknown) for key in found)
         if not rewrite.requests:
             raise reject(
                 node,
@@ -342,58 +340,88 @@ class Analysis:
                 "Add COUNT(*), which tells how large each group is.",
             )
         assembly = aggregates.assemble(
-            rewrite.requests, rows=relation.rows, groups=groups, neighbors=self.policy.neighbors, node=node
+            rewrite.requests,
+            rows=relation.rows,
+            groups=UNBOUNDED if unknown else groups,
+            neighbors=self.policy.neighbors,
+            node=node,
         )
+        if unknown and assembly.picks:
+            raise reject(
+                node.args["group"],
+                f"{assembly.picks[0].name} is answered for groups with public values only.",
+                "Ask the curator to list the key's values in the policy, or use AVG.",
+            )
+        counted = [request.kind for request in rewrite.requests if request.condition is None]
+        people = "persons" if relation.rows > 1 else "rows"
         self.blocks[rewrite.index] = Block(
             source=relation.source,
+            owner=relation.owner,
+            rows=relation.rows,
+            neighbors=self.policy.neighbors,
             conditions=relation.conditions,
-            keys=tuple(key for key, _ in keys.values()),
+            keys=tuple(found),
             key_sql=tuple(sql for _, sql in keys.values()),
             sums=assembly.sums,
             measurements=assembly.measurements,
             picks=assembly.picks,
             estimates=assembly.estimates,
             derived=tuple(rewrite.derived),
+            one_shot=unknown and len(assembly.measurements) == 1 and groups == 1 and counted in ([people], ["persons"]),
         )
+        if unknown:
+            released = replace(released, selected=True)
         return released
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
         clause = node.args.get("group")
         return [translate(_meaning(item, node, names), names) for item in clause.expressions] if clause else []
 
-    def keys(self, node: exp.Select, names: Names) -> dict[str, tuple[Key, str]]:
-        """The group keys by the SQL of their value: what they are, and the SQL of their position."""
+    def keys(self, node: exp.Select, names: Names) -> Keys:
+        """The group keys by the SQL of their value: what they are, and the SQL of what the engine groups by."""
         clause = node.args.get("group")
         if clause is None:
             return {}
         for name, part in clause.args.items():
             if name != "expressions" and part not in (None, False, []):
-                raise reject(clause, f"GROUP BY {name.upper()} is not answered yet.", "Group by a list of columns.")
-        found: dict[str, tuple[Key, str]] = {}
+                raise reject(clause, f"GROUP BY {name.upper()} is not answered.", "Group by a list of columns.")
+        found: Keys = {}
         for item, value in zip(clause.expressions, self.group_values(node, names), strict=True):
-            domain = value.domain
-            if isinstance(domain, Opaque):
+            if isinstance(value.domain, Opaque):
                 raise reject(item, f"{show(item)} identifies people.", "Group by something that many people share.")
-            if isinstance(domain, Text):
-                raise reject(
-                    item,
-                    f"the values of {show(item)} are not public.",
-                    "Ask the curator to list them in the policy, or group by another column.",
-                )
-            if isinstance(domain, Missing) or value.constant:
+            if isinstance(value.domain, Missing) or value.constant:
                 raise reject(item, f"{show(item)} is the same for everybody.", "Leave it out of GROUP BY.")
-            assert isinstance(domain, Number | Coded | Flag | Day | Moment)
-            if domain.size > self.policy.limits.keys:
-                raise reject(
-                    item,
-                    f"{show(item)} has {domain.size} values, and the policy allows {self.policy.limits.keys} groups.",
-                    "Group by something coarser, such as ROUND(x, -3).",
-                )
-            found[value.sql] = (
-                Key(domain=domain, nullable=value.nullable),
-                key_position(value.sql, domain, nullable=value.nullable),
-            )
+            found[value.sql] = self.key(value)
+        groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
+        if groups > self.policy.limits.keys:  # S5: too many to give each a number; those that exist must pass a test
+            found = {
+                sql: self.key(replace(value, sql=sql), unknown=True) for sql, value in self.listed(node, names).items()
+            }
+        if any(isinstance(key, Unknown) for key, _ in found.values()):
+            self.require_delta(clause)
         return found
+
+    def listed(self, node: exp.Select, names: Names) -> dict[str, Value]:
+        return {value.sql: value for value in self.group_values(node, names)}
+
+    def key(self, value: Value, *, unknown: bool = False) -> tuple[Key | Unknown, str]:
+        domain, nullable = value.domain, value.nullable
+        if isinstance(domain, Text):
+            return Unknown(domain=domain, nullable=nullable), value.sql
+        assert isinstance(domain, Number | Coded | Flag | Day | Moment)
+        if unknown or domain.size > self.policy.limits.keys:
+            return Unknown(domain=domain, nullable=nullable), key_position(value.sql, domain, nullable=False)
+        return Key(domain=domain, nullable=nullable), key_position(value.sql, domain, nullable=nullable)
+
+    def require_delta(self, node: exp.Expression) -> None:
+        """Unknown keys need a δ (S5, S6)."""
+        budget = self.policy.budget
+        if not budget.delta or (budget.accountant == "zcdp" and not budget.keys):
+            raise reject(
+                node,
+                "the values of a key are not public, and the budget has no δ with which to test them.",
+                "Ask the curator to list the values in the policy, or to declare a delta, such as 1e-9.",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -516,7 +544,7 @@ class _Rewrite:
     analysis: Analysis
     environment: Environment
     names: Names
-    keys: dict[str, tuple[Key, str]]
+    keys: Keys
     node: exp.Select
     index: int
     requests: list[aggregates.Request] = field(default_factory=list)

@@ -1,7 +1,8 @@
-"""From noisy numbers to the noisy table that the rest of the statement reads: keys, aggregates, margins. All of it free."""
+"""From noisy numbers to the noisy table that the rest of the statement reads: keys, aggregates, margins. All free."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from discreet.mechanisms.simulate import Redraw
 from discreet.sql.estimates import Components, redraws
 from discreet.sql.margins import CONFIDENCE
 from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import Block, Column
+from discreet.sql.plan import Block, Column, Unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,7 @@ class Noisy:
 
     numbers: Sequence[Components]
     picks: Sequence[Any]
+    survivors: pa.Table | None  # unknown keys that passed the threshold
 
 
 Run = Callable[[str, dict[str, pa.Table]], pa.Table]
@@ -32,7 +34,7 @@ def noisy_table(
     block: Block, noisy: Noisy, mechanisms: Sequence[Mechanism], redraw: Redraw, run: Run, *, name: str
 ) -> pa.Table:
     """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
-    columns = _keys(block, 1)
+    columns = _keys(block, noisy.survivors, 1)
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
             columns[f"a{index}"] = _picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
@@ -42,7 +44,7 @@ def noisy_table(
         columns[f"a{index}"] = estimate.values(part)
         columns[f"m{index}"] = pa.array(estimate.margins(part, mechanism, redraw))
     if block.derived:
-        margins = _derived_margins(block, noisy.numbers, mechanisms, redraw, run, name, pa.table(columns))
+        margins = _derived_margins(block, noisy, mechanisms, redraw, run, name, pa.table(columns))
         columns |= {f"d{index}": margin for index, margin in enumerate(margins)}
     return pa.table(columns)
 
@@ -53,18 +55,26 @@ def _picked(pick: Pick, cells: Any) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pick.decode(cells.ravel()), cells.shape[1])
 
 
-def _keys(block: Block, times: int) -> dict[str, pa.Array]:
-    """The key columns of the whole grid, in the order of the keys' public values, repeated."""
-    sizes = [key.size for key in block.keys]
-    places = np.unravel_index(np.arange(block.cells), sizes) if sizes else ()
-    return {
-        f"k{index}": key.labels().take(pa.array(np.tile(places[index], times))) for index, key in enumerate(block.keys)
-    }
+def _keys(block: Block, survivors: pa.Table | None, times: int) -> dict[str, pa.Array]:
+    """The key columns of the whole grid, in the order of the keys' values, repeated; survivors vary slowest."""
+    sizes = block.sizes if survivors is None else [survivors.num_rows, *block.sizes]
+    places = list(np.unravel_index(np.arange(math.prod(sizes)), sizes)) if sizes else []
+    columns, public, unknown = {}, 0 if survivors is None else 1, 0
+    for index, key in enumerate(block.keys):
+        if isinstance(key, Unknown):
+            assert survivors is not None
+            labels, place = key.labels(survivors.column(unknown)), places[0]
+            unknown += 1
+        else:
+            labels, place = key.labels(), places[public]
+            public += 1
+        columns[f"k{index}"] = labels.take(pa.array(np.tile(place, times)))
+    return columns
 
 
 def _derived_margins(
     block: Block,
-    noisy: Sequence[Components],
+    noisy: Noisy,
     mechanisms: Sequence[Mechanism],
     redraw: Redraw,
     run: Run,
@@ -72,14 +82,15 @@ def _derived_margins(
     table: pa.Table,
 ) -> list[pa.Array]:
     """Half-widths of computed columns: the expression is evaluated again with the declared noise redrawn (S11)."""
-    times = redraws(block.cells)
-    moved = _keys(block, times)
+    groups = table.num_rows
+    times = redraws(groups)
+    moved = _keys(block, noisy.survivors, times)
     shifted = [
         tuple(
-            np.tile(values, times) - redraw(mechanism, (times * block.cells,), "derived", number, part)
+            np.tile(values, times) - redraw(mechanism, (times * groups,), "derived", number, part)
             for part, values in enumerate(components)
         )
-        for number, (components, mechanism) in enumerate(zip(noisy, mechanisms, strict=True))
+        for number, (components, mechanism) in enumerate(zip(noisy.numbers, mechanisms, strict=True))
     ]
     for index, estimate in enumerate(block.estimates):
         if not isinstance(estimate, Picked):  # no expression with a pick in it gets here
@@ -89,7 +100,7 @@ def _derived_margins(
         center = run(f"SELECT {items} FROM {name}", {name: table})
         replicas = run(f"SELECT {items} FROM {name}", {name: pa.table(moved)})
     except Exception:  # a column that is no number has no margin
-        return [pa.nulls(block.cells, pa.float64()) for _ in block.derived]
+        return [pa.nulls(groups, pa.float64()) for _ in block.derived]
     return [
         _half_widths(_floats(center, index), _floats(replicas, index).reshape(times, -1))
         for index in range(len(block.derived))

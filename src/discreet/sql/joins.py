@@ -174,7 +174,7 @@ def _with_private(
 
 
 def _fields(left: Relation, right: Sequence[Field], nullable: bool, condition: _Condition) -> tuple[Field, ...]:
-    """All columns; those of USING once, and those of an outer side nullable. A foreign owner that may be NULL is none."""
+    """All columns; those of USING once, those of an outer side nullable. An owner that may be NULL is none."""
     used = {name.lower() for name in condition.using}
     kept = [field for field in right if field.name.lower() not in used]
     theirs = (replace(field, value=_outer(field.value)) if nullable else field for field in kept)

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 
+from discreet.budget import Neighbors
 from discreet.sql.estimates import Estimate, as_written, number_type
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.sensitivity import Sensitivity
-from discreet.sql.values import Coded, Day, Flag, Moment, Number
+from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text
 
 PublicDomain = Number | Coded | Flag | Day | Moment
 
@@ -60,6 +62,36 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A group key whose values are not public: text, or more public values than the policy allows as groups.
+
+    The engine gives the value itself (for numbers and dates its position in `domain`).
+    """
+
+    domain: PublicDomain | Text
+    nullable: bool
+
+    def labels(self, values: pa.ChunkedArray) -> pa.Array:
+        """What surviving keys look like to people."""
+        if isinstance(self.domain, Text):
+            return values.combine_chunks()
+        labels = [None if value is None else int(value) for value in values.to_pylist()]
+        size = self.domain.size
+        known = self.domain
+        if isinstance(known, Number):
+            kind = number_type(known.step, known.largest)
+            return pa.array(
+                [None if v is None or v == size else as_written(known.at(known.lo + v), kind) for v in labels], kind
+            )
+        if isinstance(known, Moment):
+            step = timedelta(microseconds=int(known.step * 1_000_000))
+            return pa.array(
+                [None if v is None or v == size else known.lo + step * v for v in labels], pa.timestamp("us")
+            )
+        return Key(domain=known, nullable=True).labels().take(pa.array([size if v is None else v for v in labels]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """Numbers that get noise of one scale: `forms[i]` are the factors of the block's sums in the i-th of them."""
 
@@ -73,8 +105,11 @@ class Block:
     """One aggregation of private rows. Its noisy table has columns k0, k1, ... and a0, a1, ... with margins m0, ..."""
 
     source: str
+    owner: str
+    rows: int
+    neighbors: Neighbors
     conditions: tuple[str, ...]
-    keys: tuple[Key, ...]
+    keys: tuple[Key | Unknown, ...]
     key_sql: tuple[str, ...]
     sums: tuple[str, ...]
     measurements: tuple[Measurement, ...]
@@ -82,12 +117,41 @@ class Block:
     estimates: tuple[Estimate | Picked, ...]
     derived: tuple[str, ...] = ()  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
 
+    one_shot: bool = (
+        False  # the first measurement is the number of people per unknown key, which is also what is tested
+    )
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many values each public key has."""
+        return [key.size for key in self.keys if isinstance(key, Key)]
+
     @property
     def cells(self) -> int:
-        size = 1
-        for key in self.keys:
-            size *= key.size
-        return size
+        """The groups of public keys."""
+        return math.prod(self.sizes)
+
+    @property
+    def unknown(self) -> tuple[int, ...]:
+        """Which keys are not public."""
+        return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Unknown))
+
+    @property
+    def touched(self) -> int:
+        """How many unknown keys one person can touch."""
+        return self.rows
+
+    @property
+    def people_query(self) -> str:
+        """People per unknown key, for the threshold; where a person has one row, rows are people."""
+        keys = [f"{self.key_sql[key]} AS u{index}" for index, key in enumerate(self.unknown)]
+        people = "count(*)" if self.rows == 1 else f"count(DISTINCT {self.owner})"
+        tested = self.sums[0] if self.one_shot else people
+        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        group = ", ".join(f"u{index}" for index in range(len(keys)))
+        missing = [f"u{i} IS NOT NULL" for i, key in enumerate(self.unknown) if not self.keys[key].nullable]
+        inner = f"SELECT {', '.join(keys)}, {tested} AS s0 FROM {self.source}{where} GROUP BY {group}"
+        return f"SELECT * FROM ({inner}) WHERE {' AND '.join(missing)}" if missing else inner
 
     @property
     def query(self) -> str:
@@ -99,8 +163,8 @@ class Block:
         """Rows per group and cell, for pass `index` of a pick."""
         keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
         group = "0"
-        for key, sql in zip(self.keys, self.key_sql, strict=True):
-            group = f"({group} * {key.size} + {sql})"
+        for size, sql in zip(self.sizes, self.key_sql, strict=True):
+            group = f"({group} * {size} + {sql})"
         cell = f"{pick.key_column(index, starts, group)} AS k{len(keys)}"
         conditions = self.conditions if pick.condition is None else (*self.conditions, pick.condition)
         return self._select([*keys, cell], ["count(*) AS s0"], conditions)
@@ -111,8 +175,9 @@ class Block:
             return f"SELECT {', '.join(sums)} FROM {self.source}{where}"
         names = [f"k{index}" for index in range(len(keys))]
         inner = f"SELECT {', '.join(keys + sums)} FROM {self.source}{where} GROUP BY {', '.join(names)}"
-        # Keys outside the public list (a NULL that is not meant) belong to no group.
-        return f"SELECT * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in names)}"
+        # Keys outside the public list (a NULL that is not meant) belong to no group; an unknown key may be NULL.
+        required = [name for index, name in enumerate(names) if index not in self.unknown]
+        return f"SELECT * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in required) or 'TRUE'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

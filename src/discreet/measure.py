@@ -1,0 +1,70 @@
+"""An offer carried out: each block is read, and what was paid for is released. Nothing here sees an exact value.
+
+Blocks are read one after another; later passes of a pick look where the pass before pointed, which is released already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from discreet.mechanisms import Mechanism
+from discreet.offer import BlockOffer, Offer
+from discreet.release import Allowance, Exact
+from discreet.sql.finish import Noisy
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block
+
+Fetch = Callable[[str], Exact]
+
+
+def measure(offered: Offer, allowance: Allowance, fetch: Fetch) -> list[Noisy]:
+    """Noisy numbers and picked cells for every block of a plan."""
+    return [
+        _unknown(each, allowance, fetch) if each.block.unknown else _public(each, allowance, fetch)
+        for each in offered.blocks
+    ]
+
+
+def _public(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
+    """All keys are public: every group of the grid gets a number, whether or not anybody is in it."""
+    block, numbers = each.block, []
+    if each.measured:
+        exact = fetch(block.query)
+        for mechanism, measurement in zip(each.measured, block.measurements, strict=True):
+            numbers.append(allowance.measure(mechanism, exact, sizes=block.sizes, forms=measurement.forms))
+    picks = [
+        _pick(block, pick, passes, allowance, fetch) for pick, passes in zip(block.picks, each.picked, strict=True)
+    ]
+    return Noisy(numbers=numbers, picks=picks, survivors=None)
+
+
+def _unknown(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
+    """Some keys are not public: those that enough people share survive, and only they are measured (S5)."""
+    block = each.block
+    survivors, tested = allowance.threshold(each.threshold, fetch(block.people_query), keys=len(block.unknown))
+    numbers: list[Any] = [(tested,)] if block.one_shot else []
+    if each.measured:
+        exact = fetch(block.query)
+        for mechanism, measurement in zip(each.measured, block.measurements[block.one_shot :], strict=True):
+            released = allowance.measure(
+                mechanism, exact, sizes=block.sizes, forms=measurement.forms, survivors=survivors, keys=block.unknown
+            )
+            numbers.append(released)
+    return Noisy(numbers=numbers, picks=[], survivors=survivors)
+
+
+def _pick(block: Block, pick: Pick, mechanisms: tuple[Mechanism, ...], allowance: Allowance, fetch: Fetch) -> Any:
+    """The cells that a pick chooses in each group, pass by pass."""
+    found, remaining, passes = [], iter(mechanisms), len(pick.widths)
+    for _ in range(len(mechanisms) // passes):
+        starts, chosen = None, None
+        for index in range(passes):
+            starts = None if index == 0 else pick.windows(index, chosen)
+            exact = fetch(block.pick_query(pick, index, starts))
+            cells = allowance.choose(next(remaining), exact, sizes=block.sizes, cells=pick.cells(index))
+            chosen = pick.absolute(index, cells[:, 0], starts)
+        found.append(cells if cells.shape[1] > 1 else np.array(chosen)[:, None])
+    return np.sort(np.hstack(found), axis=1)  # several quantiles never cross
