@@ -356,23 +356,51 @@ def _join(
 
 
 def union(node: exp.Union, left: Released, right: Released) -> Released:
-    """UNION, UNION ALL, INTERSECT, EXCEPT of released tables: no margins are handed on."""
+    """UNION, UNION ALL, INTERSECT, EXCEPT of released tables; margins are handed on where both sides have them."""
     if len(left.outputs) != len(right.outputs):
         raise reject(node, "both sides of a UNION need the same number of columns.", "Name them on both sides.")
     if node.args.get("by_name"):
         raise reject(node, "UNION BY NAME is not answered.", "Write the columns in the same order.")
-    tree = type(node)(
-        this=exp.Subquery(this=left.tree.copy()),
-        expression=exp.Subquery(this=right.tree.copy()),
-        distinct=node.args.get("distinct"),
+    kept = type(node) is exp.Union and not node.args.get("distinct") and not left.distinct and not right.distinct
+    both = [kept and None not in (a.margin, b.margin) for a, b in zip(left.outputs, right.outputs, strict=True)]
+    sides = [_uniform(side, both) for side in (left, right)]
+    tree = type(node)(this=sides[0], expression=sides[1], distinct=node.args.get("distinct"))
+    alias = exp.TableAlias(this=exp.to_identifier("u"))
+    names = [output.name for output in left.outputs]
+    outer = exp.select(*(exp.column(name, table="u", quoted=True) for name in names)).from_(
+        exp.Subquery(this=tree, alias=alias)
     )
-    outputs = tuple(Output(name=output.name, margin=None, estimate=None) for output in left.outputs)
-    outer = exp.select("*").from_(exp.Subquery(this=tree, alias=exp.TableAlias(this=exp.to_identifier("u"))))
-    finish(
-        outer,
-        node,
-        lambda part: rebuilt(part, lambda inner: inner.copy()) if not isinstance(part, exp.Column) else part.copy(),
+
+    def rewrite(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Column):
+            if part.name.lower() not in {name.lower() for name in names}:
+                raise reject(
+                    part, f"there is no column {show(part)} in this UNION.", f"Columns are {', '.join(names)}."
+                )
+            return exp.column(part.name, table="u", quoted=True)
+        return rebuilt(part, rewrite)
+
+    finish(outer, _with_items(node, outer), rewrite)
+    outputs = tuple(
+        Output(name=name, margin=("u", shadow(name)) if has else None, estimate=a.estimate if has else None)
+        for name, has, a in zip(names, both, left.outputs, strict=True)
     )
-    return Released(
-        tree=outer, outputs=outputs, selected=left.selected or right.selected or selects(node), distinct=True
-    )
+    selected = left.selected or right.selected or selects(node)
+    return Released(tree=outer, outputs=outputs, selected=selected, noisy=left.noisy or right.noisy)
+
+
+def _uniform(side: Released, margins: list[bool]) -> exp.Expression:
+    """One side of a UNION: its columns, then the margins that both sides have."""
+    tree = side.tree.copy()
+    for output, wanted in zip(side.outputs, margins, strict=True):
+        if wanted and output.margin is not None:
+            table, column = output.margin
+            half_width = exp.column(column, table=table, quoted=True)
+            tree.select(exp.alias_(half_width, shadow(output.name), quoted=True), copy=False)
+    return exp.Subquery(this=tree)
+
+
+def _with_items(node: exp.Union, outer: exp.Select) -> exp.Select:
+    """A stand-in that has the UNION's ORDER BY and LIMIT and the outer SELECT's columns, for ORDER BY 2."""
+    clauses = {name: node.args.get(name) for name in ("order", "limit", "offset")}
+    return exp.Select(expressions=outer.expressions, **clauses)

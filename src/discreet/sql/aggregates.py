@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -20,7 +21,7 @@ from typing import Literal
 from sqlglot import exp
 
 from discreet.budget import Neighbors
-from discreet.sql.estimates import Estimate, Linear, Mean, Spread
+from discreet.sql.estimates import Estimate, Linear, Mean, Spread, Together
 from discreet.sql.expressions import Scope, as_flag, as_number, check_arguments, translate
 from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show
@@ -29,7 +30,7 @@ from discreet.sql.plan import Measurement, key_position
 from discreet.sql.sensitivity import of_parts, of_persons, of_sum
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Value, integer_sql
 
-Kind = Literal["rows", "count", "distinct", "persons", "sum", "mean", "variance", "quantile", "mode"]
+Kind = Literal["rows", "count", "distinct", "persons", "sum", "mean", "variance", "quantile", "mode", "pair"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class Request:
     root: bool = False
     quantiles: tuple[Fraction, ...] = ()
     listed: bool = False
+    other: Value | None = None  # the second column of a covariance or correlation
+    correlation: bool = False
 
 
 def is_aggregate(node: exp.Expression) -> bool:
@@ -204,6 +207,22 @@ def _mode(node: exp.Mode, scope: Scope, label: str, condition: str | None) -> Re
     return Request(kind="mode", label=label, value=value, condition=condition)
 
 
+def _pair(*, sample: bool, correlation: bool) -> Reader:
+    def apply(node: exp.Expression, scope: Scope, label: str, condition: str | None) -> Request:
+        values = [as_number(translate(part, scope), node) for part in (node.this, node.expression)]
+        return Request(
+            kind="pair",
+            label=label,
+            value=values[0],
+            other=values[1],
+            condition=condition,
+            sample=sample,
+            correlation=correlation,
+        )
+
+    return apply
+
+
 MOST_MODES = 65_536
 
 Reader = Callable[[exp.Expression, Scope, str, str | None], Request]
@@ -226,8 +245,14 @@ REQUESTS: dict[type[exp.Expression], Reader] = {
     exp.PercentileDisc: _quantile,
     exp.WithinGroup: _within_group,
     exp.Mode: _mode,
+    exp.CovarPop: _pair(sample=False, correlation=False),
+    exp.CovarSamp: _pair(sample=True, correlation=False),
+    exp.Corr: _pair(sample=False, correlation=True),
 }
-NAMES = "COUNT, COUNT(DISTINCT), SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE_CONT and MODE"
+NAMES = (
+    "COUNT, COUNT(DISTINCT), SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE_CONT, MODE,"
+    " COVAR_POP, COVAR_SAMP and CORR"
+)
 
 
 # --- assembly -------------------------------------------------------------------------------------------------------
@@ -264,7 +289,7 @@ class Assembly:
 
 
 def assemble(
-    requests: list[Request], *, rows: int, groups: int, neighbors: Neighbors, node: exp.Expression
+    requests: list[Request], *, rows: int, touched: int, groups: int, neighbors: Neighbors, node: exp.Expression
 ) -> Assembly:
     """Measurements that serve all requests at the least noise (see the module's text), and each request's estimate."""
     sums, parts, estimates = _Sums(), list[_Part](), dict[int, Estimate | Picked]()
@@ -277,6 +302,9 @@ def assemble(
                 raise reject(
                     node, f"{request.label} has too many values for {groups} groups.", "Group by fewer columns."
                 )
+        elif request.kind == "pair":
+            part, estimates[index] = _together(request, sums, len(parts), node)
+            parts.append(part)
     plain = {request.condition for request in requests if request.kind == "rows"}
     for target, wanted in _targets(requests).items():
         first = requests[wanted[0]]
@@ -309,7 +337,7 @@ def assemble(
         estimates.update(
             {index: Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=Fraction(1)) for index in wanted}
         )
-    measurements = tuple(_measurement(part, len(sums.sql), rows, groups, neighbors) for part in parts)
+    measurements = tuple(_measurement(part, len(sums.sql), rows, touched, groups, neighbors) for part in parts)
     return Assembly(
         sums=tuple(sums.sql),
         measurements=measurements,
@@ -322,7 +350,7 @@ def _targets(requests: list[Request]) -> dict[tuple[str, str | None], list[int]]
     """Requests over the same value and condition, which share their sums; persons stand by themselves."""
     targets: dict[tuple[str, str | None], list[int]] = {}
     for index, request in enumerate(requests):
-        if request.value is not None and request.kind not in ("quantile", "mode"):
+        if request.value is not None and request.kind not in ("quantile", "mode", "pair"):
             alone = request.kind in ("persons", "distinct")
             name = f"distinct {request.value.sql}" if alone else request.value.sql
             targets.setdefault((name, request.condition), []).append(index)
@@ -366,7 +394,7 @@ def _single(request: Request, sums: _Sums, labels: list[str], node: exp.Expressi
 
 
 def _total(value: Value | None, power: int, node: exp.Expression) -> str:
-    """The exact sum of a number or of its square; the engine adds in 128 bits, which cannot overflow below 2^36 rows."""
+    """The exact sum of a number or of its square; the engine's 128 bits cannot overflow below 2^36 rows."""
     assert value is not None
     domain = grid(value)
     check_size(domain.lo, domain.largest**power, node)
@@ -398,6 +426,59 @@ def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, node:
     if with_rows:
         forms.append({sums.index(_filtered("count(*)", condition)): width**degree, one: -(width**degree)})
     return _Part(labels=[], forms=forms, width=width**degree, request=request)
+
+
+def _together(request: Request, sums: _Sums, measurement: int, node: exp.Expression) -> tuple[_Part, Together]:
+    """Covariance and correlation: products of the parts of two columns, which again make a constant in every row.
+
+    Both columns are taken to at most `PAIR_STEPS` steps of their range, so that fourth powers stay exact integers.
+    """
+    assert request.value is not None
+    assert request.other is not None
+    degree = 2 if request.correlation else 1
+    (x, rounded_x), (y, rounded_y) = (_coarse(each, node) for each in (request.value, request.other))
+    both = f"({x} IS NOT NULL AND {y} IS NOT NULL)"
+    condition = both if request.condition is None else f"({both} AND {request.condition})"
+    powers = {}
+    for i, j in itertools.product(range(degree + 1), repeat=2):
+        factors = " * ".join([f"CAST({x} AS HUGEINT)"] * i + [f"CAST({y} AS HUGEINT)"] * j)
+        powers[i, j] = sums.index(_filtered(f"sum({factors})" if factors else "count(*)", condition))
+    forms = []
+    for a, b in itertools.product(_bernstein(rounded_x[1], degree), _bernstein(rounded_y[1], degree)):
+        form: dict[int, int] = {}
+        for (i, p), (j, q) in itertools.product(a.items(), b.items()):
+            form[powers[i, j]] = form.get(powers[i, j], 0) + p * q
+        forms.append(form)
+    width = (rounded_x[1] * rounded_y[1]) ** degree
+    estimate = Together(
+        measurement=measurement,
+        degree=degree,
+        widths=(rounded_x[1], rounded_y[1]),
+        steps=(rounded_x[0], rounded_y[0]),
+        sample=request.sample,
+        correlation=request.correlation,
+    )
+    return _Part(labels=[request.label], forms=forms, width=width, request=request), estimate
+
+
+PAIR_STEPS = 1 << 15
+
+
+def _coarse(value: Value, node: exp.Expression) -> tuple[str, tuple[Fraction, int]]:
+    """A column counted from the low end of its range in at most `PAIR_STEPS` steps: SQL, (step, steps)."""
+    domain = grid(value)
+    span = max(domain.hi - domain.lo, 1)
+    ratio = -(-span // PAIR_STEPS)
+    shifted = f"({integer_sql(value.sql, 2 * domain.largest + ratio)} - ({domain.lo}))"
+    sql = shifted if ratio == 1 else f"((2 * {shifted} + {ratio}) // {2 * ratio})"
+    return sql, (domain.step * ratio, (2 * span + ratio) // (2 * ratio) if ratio > 1 else span)
+
+
+def _bernstein(width: int, degree: int) -> list[dict[int, int]]:
+    """Polynomials in v that are not negative on [0, width] and make width ** degree together: power -> factor."""
+    if degree == 1:
+        return [{0: width, 1: -1}, {1: 1}]
+    return [{0: width**2, 1: -2 * width, 2: 1}, {1: 2 * width, 2: -2}, {2: 1}]
 
 
 def _range(value: Value) -> tuple[int, int]:
@@ -434,11 +515,11 @@ def _estimate(request: Request, value: Value | None, degree: int, with_rows: boo
     return Spread(measurement=measurement, lo=lo, width=width, step=step, sample=request.sample, root=request.root)
 
 
-def _measurement(part: _Part, sums: int, rows: int, groups: int, neighbors: Neighbors) -> Measurement:
+def _measurement(part: _Part, sums: int, rows: int, touched: int, groups: int, neighbors: Neighbors) -> Measurement:
     forms = tuple(tuple(form.get(index, 0) for index in range(sums)) for form in part.forms)
     request = part.request
     if request.kind == "persons":
-        sensitivity = of_persons(rows=rows, groups=groups, neighbors=neighbors)
+        sensitivity = of_persons(touched=touched, groups=groups, neighbors=neighbors)
     elif part.width is None:
         domain = grid(request.value) if request.value else None
         assert domain is not None

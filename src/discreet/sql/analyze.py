@@ -17,14 +17,14 @@ from sqlglot import exp
 
 from discreet.errors import Rejected
 from discreet.policy import Policy
-from discreet.sql import after, aggregates, joins, persons, public
+from discreet.sql import after, aggregates, grouping, joins, persons, public
 from discreet.sql.after import Output, Released
 from discreet.sql.expressions import as_flag, join_domains, translate, unify
 from discreet.sql.joins import conjuncts, join
 from discreet.sql.parse import parse, reject, show
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, table_name
 from discreet.sql.public import PublicSide, public_side
-from discreet.sql.relation import Field, Names, Relation, links_of, scan
+from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value
 
 PublicTables = Mapping[str, pa.Table]
@@ -131,14 +131,18 @@ class Analysis:
             )
         if node.args.get("order") or len(left.fields) != len(right.fields):
             raise reject(node, "both sides of UNION ALL need the same columns, unordered.", "List them on both sides.")
-        alias, fields = self.alias(), []
+        alias, fields, rows = self.alias(), [], left.rows + right.rows
         sides: tuple[list[str], list[str]] = ([], [])
         for index, (a, b) in enumerate(zip(left.fields, right.fields, strict=True)):
             values = self.common(a.value, b.value, node)
             domain = values[0].domain if isinstance(values[0].domain, Opaque) else join_domains(values)
             name = f'{alias}."#owner"' if isinstance(domain, Opaque) and domain.owner else f"{alias}.c{index}"
             fields.append(
-                replace(a, value=Value(sql=name, domain=domain, nullable=a.value.nullable or b.value.nullable))
+                replace(
+                    a,
+                    origins=frozenset({(alias, rows)}),
+                    value=Value(sql=name, domain=domain, nullable=a.value.nullable or b.value.nullable),
+                )
             )
             for side, value in zip(sides, values, strict=True):
                 side.append(f"{value.sql} AS c{index}")
@@ -148,7 +152,7 @@ class Analysis:
             for each, side in zip((left, right), sides, strict=True)
         ]
         source = f"({' UNION ALL '.join(selects)}) AS {alias}"
-        return Relation(source=source, owner=f'{alias}."#owner"', fields=tuple(fields), rows=left.rows + right.rows)
+        return Relation(source=source, owner=f'{alias}."#owner"', fields=tuple(fields), rows=rows)
 
     def common(self, a: Value, b: Value, node: exp.Expression) -> list[Value]:
         if isinstance(a.domain, Opaque) and a.domain == b.domain:
@@ -245,6 +249,8 @@ class Analysis:
         for name, part in node.args.items():
             if name not in _SELECT_PARTS and part not in (None, False, []):
                 raise reject(node, f"{name.replace('_', ' ').upper()} is not answered.", "Leave it out.")
+        if grouping.has_sets(node):
+            return self.query(grouping.expanded(node), environment)
         sources = self.sources(node, environment)
         relation = self.joined(node, sources)
         if relation is None:
@@ -255,7 +261,7 @@ class Analysis:
             keys = self.group_values(node, self.scope(relation, environment))
             if any(isinstance(key.domain, Opaque) and key.domain.owner for key in keys):
                 return self.per_person(node, relation, keys)
-            return self.measure(node, relation, environment)
+            return self.measure(node, relation, environment, keys)
         return self.project(node, relation, environment)
 
     def scope(self, relation: Relation, environment: Environment) -> RowScope:
@@ -285,7 +291,8 @@ class Analysis:
                 fields += [each for each in relation.fields if chosen in ("", each.table.lower())]
                 continue
             value = translate(item.unalias(), scope)
-            fields.append(Field(table="", name=item.output_name or show(item), value=value))
+            name = item.output_name or show(item)
+            fields.append(Field(table="", name=name, value=value, origins=scope.origins(item)))
         result = replace(relation, fields=tuple(fields), plain=False)
         if node.args.get("distinct"):
             return self.distinct(node, result)
@@ -313,7 +320,8 @@ class Analysis:
         condition = node.args["qualify"].this
         marks = list(condition.find_all(exp.Window))
         extra = tuple(
-            Field(table="#", name=f"w{index}", value=translate(mark, scope)) for index, mark in enumerate(marks)
+            Field(table="#", name=f"w{index}", value=translate(mark, scope), origins=ANYTHING)
+            for index, mark in enumerate(marks)
         )
         nested = replace(result, fields=(*result.fields, *extra)).nested(self.alias())
         mapping = {mark: f"w{index}" for index, mark in enumerate(marks)}
@@ -321,16 +329,25 @@ class Analysis:
         kept = self.filtered(nested, renamed, environment)
         return replace(kept, fields=kept.fields[: len(result.fields)])
 
-    def measure(self, node: exp.Select, relation: Relation, environment: Environment) -> Released:
+    def measure(self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]) -> Released:
         """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""
         names = self.scope(relation, environment)
-        keys = self.keys(node, names)
+        keys = self.keys(node, values)
+        meanings = _meanings(node, names)
         rewrite = _Rewrite(
-            analysis=self, environment=environment, names=names, keys=keys, node=node, index=len(self.blocks)
+            analysis=self,
+            environment=environment,
+            names=names,
+            keys=keys,
+            meanings=list(zip(meanings, (value.sql for value in values), strict=True)),
+            node=node,
+            index=len(self.blocks),
         )
         self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
         released = rewrite.released()
         found = [key for key, _ in keys.values()]
+        origins = [names.origins(meaning) for meaning in meanings]
+        touched = distinct_values(frozenset().union(*origins), relation.rows) if found else 1
         groups = math.prod(key.size for key in found if isinstance(key, Key))
         unknown = any(isinstance(key, Unknown) for key in found)
         if not rewrite.requests:
@@ -342,6 +359,7 @@ class Analysis:
         assembly = aggregates.assemble(
             rewrite.requests,
             rows=relation.rows,
+            touched=touched,
             groups=UNBOUNDED if unknown else groups,
             neighbors=self.policy.neighbors,
             node=node,
@@ -358,6 +376,7 @@ class Analysis:
             source=relation.source,
             owner=relation.owner,
             rows=relation.rows,
+            touched=touched,
             neighbors=self.policy.neighbors,
             conditions=relation.conditions,
             keys=tuple(found),
@@ -374,10 +393,9 @@ class Analysis:
         return released
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
-        clause = node.args.get("group")
-        return [translate(_meaning(item, node, names), names) for item in clause.expressions] if clause else []
+        return [translate(meaning, names) for meaning in _meanings(node, names)]
 
-    def keys(self, node: exp.Select, names: Names) -> Keys:
+    def keys(self, node: exp.Select, values: list[Value]) -> Keys:
         """The group keys by the SQL of their value: what they are, and the SQL of what the engine groups by."""
         clause = node.args.get("group")
         if clause is None:
@@ -386,7 +404,7 @@ class Analysis:
             if name != "expressions" and part not in (None, False, []):
                 raise reject(clause, f"GROUP BY {name.upper()} is not answered.", "Group by a list of columns.")
         found: Keys = {}
-        for item, value in zip(clause.expressions, self.group_values(node, names), strict=True):
+        for item, value in zip(clause.expressions, values, strict=True):
             if isinstance(value.domain, Opaque):
                 raise reject(item, f"{show(item)} identifies people.", "Group by something that many people share.")
             if isinstance(value.domain, Missing) or value.constant:
@@ -394,15 +412,10 @@ class Analysis:
             found[value.sql] = self.key(value)
         groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
         if groups > self.policy.limits.keys:  # S5: too many to give each a number; those that exist must pass a test
-            found = {
-                sql: self.key(replace(value, sql=sql), unknown=True) for sql, value in self.listed(node, names).items()
-            }
+            found = {value.sql: self.key(value, unknown=True) for value in values}
         if any(isinstance(key, Unknown) for key, _ in found.values()):
             self.require_delta(clause)
         return found
-
-    def listed(self, node: exp.Select, names: Names) -> dict[str, Value]:
-        return {value.sql: value for value in self.group_values(node, names)}
 
     def key(self, value: Value, *, unknown: bool = False) -> tuple[Key | Unknown, str]:
         domain, nullable = value.domain, value.nullable
@@ -515,6 +528,11 @@ def _aggregates(node: exp.Expression) -> bool:
     return aggregates.is_aggregate(node) or any(_aggregates(part) for part in node.iter_expressions())
 
 
+def _meanings(node: exp.Select, names: Names) -> list[exp.Expression]:
+    clause = node.args.get("group")
+    return [_meaning(item, node, names) for item in clause.expressions] if clause else []
+
+
 def _meaning(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expression:
     """GROUP BY 1 and GROUP BY alias mean an expression of the SELECT list."""
     if isinstance(item, exp.Literal) and not item.is_string:
@@ -539,12 +557,13 @@ def _meaning(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expres
 
 @dataclass(slots=True, kw_only=True)
 class _Rewrite:
-    """The part of an aggregating SELECT that runs after noise: keys and aggregates become columns of the noisy table."""
+    """What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy table."""
 
     analysis: Analysis
     environment: Environment
     names: Names
     keys: Keys
+    meanings: list[tuple[exp.Expression, str]]  # what stands in GROUP BY, and the SQL of its value
     node: exp.Select
     index: int
     requests: list[aggregates.Request] = field(default_factory=list)
@@ -601,7 +620,7 @@ class _Rewrite:
             return self.aggregate(node)
         if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
             return after.rebuilt(node, self.rewritten)
-        if not _aggregates(node) and not node.find(exp.Query) and node.find(exp.Column):
+        if not _aggregates(node) and node.find(exp.Column):
             found = self.key(node)
             if found is not None:
                 return found
@@ -627,14 +646,14 @@ class _Rewrite:
         return after.rebuilt(node, self.rewritten)
 
     def key(self, node: exp.Expression) -> exp.Expression | None:
-        """The key's column, where the expression is one of the GROUP BY expressions."""
-        if not self.keys:
-            return None
-        try:
-            value: Value = translate(node, self.names)
-        except Rejected:  # it may mean something after noise only; its parts are looked at next
-            return None
-        position = list(self.keys).index(value.sql) if value.sql in self.keys else None
+        """The key's column, where the expression is one of the GROUP BY expressions, by its text or by its meaning."""
+        sql = next((sql for meaning, sql in self.meanings if meaning == node), None)
+        if sql is None and self.keys and not node.find(exp.Query):
+            try:
+                sql = translate(node, self.names).sql
+            except Rejected:  # it may mean something after noise only; its parts are looked at next
+                return None
+        position = list(self.keys).index(sql) if sql in self.keys else None
         return None if position is None else exp.column(f"k{position}", table=table_name(self.index))
 
     def aggregate(self, node: exp.Expression) -> exp.Expression:

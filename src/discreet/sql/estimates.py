@@ -210,3 +210,59 @@ class Spread:
         shares = (0.5, 0.0, 0.5)  # the widest spread there is: half at each end
         sums = tuple(np.round(count * share * self.width**2) for share in shares)
         return float(self.margins(sums, mechanism, Redraw())[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """COVAR and CORR from products of parts of two columns: component i * (degree + 1) + j goes with parts i and j.
+
+    With u, w the places of x, y in their ranges: the mean of u is that of i / degree, of u w that of (i j) / degree²;
+    with degree 2, the mean of u² is the share of i = 2.
+    """
+
+    measurement: int
+    degree: int
+    widths: tuple[int, int]
+    steps: tuple[Fraction, Fraction]
+    sample: bool
+    correlation: bool
+
+    def values(self, components: Components) -> pa.Array:
+        result, count = self._joint(np.stack([numbers.astype(np.float64) for numbers in components]))
+        return pa.array(result, mask=(count <= 1.5) | ~np.isfinite(result))
+
+    def _joint(self, parts: Floats) -> tuple[Floats, Floats]:
+        """The covariance or correlation, and the noisy count; parts along the first axis."""
+        degree = self.degree
+        count = parts.sum(axis=0) / float((self.widths[0] * self.widths[1]) ** degree)
+        shares = parts / np.maximum(parts.sum(axis=0), 1e-300)
+        table = shares.reshape((degree + 1, degree + 1, *shares.shape[1:]))
+        place = np.arange(degree + 1) / degree
+        mean_x, mean_y = np.tensordot(place, table.sum(axis=1), 1), np.tensordot(place, table.sum(axis=0), 1)
+        product = np.tensordot(place, np.tensordot(place, table, (0, 0)), (0, 0))
+        covariance = np.clip(product - mean_x * mean_y, -0.25, 0.25)
+        if self.correlation:
+            spread_x = np.clip(table[2].sum(axis=0) - mean_x**2, 0, 0.25)
+            spread_y = np.clip(table[:, 2].sum(axis=0) - mean_y**2, 0, 0.25)
+            root = np.sqrt(spread_x * spread_y)
+            return np.clip(np.divide(covariance, root, out=np.full_like(root, np.nan), where=root > 0), -1, 1), count
+        unit = float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
+        return covariance * unit * (count / np.maximum(count - 1, 0.5) if self.sample else 1.0), count
+
+    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+        """By redrawing the declared noise around the noisy sums (S11)."""
+        parts = np.stack([numbers.astype(np.float64) for numbers in components])
+        center, count = self._joint(parts)
+        draws = redraw(mechanism, (len(parts), redraws(len(center)), len(center)), self.measurement)
+        moved, _ = self._joint(parts[:, None, :] - draws)
+        widest = 2.0 if self.correlation else float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
+        distance = np.abs(moved - center[None, :])
+        margins = np.quantile(np.where(np.isfinite(distance), distance, widest), CONFIDENCE.simulated, axis=0)
+        return np.where(count > 2, np.minimum(margins, widest), widest)
+
+    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float | None:
+        if assuming is None:
+            return None
+        size = (self.degree + 1) ** 2
+        even = float(assuming) * float((self.widths[0] * self.widths[1]) ** self.degree) / size
+        return float(self.margins(tuple(np.array([even]) for _ in range(size)), mechanism, Redraw())[0])

@@ -102,21 +102,26 @@ def _pairs(
 def _with_public(
     left: Relation, right: PublicSide, condition: _Condition, side: str, names: Names, node: exp.Join
 ) -> Relation:
-    sql, met = [], []
+    sql, met, origins = [], [], set[tuple[str, int]]()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
         sql.append(comparison("=", ours.value, theirs.value, node).sql)
         met.append(theirs.name)
+        origins |= ours.origins
     for part in condition.parts:
         sql.append(as_flag(translate(part, names), part).sql)
         met += _equated(part, left, right, names)
+        origins |= names.origins(part)
     multiplicity = right.multiplicity(list(dict.fromkeys(met)))
     nullable = side == "LEFT"
     rows = left.rows * (max(1, multiplicity) if nullable else multiplicity)
     if rows == 0:
         raise reject(node, "this join matches no row of the public table.", "Check the condition.")
+    # A public row that is met alone is a function of what it is met by; one of several is not.
+    found = frozenset(origins) if multiplicity <= 1 else frozenset({(right.source, rows)})
+    fields = tuple(replace(field, origins=found) for field in right.fields)
     word = "LEFT JOIN" if nullable else "JOIN"
     source = f"{left.source} {word} {right.source} ON {' AND '.join(sql) or 'TRUE'}"
-    return replace(left, source=source, fields=_fields(left, right.fields, nullable, condition), rows=rows, plain=False)
+    return replace(left, source=source, fields=_fields(left, fields, nullable, condition), rows=rows, plain=False)
 
 
 def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[str]:
@@ -177,14 +182,17 @@ def _fields(left: Relation, right: Sequence[Field], nullable: bool, condition: _
     """All columns; those of USING once, those of an outer side nullable. An owner that may be NULL is none."""
     used = {name.lower() for name in condition.using}
     kept = [field for field in right if field.name.lower() not in used]
-    theirs = (replace(field, value=_outer(field.value)) if nullable else field for field in kept)
+    theirs = (_outer(field) if nullable else field for field in kept)
     # A row number stops being one when rows are multiplied.
     return tuple(replace(field, value=replace(field.value, numbering=False)) for field in (*left.fields, *theirs))
 
 
-def _outer(value: Value) -> Value:
+def _outer(field: Field) -> Field:
+    """A column of the side that may be missing: NULL is one more value."""
+    value = field.value
     domain = Opaque(owner=False, link=None) if isinstance(value.domain, Opaque) else value.domain
-    return replace(value, nullable=True, domain=domain, constant=False, numbering=False)
+    origins = frozenset((alias, rows + 1) for alias, rows in field.origins)
+    return replace(field, value=replace(value, nullable=True, domain=domain, constant=False), origins=origins)
 
 
 def _same_owner(left: Value, right: Value) -> bool:

@@ -197,11 +197,14 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     }
     owner = Value(sql=f'{alias}."#owner"', domain=Opaque(owner=True))
     scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**stage, relation.owner: owner})
+    rows = relation.rows if others else 1
+    origins = frozenset({(alias, rows)})
     fields = []
     for item in node.expressions:
         if isinstance(item, exp.Star):
             raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
-        fields.append(Field(table="", name=item.output_name or show(item), value=translate(item.unalias(), scope)))
+        value = translate(item.unalias(), scope)
+        fields.append(Field(table="", name=item.output_name or show(item), value=value, origins=origins))
     conditions: tuple[str, ...] = ()
     if node.args.get("having"):
         conditions = (as_flag(translate(node.args["having"].this, scope), node.args["having"]).sql,)
@@ -210,7 +213,6 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     where = f" WHERE {' AND '.join(relation.conditions)}" if relation.conditions else ""
     group = ", ".join([relation.owner, *(key.sql for key in others)])
     source = f"(SELECT {', '.join(parts)} FROM {relation.source}{where} GROUP BY {group}) AS {alias}"
-    rows = relation.rows if others else 1
     return Relation(source=source, owner=owner.sql, fields=tuple(fields), rows=rows, conditions=conditions)
 
 

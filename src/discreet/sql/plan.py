@@ -107,6 +107,7 @@ class Block:
     source: str
     owner: str
     rows: int
+    touched: int  # groups that one person can be in
     neighbors: Neighbors
     conditions: tuple[str, ...]
     keys: tuple[Key | Unknown, ...]
@@ -135,11 +136,6 @@ class Block:
     def unknown(self) -> tuple[int, ...]:
         """Which keys are not public."""
         return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Unknown))
-
-    @property
-    def touched(self) -> int:
-        """How many unknown keys one person can touch."""
-        return self.rows
 
     @property
     def people_query(self) -> str:

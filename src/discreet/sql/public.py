@@ -56,7 +56,7 @@ def public_side(
             )
         source = _inline(table, engine_alias)
     fields = tuple(
-        Field(table=alias, name=name, value=_value(f"{engine_alias}.{quoted(name)}", column))
+        Field(table=alias, name=name, value=_value(f"{engine_alias}.{quoted(name)}", column), origins=frozenset())
         for name, column in zip(table.column_names, table.columns, strict=True)
     )
     return PublicSide(source=source, fields=fields, table=table)

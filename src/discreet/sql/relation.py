@@ -6,6 +6,7 @@ row-wise projections only add conditions and rename; whatever needs a stage of i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -21,13 +22,22 @@ from discreet.sql.values import Domain as ValueDomain
 OWNER = "#owner"  # the hidden owner column of every prepared table
 
 
+Origins = frozenset[tuple[str, int]]
+ANYTHING: Origins = frozenset({("", 2**62)})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """A visible column: how it may be called, and what it is."""
+    """A visible column: how it may be called, what it is, and which rows of a person it is a function of.
+
+    `origins` are stages (an engine alias, and how many rows a person may have there); one person can have no more
+    distinct values in columns than combinations of rows of their origins.
+    """
 
     table: str
     name: str
     value: Value
+    origins: Origins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +83,15 @@ class Names:
     outer: tuple[Field, ...] = ()  # of the row that a correlated subquery stands beside
 
     def column(self, node: exp.Column) -> Value:
+        return self.field(node).value
+
+    def origins(self, node: exp.Expression) -> Origins:
+        """The rows that an expression is a function of; all of a person's, where it has a subquery or a window."""
+        if node.find(exp.Query, exp.Window):
+            return ANYTHING
+        return frozenset(origin for column in node.find_all(exp.Column) for origin in self.field(column).origins)
+
+    def field(self, node: exp.Column) -> Field:
         name, table = node.name.lower(), node.table.lower()
         if node.args.get("db") or node.args.get("catalog"):
             raise reject(node, f"{show(node)} names a schema, and there is none.", f"Write {node.table}.{node.name}.")
@@ -84,7 +103,7 @@ class Names:
             raise reject(node, f"there is no column {show(node)} here.", f"Columns are {self.listing()}.")
         if len({field.value.sql for field in found}) > 1:
             raise reject(node, f"{show(node)} could be several columns.", f"Write {found[0].table}.{found[0].name}.")
-        return found[0].value
+        return found[0]
 
     def special(self, node: exp.Expression) -> Value | None:
         return None
@@ -94,26 +113,32 @@ class Names:
         return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
+def distinct_values(origins: Origins, rows: int) -> int:
+    """How many distinct values one person can have in columns of these origins, in a relation of so many rows."""
+    return min(rows, math.prod(each for _, each in origins))
+
+
 def _is_owner(field: Field) -> bool:
     return isinstance(field.value.domain, Opaque) and field.value.domain.owner
 
 
 def scan(table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str, str]]) -> Relation:
     """All rows of a private table, as a snapshot holds them: clamped, coded, at most max_rows a person."""
-    fields = []
     owner_column = table.owner if isinstance(table.owner, str) else None
+    origins = frozenset({(engine_alias, table.max_rows)})
+    fields = []
     for column in table.columns.values():
-        sql = f"{engine_alias}.{quoted(column.name)}"
-        domain = value_domain(column.domain, owner=column.name == owner_column)
-        if isinstance(domain, Opaque) and not domain.owner:
+        if column.name == owner_column:
+            continue  # the visible owner column is the hidden one, whether or not the policy lists it
+        domain = value_domain(column.domain)
+        if isinstance(domain, Opaque):
             domain = Opaque(owner=False, link=_link(table, column.name, links))
-        fields.append(
-            Field(table=alias, name=column.name, value=Value(sql=sql, domain=domain, nullable=column.nullable))
-        )
+        value = Value(sql=f"{engine_alias}.{quoted(column.name)}", domain=domain, nullable=column.nullable)
+        fields.append(Field(table=alias, name=column.name, value=value, origins=origins))
     owner = f"{engine_alias}.{quoted(OWNER)}"
-    if owner_column is not None:  # the visible owner column is the hidden one, whether or not the policy lists it
-        fields = [field for field in fields if field.name != owner_column]
-        fields.append(Field(table=alias, name=owner_column, value=Value(sql=owner, domain=Opaque(owner=True))))
+    if owner_column is not None:
+        value = Value(sql=owner, domain=Opaque(owner=True))
+        fields.append(Field(table=alias, name=owner_column, value=value, origins=frozenset()))
     return Relation(
         source=f"{quoted(table.name)} AS {engine_alias}",
         owner=owner,
@@ -137,10 +162,8 @@ def links_of(tables: Mapping[str, Table]) -> frozenset[tuple[str, str]]:
     )
 
 
-def value_domain(domain: Domain, *, owner: bool) -> ValueDomain:
+def value_domain(domain: Domain) -> ValueDomain:
     """What the policy declares, as the analysis uses it."""
-    if owner:
-        return Opaque(owner=True)
     match domain:
         case Integers() | Decimals():
             return Number(step=domain.step, lo=domain.first, hi=domain.last)

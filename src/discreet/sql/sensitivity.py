@@ -52,9 +52,7 @@ def of_sum(*, rows: int, lo: int, hi: int, groups: int, neighbors: Neighbors) ->
     return Sensitivity(l0=min(2 * rows, groups), l1=2 * largest, l2_squared=max(2 * largest**2, span**2), linf=span)
 
 
-def of_persons(*, rows: int, groups: int, neighbors: Neighbors) -> Sensitivity:
-    """Distinct people per group: each person adds 1 to as many groups as they have rows."""
-    touched = min(rows, groups)
-    if neighbors == "change_one":
-        touched = min(2 * rows, groups)
-    return Sensitivity(l0=touched, l1=touched, l2_squared=touched, linf=1)
+def of_persons(*, touched: int, groups: int, neighbors: Neighbors) -> Sensitivity:
+    """Distinct people per group: each person adds 1 to every group they are in, at most `touched`."""
+    cells = min(touched if neighbors == "add_remove" else 2 * touched, groups)
+    return Sensitivity(l0=cells, l1=cells, l2_squared=cells, linf=1)
