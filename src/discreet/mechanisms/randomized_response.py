@@ -14,7 +14,8 @@ from discreet.accounting.zcdp import pure_rho
 from discreet.budget import Loss
 from discreet.errors import UsageError
 from discreet.mechanisms import fields
-from discreet.noise import Items, Stream, bernoulli_exp, uniform
+from discreet.noise import Items, Stream, uniform
+from discreet.noise.coins import bernoulli_odds
 
 Integers = NDArray[Any]
 
@@ -50,21 +51,14 @@ class RandomizedResponse:
     def respond(self, values: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
         """A report for each value from 0 to categories - 1.
 
-        A category is proposed uniformly, and kept if it is the true one, else with probability exp(-epsilon); if not,
-        the item has another trial. How many it has is independent of its value and of its report.
+        A coin says whether it is the true one; which of the others it would be is drawn in any case.
         """
         values = np.asarray(values)
         if values.dtype.kind not in "iu" or ((values < 0) | (values >= self.categories)).any():
             raise UsageError(f"Answers are whole numbers from 0 to {self.categories - 1}.")
-        reports = np.empty(len(items), dtype=np.int64)
-        left, trial = np.arange(len(items)), 0
-        while len(left):
-            own, some = stream.derive("trial", trial), items.at(left)
-            proposed = uniform(own, some, self.categories)
-            kept = bernoulli_exp(own, some, Fraction(self.epsilon)) | (proposed == values[left])
-            reports[left[kept]] = proposed[kept]
-            left, trial = left[~kept], trial + 1
-        return reports
+        true = bernoulli_odds(stream, items, Fraction(self.epsilon), self.categories - 1)
+        other = (values + 1 + uniform(stream, items, self.categories - 1)) % self.categories
+        return np.where(true, values, other).astype(np.int64)
 
     def log_mass(self, value: int) -> NDArray[np.float64]:
         """The log-probability of each report."""

@@ -27,6 +27,20 @@ def bernoulli_exp(stream: Stream, items: Items, x: Fraction) -> NDArray[np.bool_
     return _coins(stream, items, "bernoulli_exp", x, lambda precision: exact.exp_minus(x, precision))
 
 
+def bernoulli_odds(stream: Stream, items: Items, x: Fraction, n: int) -> NDArray[np.bool_]:
+    """True with probability 1 / (1 + n exp(-x)), x >= 0, for each item: odds of exp(x) to n."""
+    if x < 0 or n < 0:
+        raise UsageError(f"Odds of exp({x}) to {n} need two numbers that are not negative.")
+
+    def chance(precision: int) -> exact.Enclosure:
+        work = precision + 8 + n.bit_length()
+        low, high = exact.exp_minus(x, work)
+        p = exact.over((1 << work, 1 << work), ((1 << work) + n * low, (1 << work) + n * high), work)
+        return p[0] >> work - precision, -(-p[1] >> work - precision)
+
+    return _coins(stream, items, f"bernoulli_odds {n}", x, chance)
+
+
 def _coins(stream: Stream, items: Items, sampler: str, parameter: Fraction, chance: Real) -> NDArray[np.bool_]:
     """A uniform real below `chance`: its first word decides, unless that word meets the first word of `chance`."""
     tape.note(stream, sampler, parameter, items)
