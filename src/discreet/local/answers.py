@@ -1,0 +1,107 @@
+"""What a question may be answered with, and the place of an answer in it. Standard library only.
+
+A domain is a sequence of values (`range` for 0 .. d - 1), or a grid of numbers (`domain.Decimals`, `domain.Integers`).
+An answer outside it is refused here, on the respondent's side, before a coin is tossed or a byte is sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from discreet.domain import Categories, Decimals, Integers
+
+    Grid = Decimals | Integers
+
+Choices = Sequence[Any]
+
+_NUMBER = re.compile(r"-?([0-9]{1,25}/[1-9][0-9]{0,24}|[0-9]{1,25}(\.[0-9]{0,25})?(e[-+]?[0-9]{1,2})?)")
+
+MOST_PLACES = 1 << 22
+"""Values in one domain: beyond this a table with a cell for each report no longer fits a server's memory."""
+
+
+def choices(domain: int | Categories | Iterable[Any]) -> Choices:
+    """The values that may be answered, in their order. A number d stands for 0 .. d - 1."""
+    domain = getattr(domain, "values", domain)  # domain.Categories
+    if isinstance(domain, (str, bytes, bool)) or not isinstance(domain, (int, Iterable)):
+        raise UsageError(f"A domain is a list of values or their number, not {domain!r}.")
+    if isinstance(domain, int):
+        domain = range(domain)
+    values: Choices = domain if isinstance(domain, range) else tuple(domain)
+    if not 2 <= len(values) <= MOST_PLACES:
+        raise UsageError(f"A domain has 2 to {MOST_PLACES} values here, not {len(values)}.")
+    if not isinstance(values, range) and len(set(values)) < len(values):
+        raise UsageError("A value stands twice in the domain.")
+    return values
+
+
+def place(domain: Choices, answer: Any) -> int:
+    """The place of one answer among the choices."""
+    try:
+        return domain.index(answer)
+    except ValueError:
+        raise UsageError(f"{answer!r} is not an answer to this question: {_shown(domain)}.") from None
+
+
+def places(domain: Choices, answers: Any) -> NDArray[np.int64]:
+    """The places of many answers; every one of them must be in the domain."""
+    import numpy as np
+
+    asked = np.asarray(answers)
+    if isinstance(domain, range) and domain.step == 1:
+        if asked.size and (asked.dtype.kind not in "iu" or asked.min() < domain.start or asked.max() >= domain.stop):
+            raise UsageError(f"An answer is not one of this question's: {_shown(domain)}.")
+        return asked.astype(np.int64) - domain.start
+    where = {value: i for i, value in enumerate(domain)}
+    try:
+        return np.fromiter((where[value] for value in asked.tolist()), dtype=np.int64, count=len(asked))
+    except (KeyError, TypeError):
+        raise UsageError(f"An answer is not one of this question's: {_shown(domain)}.") from None
+
+
+def step(domain: Grid, answer: Any) -> int:
+    """How many steps of the grid lie below one answer. 0.1 is the decimal 1/10, as it was written."""
+    text = str(answer)
+    found = Fraction(text) / domain.step if _NUMBER.fullmatch(text) else Fraction(1, 2)
+    if found.denominator != 1 or not domain.first <= found <= domain.last:
+        raise UsageError(f"{answer!r} is not an answer to this question: {_shown(domain)}.")
+    return int(found) - domain.first
+
+
+def steps(domain: Grid, answers: Any) -> NDArray[np.int64]:
+    """The steps below many answers. Floats within a millionth of a step of the grid are on it."""
+    import numpy as np
+
+    asked = np.asarray(answers, dtype=np.float64)
+    scaled = asked / float(domain.step)
+    nearest = np.rint(scaled)
+    with np.errstate(invalid="ignore"):
+        on_grid = (abs(scaled - nearest) <= 1e-6) & (nearest >= domain.first) & (nearest <= domain.last)
+    if not on_grid.all():
+        raise UsageError(f"An answer is not one of this question's: {_shown(domain)}.")
+    return nearest.astype(np.int64) - domain.first
+
+
+def number(domain: Grid, steps_below: int | Fraction) -> Fraction:
+    """The number that lies so many steps above the grid's lowest."""
+    return (domain.first + steps_below) * domain.step
+
+
+def _shown(domain: Any) -> str:
+    if hasattr(domain, "step") and not isinstance(domain, range):
+        from discreet.domain import written
+
+        ends = f"{written(number(domain, 0))} to {written(number(domain, domain.size - 1))}"
+        return f"answer a number from {ends} in steps of {written(domain.step)}"
+    if len(domain) <= 12:
+        return "answer one of " + ", ".join(map(str, domain))
+    return f"answer one of {len(domain)} values, {domain[0]} to {domain[-1]}"

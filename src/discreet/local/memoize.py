@@ -1,0 +1,188 @@
+"""Answering the same question again and again: a permanent randomized answer, randomized once more at every report.
+
+The permanent answer is drawn once for each value that the respondent ever has, and kept on their device; reports are
+drawn from it. So a thousand reports tell no more about a value than its permanent answer, which costs ε_permanent.
+
+    MemoizedResponse   k-ary response twice
+    MemoizedUnary      unary bits twice, as in RAPPOR
+
+Importing this module needs the standard library only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from discreet.budget import amount
+from discreet.errors import UsageError
+from discreet.local import answers, odds
+from discreet.local.response import KaryResponse
+from discreet.local.support import Support, estimate, frequency_variance, read_frequencies
+from discreet.local.unary import SymmetricUnary
+from discreet.noise import bits
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from discreet.local.estimate import Tally
+
+
+def _epsilon(protocol: Any) -> Fraction:
+    """For a lifetime (S17): ε_permanent for each different value that the respondent ever has."""
+    total: Fraction = protocol.changes * protocol.permanent
+    return total
+
+
+def _one_report(protocol: Any) -> Fraction:
+    """What a single report alone tells, of one value."""
+    s: Support = protocol.support
+    ratio = s.p / s.q if isinstance(protocol, MemoizedResponse) else s.p * (1 - s.q) / (s.q * (1 - s.p))
+    return odds.epsilon_of(ratio)
+
+
+def _respond(protocol: Any, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    """A first report, with a permanent answer that is then forgotten; a device keeps it and calls `report`."""
+    kept: int = protocol.report(protocol.remember(answer, source), source)
+    return kept
+
+
+def _checked(protocol: Any) -> None:
+    object.__setattr__(protocol, "permanent", amount(protocol.permanent, name="permanent"))
+    object.__setattr__(protocol, "instant", amount(protocol.instant, name="instant"))
+    if not isinstance(protocol.changes, int) or isinstance(protocol.changes, bool) or protocol.changes < 1:
+        raise UsageError(
+            f"changes, the number of different values in a lifetime, is 1 or more, not {protocol.changes}."
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoizedResponse:
+    """k-ary response with ε_permanent, kept; at every report k-ary response of that with ε_instant.
+
+    Privacy
+        All reports about one value are drawn from its permanent answer, which has ratio at most e^ε_permanent; with
+        `changes` different values in a lifetime, `changes` of these compose. The same value has the same permanent
+        answer whenever it comes back. Times of change show in the reports, for as long as these tell values apart.
+    Error
+        That of two responses in a row: p = p1 p2 + (1 - p1) q2, and q likewise.
+    """
+
+    name: ClassVar[str] = "memoized"
+    domain: answers.Choices
+    permanent: Fraction
+    instant: Fraction
+    changes: int
+    first: KaryResponse = field(init=False)
+    then: KaryResponse = field(init=False)
+
+    def __post_init__(self) -> None:
+        _checked(self)
+        first = KaryResponse(domain=self.domain, epsilon=self.permanent)
+        object.__setattr__(self, "domain", first.domain)
+        object.__setattr__(self, "first", first)
+        object.__setattr__(self, "then", KaryResponse(domain=range(len(first.domain)), epsilon=self.instant))
+
+    @property
+    def size(self) -> int:
+        return len(self.domain)
+
+    @property
+    def support(self) -> Support:
+        one, two = self.first.support, self.then.support
+        others = len(self.domain) - 2
+        return Support(p=one.p * two.p + (1 - one.p) * two.q, q=one.q * two.p + one.p * two.q + others * one.q * two.q)
+
+    def remember(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+        return self.first.respond(answer, source)
+
+    def report(self, permanent: int, source: bits.Source = bits.SYSTEM) -> int:
+        return self.then.respond(permanent, source)
+
+    def encode(self, values: Any) -> NDArray[np.int64]:
+        return self.then.encode(self.first.encode(values))
+
+    def mass(self, report: int, answer: Any) -> Fraction:
+        s = self.support
+        return s.p if report == answers.place(self.domain, answer) else s.q
+
+    def tally(self, reports: Any) -> Tally:
+        return self.then.tally(reports)
+
+    def parameters(self) -> dict[str, int | str]:
+        return {"values": self.size, "keep": hex(self.first.keep), "then": hex(self.then.keep), "changes": self.changes}
+
+    epsilon, one_report = property(_epsilon), property(_one_report)
+    respond, read, estimate, variance = _respond, read_frequencies, estimate, frequency_variance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoizedUnary:
+    """Symmetric unary bits with ε_permanent, kept; at every report each bit flipped again with ε_instant / 2.
+
+    Privacy
+        As for `MemoizedResponse`, with the permanent bits of `SymmetricUnary` [Erlingsson, Pihur, Korolova 2014].
+    """
+
+    name: ClassVar[str] = "memoized_unary"
+    domain: answers.Choices
+    permanent: Fraction
+    instant: Fraction
+    changes: int
+    first: SymmetricUnary = field(init=False)
+    keep: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        _checked(self)
+        first = SymmetricUnary(domain=self.domain, epsilon=self.permanent)
+        object.__setattr__(self, "domain", first.domain)
+        object.__setattr__(self, "first", first)
+        object.__setattr__(self, "keep", odds.threshold(self.instant / 2))
+
+    @property
+    def size(self) -> int:
+        return 1 << len(self.domain)
+
+    @property
+    def support(self) -> Support:
+        one, keep = self.first.support, odds.chance(self.keep)
+        p, q = (chance * keep + (1 - chance) * (1 - keep) for chance in (one.p, one.q))
+        return Support(p=p, q=q)
+
+    def remember(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+        return self.first.respond(answer, source)
+
+    def report(self, permanent: int, source: bits.Source = bits.SYSTEM) -> int:
+        flips = sum((not bits.coin(source, self.keep)) << value for value in range(len(self.domain)))
+        return permanent ^ flips
+
+    def encode(self, values: Any) -> NDArray[np.uint64]:
+        import numpy as np
+
+        from discreet.local.many import Draws
+
+        permanent = self.first.encode(values)
+        flips = Draws(len(permanent)).packed_coins(permanent.shape[1], bits.WORD - self.keep)
+        if spare := -len(self.domain) % 64:
+            flips[:, -1] &= np.uint64((1 << (64 - spare)) - 1)
+        return permanent ^ flips
+
+    def mass(self, report: int, answer: Any) -> Fraction:
+        s, place, total = self.support, answers.place(self.domain, answer), Fraction(1)
+        for value in range(len(self.domain)):
+            one = s.p if value == place else s.q
+            total *= one if report >> value & 1 else 1 - one
+        return total
+
+    def tally(self, reports: Any) -> Tally:
+        return self.first.tally(reports)
+
+    def parameters(self) -> dict[str, int | str]:
+        true, false = hex(self.first.true), hex(self.first.false)
+        words: dict[str, int | str] = {"values": len(self.domain), "true": true, "false": false}
+        return {**words, "then": hex(self.keep), "changes": self.changes}
+
+    epsilon, one_report = property(_epsilon), property(_one_report)
+    respond, read, estimate, variance = _respond, read_frequencies, estimate, frequency_variance

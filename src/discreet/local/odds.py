@@ -1,0 +1,40 @@
+"""Coins as unfair as ε allows and no more: thresholds on 64-bit words. Standard library only.
+
+Every encoder tosses coins of the form "64 random bits are below t", so its output distribution is rational and known
+exactly, takes the same work whatever comes out, and is three lines in any language. Rounding of t goes to the private
+side: a ratio is at most e^ε, and under it by less than a relative 2^-64 * (1 + 1/p) * (1 + 1/(1-p)).
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from discreet.noise import exact
+from discreet.noise.bits import WORD
+
+_BITS = 192
+
+
+def threshold(epsilon: Fraction, *, odds: Fraction = Fraction(1)) -> int:
+    """The largest t with t / (2^64 - t) <= odds * e^epsilon: how often the truth may be told.
+
+    t <= 2^64 / (1 + e^-epsilon / odds). The upper end of the enclosure makes t smaller, if it makes a difference.
+    """
+    _, high = exact.exp_minus(epsilon, _BITS)
+    scaled = odds.numerator << _BITS
+    return min(WORD - 1, WORD * scaled // (scaled + high * odds.denominator))
+
+
+def chance(t: int) -> Fraction:
+    """The probability of a coin with threshold t."""
+    return Fraction(t, WORD)
+
+
+def epsilon_of(ratio: Fraction) -> Fraction:
+    """ln(ratio), rounded up in the 64th binary place: the ε of a protocol that is declared by its probabilities."""
+    return Fraction(exact.log(ratio, 64)[1], WORD)
+
+
+def e_to_minus(x: Fraction) -> Fraction:
+    """e^-x to 2^-192, for choices that only move the error: the same on every machine, which a float is not."""
+    return Fraction(exact.exp_minus(x, _BITS)[0], 1 << _BITS)
