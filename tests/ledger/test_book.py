@@ -77,8 +77,8 @@ def test_delta_is_a_limit_too(ledger: Ledger) -> None:
         ask(ledger, cost=charge("1/10", "1/1000"))
 
 
-def test_a_near_miss_says_by_how_much(ledger: Ledger) -> None:
-    with pytest.raises(BudgetExceeded, match=r"costs ε = 1; alice has ε = 1 left of 1 .*, short by ε = 1e-9"):
+def test_a_near_miss_does_not_read_like_a_fit(ledger: Ledger) -> None:
+    with pytest.raises(BudgetExceeded, match=r"costs ε = 1\.001; alice has ε = 1 left of 1 "):
         ask(ledger, cost=charge("1.000000001"))
 
 
@@ -258,7 +258,7 @@ def test_a_certificate_holds_what_an_audit_needs(ledger: Ledger) -> None:
     assert certificate["mechanisms"] == LAPLACE
     assert certificate["cost"] == {"amount": "1/10", "delta": "0"}
     ledger.verify(certificate["head"])
-    for wrong in ("x", "-1", 999, 1):
+    for wrong in ("x", "-1", 999, 1, "9" * 30, "9" * 5000):
         with pytest.raises(UsageError, match="no answer"):
             ledger.certificate(wrong)
 
@@ -314,6 +314,8 @@ def test_a_new_ledger_can_carry_over_what_was_spent(tmp_path: Path) -> None:
     carried = {"alice": charge("3/4"), "curator": charge("2", "1/4000")}
     with Ledger.create(tmp_path / "new.ledger", some_terms(), carried=carried) as ledger:
         assert ledger.spent() == charge("11/4", "1/4000")
+        with pytest.raises(UsageError, match="zero or more"):
+            Ledger.create(tmp_path / "other.ledger", some_terms(), carried={"alice": charge("-1")})
         assert ledger.left("alice") == charge("1/4", "1/2000")
         ask(ledger, cost=charge("1/4"))
         with pytest.raises(BudgetExceeded):

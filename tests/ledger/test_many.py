@@ -183,3 +183,18 @@ def test_a_second_answer_to_one_charge_is_refused_across_processes(path: Path) -
         [stored] = recalled(ledger)
         assert set(told) <= {stored, b"refused"}
         assert ledger.spent() == charge("1/10")
+
+
+def test_opening_and_verifying_while_others_spend_raises_no_false_alarm(path: Path) -> None:
+    Ledger.create(path, some_terms()).close()
+    spender = os.fork()
+    if spender == 0:
+        with Ledger.open(path, timeout=60) as ledger:
+            spends(ledger, 400, "meanwhile")
+        os._exit(0)
+    rows = []
+    while os.waitpid(spender, os.WNOHANG) == (0, 0):
+        with Ledger.open(path, timeout=60) as ledger:
+            rows.append(ledger.verify(ledger.head()))
+    assert rows == sorted(rows)
+    assert len(set(rows)) > 2, "nobody was spending"

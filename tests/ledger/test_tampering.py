@@ -276,9 +276,21 @@ def test_a_head_of_another_ledger_or_of_nothing(ledger: Ledger, tmp_path: Path) 
         pytest.raises(LedgerUnavailable, match="another"),
     ):
         ledger.verify(other.head())
-    for wrong in ({}, {"ledger": "x"}, {**ledger.head(), "mac": "zz"}, {**ledger.head(), "number": None}):
+    for wrong in (
+        {},
+        {"ledger": "x"},
+        {**ledger.head(), "mac": "zz"},
+        {**ledger.head(), "number": None},
+        {**ledger.head(), "mac": 7},
+    ):
         with pytest.raises(DiscreetError, match="what --export-head writes"):
             ledger.verify(wrong)
+
+
+@pytest.mark.parametrize("number", [0, -1, 2, 10**30])
+def test_a_head_of_a_row_that_is_not_there(ledger: Ledger, number: int) -> None:
+    with pytest.raises(LedgerUnavailable, match=f"once had row {number}"):
+        ledger.verify({**ledger.head(), "number": number})
 
 
 def test_a_key_of_another_ledger(ledger: Ledger, path: Path, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ same argument covers a process that died: whoever asks again on that snapshot co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,6 +88,8 @@ class Ledger:
     ) -> Ledger:
         """Make a ledger and its key. `carried` is what each analyst (or the curator) spent under an earlier ledger."""
         opening = {who: charge_as_row(spent) for who, spent in (carried or {}).items()}
+        if any(spent.amount < 0 or spent.delta < 0 for spent in (carried or {}).values()):
+            raise UsageError("What is carried over from an earlier ledger must be zero or more.")
         begin(Path(path).resolve(), {"kind": "terms", "carried": opening, **terms.as_row()})
         return cls.open(path, terms, words=words)
 
@@ -100,11 +103,10 @@ class Ledger:
         people read in `BudgetExceeded`; without it they read the ledger's own currency.
         """
         ledger = cls(Journal(Path(path).resolve(), timeout=timeout), words=words)
-        with ledger._journal.session(write=False) as balance:
-            if balance.key != len(ledger._journal.keys) - 1:
-                raise LedgerUnavailable(f"A key rotation of {balance.name} was interrupted: run it again.")
+        if not ledger._journal.rotated():
+            raise LedgerUnavailable(f"A key rotation of {ledger._journal.path.name} was interrupted: run it again.")
         if terms is not None:
-            ledger.terms.require_same(terms, name=balance.name)
+            ledger.terms.require_same(terms, name=ledger._journal.path.name)
         return ledger
 
     def reserve(
@@ -255,10 +257,11 @@ class Ledger:
     def certificate(self, id: int | str) -> dict[str, Any]:
         """All that is needed to audit one released answer, and where it stands in the chain."""
         with self._journal.session(write=False) as balance:
-            posted = self._journal.file.post_of(int(id)) if str(id).isdecimal() else None
+            wanted = int(id) if re.fullmatch("[0-9]{1,18}", str(id)) else 0
+            posted = self._journal.file.post_of(wanted)
             if posted is None:
                 raise UsageError(f"{balance.name} has posted no answer {id}.")
-            charge, post = self._journal.row(int(id)), self._journal.row(posted)
+            charge, post = self._journal.row(wanted), self._journal.row(posted)
             bound, asked = balance.bound.as_row(), ("question", "policy", "snapshot", "analyst", "text", "cost")
             return {
                 "ledger": balance.ledger,
@@ -279,6 +282,7 @@ class Ledger:
 
     def verify(self, head: Head | None = None) -> int:
         """Check everything there is, and that the exported `head` lies on it. Returns the number of rows."""
+        self._journal.require_own_head()
         with self._journal.session(write=False) as balance:
             self._journal.verify()
             if head is not None:
@@ -325,11 +329,10 @@ class Ledger:
             symbol, amounts = shortage.symbol, [asked.amount, left.amount, limit.amount]
         else:
             symbol, amounts = "ε", [self._words(charge).epsilon for charge in (asked, left, limit)]
-        cost, rest, whole = (number(max(amount, Fraction(0))) for amount in amounts)
-        close = f", short by {symbol} = {number(amounts[0] - amounts[1])}" if cost == rest else ""
+        cost, rest = number(amounts[0], rounding=ROUND_CEILING), number(amounts[1], rounding=ROUND_FLOOR)
         return BudgetExceeded(
-            f"Over budget: this costs {symbol} = {cost}; {shortage.who} {shortage.verb} "
-            f'{symbol} = {rest} left of {whole} on "{self._journal.path.stem}"{close}.',
+            f"Over budget: this costs {symbol} = {cost}; {shortage.who} {shortage.verb} {symbol} = {rest} left "
+            f'of {number(amounts[2])} on "{self._journal.path.stem}".',
             who=shortage.who,
             asked=asked,
             left=left,

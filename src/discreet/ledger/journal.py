@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from hmac import compare_digest
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 from discreet.errors import LedgerUnavailable, UsageError
@@ -54,9 +55,7 @@ class Journal:
         self.keys = chain.read_keys(path)
         self._balance = Balance(path.name)
         self._adding = False
-        once = self.own_head()  # before the rows, because other processes only ever move it on
-        with self.session(write=False):
-            self.require_head(once)
+        self.require_own_head()
 
     @contextmanager
     def session(self, *, write: bool) -> Iterator[Balance]:
@@ -76,7 +75,7 @@ class Journal:
             balance.add(row)
         self._adding = False
         balance.require(balance.number > 0, 1, "is missing")
-        if known[0] and [mac for _, _, mac in self.file.rows_between(known[0], known[0])] != [known[1]]:
+        if known[0] and not self._has(*known):
             raise self._set_back(known[0])
 
     def append(self, body: Mapping[str, Any]) -> int:
@@ -145,29 +144,50 @@ class Journal:
             self.keys += (chain.add_key(self.path),)
         return index
 
-    def own_head(self) -> Head:
-        """How far this ledger was when a row was last written, says the file beside it."""
-        try:
-            parsed = json.loads(self.file.read_head())
-        except ValueError:
-            parsed = None
-        if not isinstance(parsed, dict):
+    def require_own_head(self) -> None:
+        """Refuse a ledger that is behind its `.head` file. Others may be writing that file, so look three times."""
+        for pause in (0.005, 0.005, 0):
+            head = self._own_head()  # before the rows, because other processes only ever move it on
+            with self.session(write=False) as balance:
+                if head is not None and head[0] == balance.ledger and self._has(*head[1:]):
+                    return
+            sleep(pause)
+        if head is None or head[0] != balance.ledger:
             raise LedgerUnavailable(f"{self.path.name}.head is damaged: copy the newest exported head there.")
-        return parsed
+        raise self._set_back(head[1])
+
+    def _own_head(self) -> tuple[str, int, bytes] | None:
+        """How far this ledger was when a row was last written, says the file beside it; None if it says nothing."""
+        try:
+            return _head_parts(json.loads(self.file.read_head()))
+        except (ValueError, TypeError, KeyError):
+            return None
 
     def require_head(self, head: Head) -> None:
         """Refuse unless that row, with that MAC, is one of this ledger's."""
         try:
-            ledger, row, mac = str(head["ledger"]), int(head["number"]), bytes.fromhex(head["mac"])
-        except (KeyError, TypeError, ValueError):
+            ledger, row, mac = _head_parts(head)
+        except (ValueError, TypeError, KeyError):
             raise UsageError("A head is what --export-head writes: JSON with ledger, number and mac.") from None
         if ledger != self._balance.ledger:
             raise LedgerUnavailable(f"That head is of another ledger than {self.path.name}: look for the right files.")
-        if [found[2] for found in self.file.rows_between(row, row)] != [mac]:
+        if not self._has(row, mac):
             raise self._set_back(row)
 
+    def _has(self, row: int, mac: bytes) -> bool:
+        known = 0 < row <= self._balance.number
+        return known and [found[2] for found in self.file.rows_between(row, row)] == [mac]
+
+    def rotated(self) -> bool:
+        """Whether the newest key is in use; waits for a process that is just rotating."""
+        with self.session(write=False) as balance:
+            if balance.key == len(self.keys) - 1:
+                return True
+        with self.session(write=True) as balance:
+            return balance.key == len(self.keys) - 1
+
     def verify(self) -> None:
-        """Check the whole file anew: pages, rows, sums, answers, sealed keys, and that there is nothing else."""
+        """Check the whole file anew, in a session: pages, rows, sums, answers, sealed keys, and nothing else."""
         damage = self.file.damage()
         if damage is not None:
             raise LedgerUnavailable(f"{self.path.name} is damaged ({damage}): restore it from a backup.")
@@ -183,7 +203,6 @@ class Journal:
         for charge in again.open:
             self.unsealed(charge)
         again.require(self.file.sealed() == sorted(again.open), again.number, "is followed by keys of no open charge")
-        self.require_head(self.own_head())
 
     def _verify_answers(self, balance: Balance, posts: dict[int, tuple[Row, bytes]]) -> None:
         for charge, post, question, answer in self.file.answers():
@@ -214,6 +233,10 @@ def exported(balance: Balance) -> dict[str, Any]:
 
 def head_of(ledger: str, number: int, mac: bytes) -> dict[str, Any]:
     return {"ledger": ledger, "number": number, "mac": mac.hex()}
+
+
+def _head_parts(head: Head) -> tuple[str, int, bytes]:
+    return str(head["ledger"]), int(head["number"]), bytes.fromhex(head["mac"])
 
 
 def _head_text(ledger: str, number: int, mac: bytes) -> str:
