@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from discreet import declaration
+from discreet import policy as policy_module
 from discreet.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Text, Timestamps
 from discreet.errors import PolicyError, UsageError
-from discreet.policy import Policy, Share, Through
+from discreet.policy import BudgetTerms, Limits, Policy, Share, Through
 
 F = Fraction
 
@@ -192,7 +194,7 @@ WRONG = [
     (COLUMN, "???", "6:10: people.x is still open: instead of ??? write one of"),
     (COLUMN, "text\n      X: text", "7:7: people.X and x differ only by case."),
     (COLUMN, 'text\n      "#owner": text', "7:7: people.#owner: names that begin with # are kept for discreet."),
-    (COLUMN, "text\n      'a;b': text", "7:7: 'people.a;b' cannot name a column"),
+    (COLUMN, "text\n      'a;b': text", "7:7: column 'people.a;b': write the name with"),
     (COLUMN, "text\n      ID: text", "4:12: people: id and ID differ only by case."),
     (COLUMN, "text\n      x: text", "7:7: x is given twice; the first is on line 6."),
     (TABLES, "visits: {}", "5:11: visits needs `owner`"),
@@ -216,7 +218,7 @@ WRONG = [
     (TABLES, "a: {owner: {through: s, on: x}}\n  s: {public: true}", "a goes through s, which is public"),
     (TABLES, "visits: {owner: '#id'}", "5:19: visits: names that begin with # are kept"),
     (TABLES, "People: {owner: id}", "5:3: People and people differ only by case."),
-    (TABLES, "../people: {owner: id}", "5:3: ../people cannot name a table"),
+    (TABLES, "../people: {owner: id}", "5:3: table ../people: the name must also be"),
     (BUDGET, "{epsilon: 0}", "3:19: budget.epsilon must be greater than zero"),
     (BUDGET, "{epsilon: -1}", "3:19: budget.epsilon must be greater than zero"),
     (BUDGET, "{epsilon: nan}", "3:19: budget.epsilon must be a finite number, not nan."),
@@ -307,3 +309,37 @@ def test_a_problem_found_later_has_its_place_too() -> None:
     assert str(policy.problem("tables", "people", "columns", "age", message="No.")) == "hospital.yaml:11:7: No."
     assert str(policy.problem("tables", "people", "columns", "none", message="No.")) == "hospital.yaml:9:5: No."
     assert str(policy.problem("releases", "daily", "every", message="No.")) == "hospital.yaml:38:26: No."
+
+
+# --- docs/policy.md ---------------------------------------------------------------------------------------------------
+
+DOCS = (Path(__file__).parent.parent / "docs" / "policy.md").read_text(encoding="utf-8")
+DOCUMENTED = re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL)[0]
+EDITS = [  # what to change in the documented policy to get the documented mistakes, in the order of the page
+    ("[0, 120]", "[120, 0]"),
+    ("analysts:", "analyst:"),
+    ("add_remove", "bounded"),
+    ("through: visits", "through: vists"),
+    ("{public: true}", "{public: true, owner: code}"),
+    ("max_rows: 10", "max_rows: 0"),
+    ("[0, 120]", "[0, old]"),
+    ("step: 0.01, nullable", "step: 0.03, nullable"),
+    ("[F, M, X]", "[F, M, 3]"),
+    ("epsilon: 4", "epsilon: -1"),
+    ("delta: 1e-9, ", ""),
+    ("4GB", "4XB"),
+    ("alice: {epsilon: 1}", "alice: {epsilon: 9}"),
+]
+
+
+def test_the_documented_policy_and_its_documented_mistakes() -> None:
+    assert read(DOCUMENTED).unit == "person"
+    shown = re.findall(r"^(?:> )?`*(hospital\.yaml:\d.*?)`*$", DOCS, re.MULTILINE)
+    assert shown == [problems(DOCUMENTED.replace(old, new, 1))[0].rstrip("`") for old, new in EDITS]
+
+
+def test_every_key_has_a_heading() -> None:
+    headings = set(re.findall(r"^#+ (\w+)$", DOCS, re.MULTILINE))
+    keys = {*policy_module._KEYS, *policy_module._TABLE_KEYS, *declaration._COLUMN_KEYS}
+    keys |= {field for kind in (BudgetTerms, Limits) for field in kind.__dataclass_fields__}
+    assert keys <= headings

@@ -48,11 +48,11 @@ def check_names(reader: Reader, node: Node | None, what: str, path: tuple[str, .
     for name, (key, _) in (node.entries if isinstance(node, Map) else {}).items():
         label = ".".join((*path, name))
         if not name.strip() or not name.isprintable() or any(mark in name for mark in "\"'`;"):
-            reader.problem(key, f"'{label}' cannot name a {what}: use letters, digits and underscores.")
+            reader.problem(key, f"{what} '{label}': write the name with letters, digits and underscores.")
         elif name.startswith(HIDDEN):
             reader.problem(key, f"{label}: names that begin with {HIDDEN} are kept for discreet. Rename the {what}.")
         elif what == "table" and (name.startswith(".") or any(mark in name for mark in "/\\*?[]")):
-            reader.problem(key, f"{label} cannot name a table: it must also be the name of a file or folder.")
+            reader.problem(key, f"table {label}: the name must also be that of a file or folder.")
         elif name.lower() in seen:
             reader.problem(key, f"{label} and {seen[name.lower()]} differ only by case. Rename one.")
         seen.setdefault(name.lower(), name)

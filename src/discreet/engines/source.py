@@ -86,6 +86,7 @@ def connect(path: Path | None, *, memory: int | None = None, threads: int | None
     # Row order is not kept (nothing may depend on it, S4), which halves the memory of a load.
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")  # DuckDB prints its own in interactive sessions
     return connection
 
 
