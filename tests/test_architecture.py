@@ -1,0 +1,103 @@
+"""The shape of the package: imports point down, one place draws, one place opens exact values."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parent.parent / "src" / "discreet"
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+# From the ground up; a module may import its own layer and those below it.
+LAYERS = (
+    ("errors", "budget", "domain", "document", "declaration", "policy", "noise"),
+    ("accounting", "mechanisms"),
+    ("release", "ledger", "engines"),
+    ("sql", "local"),
+    ("offer", "measure", "explain", "show"),
+    ("curator", "town"),
+    ("anonymity", "attacks"),
+    ("cli",),
+)
+FORBIDDEN = {
+    "sql": {"engines", "release", "ledger", "noise"},
+    "accounting": {"mechanisms"},
+    "server": {"sql", "engines", "release", "ledger", "noise", "mechanisms"},
+}
+# What shows an answer is loaded only when somebody looks at it; a skeleton's text knows the source's types.
+EXCEPTIONS = {("release", "show")}
+
+
+def family(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> set[str]:
+    """The families of our own that a module imports, also inside functions."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "discreet" else [node.module]
+        found |= {name.split(".")[1] for name in names if name.startswith("discreet.")}
+    return found
+
+
+def layer(name: str) -> int:
+    return next(index for index, names in enumerate(LAYERS) if name in names)
+
+
+def test_every_family_has_a_layer() -> None:
+    families = {family(path) for path in MODULES} - {"__init__"}
+    assert families == {name for names in LAYERS for name in names}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_down(path: Path) -> None:
+    own = family(path)
+    if own == "__init__":
+        return
+    for other in imported(path) - {own}:
+        if (own, other) in EXCEPTIONS or other == "__version__":
+            continue
+        assert layer(other) <= layer(own), f"{own} imports {other}, which stands above it"
+        assert other not in FORBIDDEN.get(own, set()), f"{own} must not import {other}"
+
+
+def test_only_noise_draws() -> None:
+    banned = ("numpy.random", "np.random", "import random", "from random", "import secrets", "os.urandom", "RANDOM()")
+    for path in MODULES:
+        if family(path) == "noise":
+            continue
+        text = path.read_text()
+        for word in banned:
+            assert word not in text, f"{path.relative_to(SOURCE)} draws: {word}"
+
+
+def test_only_release_opens_exact_values() -> None:
+    callers = {
+        str(path.relative_to(SOURCE))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "unwrap"
+    }
+    assert callers == {"release.py"}
+
+
+def test_only_the_curator_spends() -> None:
+    callers = {
+        str(path.relative_to(SOURCE))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reserve"
+    }
+    assert callers == {"curator.py"}
+
+
+def test_modules_stay_readable() -> None:
+    long = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in MODULES}
+    assert {name: lines for name, lines in long.items() if lines > 700} == {}
