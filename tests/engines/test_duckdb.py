@@ -214,3 +214,6 @@ def test_snapshots_are_listed_and_removed(tmp_path: Path) -> None:
     store.remove(2)
     assert [snapshot.number for snapshot in store.snapshots()] == [1, 11]
     assert not list(policy.store.glob("2.*"))
+    store.notes(11).write_text("torn")
+    with pytest.raises(UsageError, match="missing or damaged"):
+        store.snapshots()

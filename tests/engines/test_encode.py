@@ -43,7 +43,7 @@ def encoded(connection: Any, domain: Domain, type_name: str, literals: list[str]
     """The stored value and whether it counts as clamped, through DuckDB, as columns and not as folded constants."""
     stored = encode.stored(domain, "x", type_name, lookup="listed")
     if encode.is_long(domain):
-        connection.register("#list", pa.table({"value": domain.values, "code": range(domain.size)}))
+        connection.register("#list", pa.table({"#value": domain.values, "#code": range(domain.size)}))
         connection.execute('CREATE OR REPLACE TEMP TABLE listed AS FROM "#list"')
     rows = ", ".join(f"({place}, {each})" for place, each in enumerate(literals))
     connection.execute(

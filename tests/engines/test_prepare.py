@@ -155,6 +155,20 @@ def test_owners_of_all_tables_have_one_type(prepared: Prepared) -> None:
     assert found == {"a": [("1",), ("x",)], "b": [("1",), ("2",)]}
 
 
+def test_columns_may_be_called_what_we_call_ours(prepared: Prepared) -> None:
+    """A source's column named like one of our aliases is still the source's."""
+    words = [f"v{place}" for place in range(20)]
+    names = ("value", "code", "key", "owner", "s", "o", "r", "h", "v", "range")
+    listed = ", ".join(f"{name}: {{values: [{', '.join(words)}]}}" for name in names)
+    tables = f"  a: {{owner: id}}\n  b: {{owner: {{through: a, on: key}}, columns: {{{listed}}}}}\n"
+    a = pa.table({"id": [1, 2], "key": words[:2], "owner": [5, 6]})
+    b = pa.table({name: [words[0], words[1]] for name in names})
+    expected = [(1, *[0] * len(names)), (2, *[1] * len(names))]
+    assert prepared(tables, {"a": a, "b": b})["b"] == expected
+    twice = pa.concat_tables([b, b])
+    assert prepared(tables, {"a": a, "b": twice})["b"] == expected
+
+
 # --- sources ----------------------------------------------------------------------------------------------------------
 
 TOWN = """\
@@ -261,6 +275,8 @@ def test_the_source_has_not_what_is_declared(tmp_path: Path) -> None:
         ("postgresql://host/data", "A postgresql source"),
         (Path(__file__), "neither a folder nor a .duckdb file"),
         ({"people": pa.table({"a": [1]}).to_reader()}, "can be read once"),
+        ({"people": 7}, "The table people from Python cannot be read"),
+        ({"people": {"id": [1, "x", 2.5]}}, "The table people from Python cannot be read"),
     ],
 )
 def test_sources_that_are_none(tmp_path: Path, source: object, reason: str) -> None:

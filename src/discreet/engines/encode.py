@@ -86,7 +86,7 @@ def accepted(domain: Domain) -> tuple[str, ...]:
 def stored(domain: Domain, column: str, type_name: str, *, lookup: str = "") -> Stored:
     """The stored form of a source column (SQL text) of a type that the domain accepts.
 
-    `lookup` is the SQL name of a table (value VARCHAR, code) that holds a long list of values, see `is_long`.
+    `lookup` is the SQL name of a table ("#value" VARCHAR, "#code") that holds a long list of values, see `is_long`.
     """
     if isinstance(domain, Categories):
         return _category(domain, column, type_name, lookup)
@@ -166,7 +166,9 @@ def _category(domain: Categories, column: str, type_name: str, lookup: str) -> S
     if isinstance(domain.values[0], int):
         text = f"CAST({whole_number(column, type_name)} AS VARCHAR)"
     if is_long(domain):
-        return Stored(value=f"CAST((SELECT v.code FROM {lookup} AS v WHERE v.value = {text}) AS {kept})", type=kept)
+        # Hidden names, so that a source's column called "value" or "code" is not taken for the list's.
+        found = f'SELECT "#list"."#code" FROM {lookup} AS "#list" WHERE "#list"."#value" = {text}'
+        return Stored(value=f"CAST(({found}) AS {kept})", type=kept)
     codes = " ".join(f"WHEN {literal(str(value))} THEN {code}" for code, value in enumerate(domain.values))
     return Stored(value=f"CAST(CASE {text} {codes} END AS {kept})", type=kept)
 

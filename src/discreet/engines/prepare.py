@@ -202,7 +202,7 @@ class _Work:
         self._resolve(via)
         key = encode.key(name(on), self._type(via, on), self._common(table))
         self._run(
-            f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS key, min({name(OWNER)}) AS owner "
+            f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS {_KEY}, min({name(OWNER)}) AS {name(OWNER)} "
             f"FROM ({self._rows(via, [on])}) WHERE {key} IS NOT NULL AND {name(OWNER)} IS NOT NULL "
             f"GROUP BY 1 HAVING min({name(OWNER)}) = max({name(OWNER)})",
             table,
@@ -217,8 +217,8 @@ class _Work:
         if isinstance(table.owner, Through):
             key = encode.key(f"s.{name(on)}", self._type(table, on), self._common(table))
             return (
-                f"SELECT o.owner AS {name(OWNER)}{listed} FROM {self._scan(table)} AS s "
-                f"LEFT JOIN {_owners(table)} AS o ON {key} = o.key"
+                f"SELECT o.{name(OWNER)}{listed} FROM {self._scan(table)} AS s "
+                f"LEFT JOIN {_owners(table)} AS o ON {key} = o.{_KEY}"
             )
         key = encode.key(f"s.{name(on)}", self._type(table, on), self.owner_type)
         return f"SELECT {key} AS {name(OWNER)}{listed} FROM {self._scan(table)} AS s"
@@ -287,7 +287,7 @@ class _Work:
         for column in table.columns.values():
             if encode.is_long(column.domain) and isinstance(column.domain, Categories):
                 values = [str(value) for value in column.domain.values]
-                self.connection.register("#list", pa.table({"value": values, "code": range(len(values))}))
+                self.connection.register("#list", pa.table({"#value": values, "#code": range(len(values))}))
                 self.connection.execute(f"CREATE TEMP TABLE {_values(table, column)} AS FROM {name('#list')}")
                 self.connection.unregister("#list")
 
@@ -311,7 +311,7 @@ class _Work:
                 return self.connection.execute(sql)
 
 
-_HEAVY = name("#heavy")
+_HEAVY, _KEY = name("#heavy"), name("#key")
 
 
 def _owners(table: Table) -> str:

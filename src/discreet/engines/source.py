@@ -43,7 +43,7 @@ class Database:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """Tables from Python: Arrow tables and datasets, and data frames that DuckDB can scan more than once."""
+    """Tables from Python: Arrow tables and datasets, and data frames that can become such."""
 
     tables: Mapping[str, Any]
 
@@ -102,7 +102,20 @@ def attach(connection: Any, source: Source) -> None:
             raise UsageError(f"The source {source.path} cannot be opened: {why}.") from None
     elif isinstance(source, Given):
         for table, content in source.tables.items():
-            connection.register(f"#{table}", content)
+            connection.register(f"#{table}", _arrow(table, content))
+
+
+def _arrow(table: str, content: Any) -> Any:
+    """An Arrow table or dataset. DuckDB would guess the types of a data frame's columns from a sample of values."""
+    import pyarrow as pa
+
+    if isinstance(content, pa.Table) or hasattr(content, "scanner"):
+        return content
+    try:
+        return pa.table(content)
+    except (TypeError, ValueError, pa.ArrowException):
+        why = "pass an Arrow table, or a data frame whose columns have one type each"
+        raise UsageError(f"The table {table} from Python cannot be read: {why}.") from None
 
 
 def scan(source: Source, table: str, *, as_text: bool) -> str:
@@ -137,8 +150,9 @@ def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
     if isinstance(source, Given):
         return tuple(source.tables)
     if isinstance(source, Database):
-        sql = "SELECT table_name FROM duckdb_tables() WHERE database_name = ? AND schema_name = 'main' ORDER BY 1"
-        return tuple(row[0] for row in connection.execute(sql, [_ATTACHED]).fetchall())
+        here = f"WHERE database_name = {literal(_ATTACHED)} AND schema_name = 'main' AND NOT internal"
+        sql = f"SELECT table_name FROM duckdb_tables() {here} UNION SELECT view_name FROM duckdb_views() {here}"
+        return tuple(sorted(row[0] for row in connection.execute(sql).fetchall()))
     files = (entry for entry in source.path.iterdir() if entry.is_file() and entry.name.endswith((*_PARQUET, *_CSV)))
     folders = (entry for entry in source.path.iterdir() if entry.is_dir() and _data_files(entry))
     return tuple(sorted({file.name.split(".")[0] for file in files} | {folder.name for folder in folders}))

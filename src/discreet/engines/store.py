@@ -99,12 +99,15 @@ class Store:
         """One snapshot's notes; raises UsageError when there is no such snapshot."""
         if not self.file(number).exists():
             raise UsageError(f"There is no snapshot {number} in {self.path}.")
-        found = json.loads(self.notes(number).read_text(encoding="utf-8"))
-        tables = tuple(
-            TableReport(**{**table, "columns": tuple(ColumnReport(**column) for column in table["columns"])})
-            for table in found["tables"]
-        )
-        return Snapshot(**{**found, "tables": tables})
+        try:
+            found = json.loads(self.notes(number).read_text(encoding="utf-8"))
+            tables = tuple(
+                TableReport(**{**table, "columns": tuple(ColumnReport(**column) for column in table["columns"])})
+                for table in found["tables"]
+            )
+            return Snapshot(**{**found, "tables": tables})
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UsageError(f"The notes {self.notes(number)} are missing or damaged. Take a new snapshot.") from None
 
     def remove(self, number: int) -> None:
         """Delete a snapshot for good. Charges that were to be resumed on it are lost (S8)."""
