@@ -16,7 +16,7 @@ LAYERS = (
     ("accounting", "mechanisms"),
     ("release", "ledger", "engines"),
     ("sql", "local"),
-    ("offer", "measure", "explain", "show"),
+    ("offer", "measure", "explain", "show", "bounds"),
     ("curator", "town"),
     ("anonymity", "attacks"),
     ("cli",),

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import accounting
+from discreet.bounds import Bounds, suggested
 from discreet.budget import Charge, amount
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepare import prepare
@@ -26,11 +27,12 @@ from discreet.measure import measure
 from discreet.mechanisms import to_row
 from discreet.mechanisms.simulate import Redraw
 from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
-from discreet.policy import Policy, Through
+from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet
 from discreet.sql.analyze import plan
 from discreet.sql.finish import Noisy, noisy_table, split
 from discreet.sql.plan import table_name
+from discreet.sql.values import quoted as named
 
 Progress = Callable[[str, float], None]
 _FREE = Charge(amount=Fraction(0))
@@ -165,6 +167,13 @@ class Curator:
         left = self._ledger.left(analyst)
         offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
         return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left)
+
+    def bounds(self, table: str, column: str, *, epsilon: object) -> Bounds:
+        """A range that holds about 98 % of a column's values, found by paid quantiles and widened to round numbers."""
+        sql = f"SELECT QUANTILE_CONT({named(column)}, [0.01, 0.99]) AS bounds FROM {named(table)}"
+        answer = self.ask(sql, analyst=CURATOR, epsilon=epsilon)
+        low, high = answer.table.column(0)[0].as_py()
+        return suggested(low, high, cost=answer.cost)
 
     # --- what was done ----------------------------------------------------------------------------------------------
 

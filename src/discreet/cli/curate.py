@@ -20,6 +20,7 @@ def register(app: typer.Typer) -> None:
     app.command()(check)
     app.command()(snapshot)
     app.command()(ledger)
+    app.command()(bounds)
 
 
 def init(
@@ -161,3 +162,21 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
         console.print(
             f"{name:8} {budget_bar(float(own.amount), float(share.amount))}  {accountant.left(book.left(name))} left"
         )
+
+
+def bounds(
+    policy: Policy,
+    table: Annotated[str, typer.Argument(metavar="TABLE")],
+    column: Annotated[str, typer.Argument(metavar="COLUMN")],
+    epsilon: Annotated[str, typer.Option(help="What the suggestion may cost.")],
+    format: FormatOption = Format.table,
+) -> None:
+    """Suggest a range for a column, as a paid question of the curator."""
+    from discreet.cli.question import opened
+    from discreet.release import plain
+
+    found = opened(policy).bounds(table, column, epsilon=epsilon)
+    if format is Format.json:
+        print(json.dumps({"low": plain(found.low), "high": plain(found.high), "cost": found.cost.as_json()}))
+    else:
+        print(found)

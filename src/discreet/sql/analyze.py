@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import cast
 
 import pyarrow as pa
@@ -333,6 +334,9 @@ class Analysis:
         """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""
         names = self.scope(relation, environment)
         keys = self.keys(node, values)
+        if relation.max_groups is not None and any(isinstance(key, Unknown) for key, _ in keys.values()):
+            limited = self.limited(relation, [sql for key, sql in keys.values() if isinstance(key, Unknown)])
+            return self.measure(node, limited, environment, self.group_values(node, self.scope(limited, environment)))
         meanings = _meanings(node, names)
         rewrite = _Rewrite(
             analysis=self,
@@ -347,7 +351,7 @@ class Analysis:
         released = rewrite.released()
         found = [key for key, _ in keys.values()]
         origins = [names.origins(meaning) for meaning in meanings]
-        touched = distinct_values(frozenset().union(*origins), relation.rows) if found else 1
+        touched = distinct_values(frozenset().union(*origins), relation.touched or relation.rows) if found else 1
         groups = math.prod(key.size for key in found if isinstance(key, Key))
         unknown = any(isinstance(key, Unknown) for key in found)
         if not rewrite.requests:
@@ -391,6 +395,22 @@ class Analysis:
         if unknown:
             released = replace(released, selected=True)
         return released
+
+    def limited(self, relation: Relation, keys: list[str]) -> Relation:
+        """Only the rows of each person's first `max_groups` keys, in an order of the keys' content alone (S4, S5)."""
+        order = ", ".join([f"md5(CAST({sql} AS VARCHAR))" for sql in keys] + keys)
+        rank = Value(
+            sql=f"dense_rank() OVER (PARTITION BY {relation.owner} ORDER BY {order})",
+            domain=Number(step=Fraction(1), lo=1, hi=relation.rows),
+        )
+        ranked = replace(
+            relation, fields=(*relation.fields, Field(table="#", name="rank", value=rank, origins=ANYTHING))
+        )
+        nested = ranked.nested(self.alias())
+        kept = f"({nested.fields[-1].value.sql} <= {relation.max_groups})"
+        return replace(
+            nested, fields=nested.fields[:-1], conditions=(kept,), max_groups=None, touched=relation.max_groups
+        )
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
         return [translate(meaning, names) for meaning in _meanings(node, names)]

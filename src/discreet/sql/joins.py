@@ -175,7 +175,16 @@ def _with_private(
     source = f"{left.source} {'LEFT JOIN' if nullable else 'JOIN'} {right.source} ON {' AND '.join(sql)}"
     conditions = left.conditions if nullable else (*left.conditions, *right.conditions)
     fields = _fields(left, right.fields, nullable, condition)
-    return replace(left, source=source, fields=fields, rows=rows, conditions=conditions, plain=False)
+    bounds = [each for each in (left.max_groups, right.max_groups) if each is not None]
+    return replace(
+        left,
+        source=source,
+        fields=fields,
+        rows=rows,
+        conditions=conditions,
+        plain=False,
+        max_groups=min(bounds, default=None),
+    )
 
 
 def _fields(left: Relation, right: Sequence[Field], nullable: bool, condition: _Condition) -> tuple[Field, ...]:

@@ -50,6 +50,8 @@ class Relation:
     rows: int
     conditions: tuple[str, ...] = ()
     plain: bool = False  # one stored table, as it is
+    max_groups: int | None = None  # the policy's bound on unknown keys a person may touch, not yet enforced
+    touched: int | None = None  # the same bound, once only rows of so many keys are left
 
     def filtered(self, condition: Value) -> Relation:
         return replace(self, conditions=(*self.conditions, condition.sql))
@@ -68,7 +70,8 @@ class Relation:
             )
             for index, field in enumerate(self.fields)
         )
-        return Relation(source=f"({inner}) AS {alias}", owner=owner, fields=fields, rows=self.rows)
+        source = f"({inner}) AS {alias}"
+        return Relation(source=source, owner=owner, fields=fields, rows=self.rows, max_groups=self.max_groups)
 
     def called(self, alias: str) -> Relation:
         """The same rows under another name."""
@@ -145,6 +148,7 @@ def scan(table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str
         fields=tuple(fields),
         rows=table.max_rows,
         plain=True,
+        max_groups=table.max_groups,
     )
 
 
