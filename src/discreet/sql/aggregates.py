@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -344,6 +344,28 @@ def assemble(
         picks=tuple(picks),
         estimates=tuple(estimates[index] for index in range(len(requests))),
     )
+
+
+def people_first(assembly: Assembly, requests: list[Request], *, rows: int) -> tuple[Assembly, bool]:
+    """The measurement that counts people, first, if there is one: a threshold on it needs no number of its own (S5)."""
+    for request, estimate in zip(requests, assembly.estimates, strict=True):
+        counts = request.kind == "persons" or (request.kind == "rows" and rows == 1)
+        if counts and request.condition is None and isinstance(estimate, Linear):
+            first = estimate.measurement
+            if len(assembly.measurements[first].forms) == 1:
+                others = [index for index in range(len(assembly.measurements)) if index != first]
+                order = [first, *others]
+                return _reordered(assembly, order), True
+    return assembly, False
+
+
+def _reordered(assembly: Assembly, order: list[int]) -> Assembly:
+    estimates = tuple(
+        each if isinstance(each, Picked) else replace(each, measurement=order.index(each.measurement))  # type: ignore[type-var]
+        for each in assembly.estimates
+    )
+    measurements = tuple(assembly.measurements[index] for index in order)
+    return replace(assembly, measurements=measurements, estimates=estimates)
 
 
 def _targets(requests: list[Request]) -> dict[tuple[str, str | None], list[int]]:

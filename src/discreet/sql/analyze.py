@@ -374,8 +374,9 @@ class Analysis:
                 f"{assembly.picks[0].name} is answered for groups with public values only.",
                 "Ask the curator to list the key's values in the policy, or use AVG.",
             )
-        counted = [request.kind for request in rewrite.requests if request.condition is None]
-        people = "persons" if relation.rows > 1 else "rows"
+        one_shot = False
+        if unknown and groups == 1:
+            assembly, one_shot = aggregates.people_first(assembly, rewrite.requests, rows=relation.rows)
         self.blocks[rewrite.index] = Block(
             source=relation.source,
             owner=relation.owner,
@@ -390,7 +391,7 @@ class Analysis:
             picks=assembly.picks,
             estimates=assembly.estimates,
             derived=tuple(rewrite.derived),
-            one_shot=unknown and len(assembly.measurements) == 1 and groups == 1 and counted in ([people], ["persons"]),
+            one_shot=one_shot,
         )
         if unknown:
             released = replace(released, selected=True)

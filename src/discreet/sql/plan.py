@@ -142,7 +142,7 @@ class Block:
         """People per unknown key, for the threshold; where a person has one row, rows are people."""
         keys = [f"{self.key_sql[key]} AS u{index}" for index, key in enumerate(self.unknown)]
         people = "count(*)" if self.rows == 1 else f"count(DISTINCT {self.owner})"
-        tested = self.sums[0] if self.one_shot else people
+        tested = self.sums[self.measurements[0].forms[0].index(1)] if self.one_shot else people
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
         group = ", ".join(f"u{index}" for index in range(len(keys)))
         missing = [f"u{i} IS NOT NULL" for i, key in enumerate(self.unknown) if not self.keys[key].nullable]
