@@ -54,12 +54,24 @@ def test_log_at_the_ends(x: Fraction) -> None:
     assert holds(exact.log(x, 400), DIGITS.ln(as_decimal(x)), 400, width=3)
 
 
+@settings(deadline=None, max_examples=50)
+@given(st.builds(Fraction, st.integers(0, 10**9), st.just(3 * 10**9)))
+def test_atanh_to_its_last_bit(z: Fraction) -> None:
+    """The part of `log` that guard bits would hide."""
+    logarithm = DIGITS.ln(as_decimal((1 + z) / (1 - z)))
+    low, high = exact._atanh(exact.rational(z, 100), 100)
+    assert holds((2 * low, 2 * high), logarithm, 100, width=200)
+
+
 def test_pi_and_roots() -> None:
     digits = "3.14159265358979323846264338327950288419716939937510582097494459230781640628620899862803482534211706798"
     low, high = exact.pi(300)
     assert low < Fraction(digits) * 2**300 + 1
     assert Fraction(digits) * 2**300 - 1 < high
     assert high - low <= 4
+    for n in (5, 239):
+        coarse, fine = exact._atan_inverse(n, 100), exact._atan_inverse(n, 300)
+        assert coarse[0] << 200 <= fine[0] <= fine[1] <= coarse[1] << 200
     low, high = exact.root(exact.rational(Fraction(2), 200), 200)
     assert low**2 <= 2 << 400 <= high**2
     assert high - low <= 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
-from math import log
+from math import exp, log
 
 import pytest
+from scipy import stats
 
 from discreet.noise import exact
 from discreet.noise.bits import SYSTEM
@@ -25,6 +26,7 @@ from discreet.noise.table import (
     thresholds,
 )
 
+FALSE_ALARM = 1e-9
 BITS = 320
 SCALES = [
     Fraction(1, 1000),
@@ -130,15 +132,15 @@ def test_threshold_to_any_precision_narrows_the_same_number() -> None:
 
 @pytest.mark.parametrize("slope", [Fraction(1, 10**9), Fraction(1, 3), Fraction(1), Fraction(7, 2)])
 def test_geometric(slope: Fraction) -> None:
-    """P(G >= g) = exp(-slope g), at the median and beyond; false alarm 1e-9 (6.2 sigma)."""
+    """P(G >= g) = exp(-slope g), at the median and beyond, and not that of a steeper slope."""
     n = 3000
     drawn = [geometric(SYSTEM, slope) for _ in range(n)]
     for at in (int(log(2) / slope), int(2 / slope) + 1):
         p = float(exact.exp_minus(slope * at, 64)[0]) / 2**64
-        wrong = float(exact.exp_minus(slope * at * Fraction(7, 5) + slope, 64)[0]) / 2**64
+        wrong = float(exact.exp_minus(slope * at * Fraction(3, 2) + slope, 64)[0]) / 2**64
         hits = sum(g >= at for g in drawn)
-        assert abs(hits - n * p) <= 6.2 * (n * p * (1 - p)) ** 0.5 + 1e-9
-        assert at == 0 or abs(hits - n * wrong) > 6.2 * (n * wrong * (1 - wrong)) ** 0.5
+        assert stats.binomtest(hits, n, p).pvalue > FALSE_ALARM
+        assert at == 0 or stats.binomtest(hits, n, wrong).pvalue < FALSE_ALARM
 
 
 def test_tail_starts_where_the_bins_end_and_follows_the_mass() -> None:
@@ -150,6 +152,4 @@ def test_tail_starts_where_the_bins_end_and_follows_the_mass() -> None:
     drawn = Counter(wide.tail(SYSTEM) for _ in range(3000))
     assert None not in drawn
     assert min(drawn) == TAIL
-    hits = drawn[TAIL]
-    p = 1 - 2.718281828**-1
-    assert abs(hits - 3000 * p) < 6.2 * (3000 * p * (1 - p)) ** 0.5
+    assert stats.binomtest(drawn[TAIL], 3000, 1 - exp(-1)).pvalue > FALSE_ALARM
