@@ -36,7 +36,7 @@ def meaning(path: Path) -> list[Any]:
     try:
         tables = [connection.execute(f"SELECT * FROM {name}").fetchall() for name in ("rows", "keys", "answers")]
         marks = [connection.execute(f"PRAGMA {name}").fetchall() for name in ("application_id", "user_version")]
-        return [*tables, *marks, connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()]
+        return [*tables, *marks, connection.execute("SELECT * FROM sqlite_master").fetchall()]
     finally:
         connection.close()
 
@@ -167,7 +167,7 @@ SWAPS = {  # in a ledger of: terms 1, charge 2, charge 3, post 4, charge 5, post
     "a sealed key of text": "UPDATE keys SET sealed = 'key' WHERE charge = 2",
     "two answers": "UPDATE answers SET answer = (SELECT answer FROM answers a WHERE a.charge != answers.charge)",
     "an answer to another question": "UPDATE answers SET question = (SELECT max(question) FROM answers)",
-    "an answer by nobody": "UPDATE answers SET post = NULL",
+    "an answer by nobody": "UPDATE answers SET post = 2",
     "an answer gone": "DELETE FROM answers WHERE charge = 3",
     "an answer more": "INSERT INTO answers SELECT 2, post, question, answer FROM answers WHERE charge = 3",
     "a trigger": "CREATE TRIGGER t BEFORE INSERT ON rows BEGIN SELECT RAISE(IGNORE); END",

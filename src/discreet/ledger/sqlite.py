@@ -26,14 +26,17 @@ from discreet.ledger.chain import sync_folder, write_new
 FORMAT = 1
 _ROW = (int, str, bytes)
 _APPLICATION = 0x64736372  # "dscr"
-_SCHEMA = (
-    "CREATE TABLE rows (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)",
-    "CREATE TABLE keys (charge INTEGER PRIMARY KEY, sealed BLOB NOT NULL)",
-    "CREATE TABLE answers (charge INTEGER PRIMARY KEY, post INTEGER, question BLOB NOT NULL, answer BLOB NOT NULL)",
-    "CREATE INDEX questions ON answers (question)",
-    "CREATE TRIGGER rows_are_kept BEFORE DELETE ON rows BEGIN SELECT RAISE(ABORT, 'rows are kept'); END",
-    "CREATE TRIGGER rows_never_change BEFORE UPDATE ON rows BEGIN SELECT RAISE(ABORT, 'rows never change'); END",
-)
+_SCHEMA = {  # (kind, name, table): definition
+    ("table", "rows", "rows"): "CREATE TABLE rows (number INTEGER PRIMARY KEY, body TEXT NOT NULL, mac BLOB NOT NULL)",
+    ("table", "keys", "keys"): "CREATE TABLE keys (charge INTEGER PRIMARY KEY, sealed BLOB NOT NULL)",
+    ("table", "answers", "answers"): "CREATE TABLE answers "
+    "(charge INTEGER PRIMARY KEY, post INTEGER NOT NULL, question BLOB NOT NULL, answer BLOB NOT NULL)",
+    ("index", "questions", "answers"): "CREATE INDEX questions ON answers (question)",
+    ("trigger", "rows_are_kept", "rows"): "CREATE TRIGGER rows_are_kept BEFORE DELETE ON rows "
+    "BEGIN SELECT RAISE(ABORT, 'rows are kept'); END",
+    ("trigger", "rows_never_change", "rows"): "CREATE TRIGGER rows_never_change BEFORE UPDATE ON rows "
+    "BEGIN SELECT RAISE(ABORT, 'rows never change'); END",
+}
 _SETTINGS = (
     "PRAGMA synchronous=FULL",
     "PRAGMA fullfsync=ON",
@@ -60,7 +63,7 @@ def build(path: Path, *, body: str, mac: bytes, head: str) -> None:
         connection = sqlite3.connect(new, isolation_level=None)
         try:
             marks = (f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={FORMAT}")
-            for statement in ("BEGIN", *marks, *_SCHEMA):
+            for statement in ("BEGIN", *marks, *_SCHEMA.values()):
                 connection.execute(statement)
             connection.execute("INSERT INTO rows VALUES (1, ?, ?)", (body, mac))
             connection.execute("COMMIT")
@@ -318,8 +321,8 @@ class File:
         version = connection.execute("PRAGMA schema_version").fetchone()[0]
         if version == self._schema_version:
             return
-        found = {text for (text,) in connection.execute("SELECT sql FROM sqlite_master")}
-        if found != set(_SCHEMA):
+        found = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master").fetchall()
+        if len(found) != len(_SCHEMA) or {tuple(names): sql for *names, sql in found} != _SCHEMA:
             raise LedgerUnavailable(
                 f"{self.path.name} has other tables than a ledger has: restore it from a backup. Nothing is answered."
             )
