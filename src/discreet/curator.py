@@ -5,7 +5,9 @@ plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import pyarrow as pa
 from discreet import accounting
 from discreet.bounds import Bounds, suggested
 from discreet.budget import Charge, amount
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb import DuckDB, Overrun
 from discreet.engines.prepare import prepare
 from discreet.engines.store import Snapshot, Store
 from discreet.engines.workbench import Workbench
@@ -61,13 +63,14 @@ class Curator:
         self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
     ) -> Answer:
         """Answer a question. Asking the same again is free and gives the same bytes (S10)."""
+        began = time.monotonic()
         offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
         left = self._ledger.left(analyst)  # also refuses whoever is not an analyst
         if not offered.plan.blocks:
-            return self._answer(self._finish(offered, [], None), cost=_FREE, left=left, id="public")
+            return self._answer(sql, self._finish(offered, [], None), cost=_FREE, left=left, id="public")
         stored = self._recall(offered)
         if stored is not None:
-            return self._answer(Sheet.from_bytes(stored.answer), cost=_FREE, left=left, id=str(stored.id))
+            return self._answer(sql, Sheet.from_bytes(stored.answer), cost=_FREE, left=left, id=str(stored.id))
         reservation = self._ledger.reserve(
             analyst=analyst,
             question=offered.plan.canonical(),
@@ -78,23 +81,25 @@ class Curator:
             text=sql,
         )
         if isinstance(reservation, StoredAnswer):  # somebody else asked the same a moment ago
-            return self._answer(Sheet.from_bytes(reservation.answer), cost=_FREE, left=left, id=str(reservation.id))
+            sheet = Sheet.from_bytes(reservation.answer)
+            return self._answer(sql, sheet, cost=_FREE, left=left, id=str(reservation.id))
         allowance = Allowance(key=reservation.key, accountant=self._accountant, paid=offered.cost)
-        sheet = self._finish(offered, measure(offered, allowance, self._fetch), reservation.key, question=sql)
+        with leaving_at(began, self.policy.limits.deadline):
+            sheet = self._finish(offered, measure(offered, allowance, self._fetch), reservation.key)
         self._ledger.post(reservation, sheet.to_bytes())
-        return self._answer(sheet, cost=offered.cost, left=self._ledger.left(analyst), id=str(reservation.id))
+        return self._answer(sql, sheet, cost=offered.cost, left=self._ledger.left(analyst), id=str(reservation.id))
 
     def _fetch(self, query: str) -> Exact:
         return Exact(self._engine.fetch(query, float(self.policy.limits.seconds)))
 
-    def _finish(self, offered: Offer, noisy: list[Noisy], key: bytes | None, *, question: str = "") -> Sheet:
+    def _finish(self, offered: Offer, noisy: list[Noisy], key: bytes | None) -> Sheet:
         """The rest of the statement, on noisy and public tables."""
         redraw, tables = Redraw(key), {name: self._public[name] for name in offered.plan.public}
         for index, each in enumerate(offered.blocks):
             name, noise = table_name(index), [each.noise_of(i) for i in range(len(each.block.measurements))]
             tables[name] = noisy_table(each.block, noisy[index], noise, redraw, self._after, name=name)
         table, margins = split(self._after(offered.plan.after, tables), offered.plan.columns)
-        certificate = self._certificate(offered, question)
+        certificate = self._certificate(offered)
         return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)
 
     def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:
@@ -126,21 +131,20 @@ class Curator:
         good = [stored for stored in found if stored.cost.amount >= offered.cost.amount]
         return max(good, key=lambda stored: stored.cost.amount, default=None)
 
-    def _answer(self, sheet: Sheet, *, cost: Charge, left: Charge, id: str) -> Answer:
+    def _answer(self, sql: str, sheet: Sheet, *, cost: Charge, left: Charge, id: str) -> Answer:
         return Answer(
             table=sheet.table,
             margins=sheet.margins,
             selected=(sheet.selected,) * sheet.table.num_rows,
             cost=self._accountant.budget(cost),
             left=self._accountant.left(left),
-            certificate={**sheet.certificate, "ledger": self._ledger.head()},
+            certificate={"question": sql, **sheet.certificate, "ledger": self._ledger.head()},
             id=id,
         )
 
-    def _certificate(self, offered: Offer, question: str) -> dict[str, Any]:
-        """Enough to audit the release: what was asked, for whose sake, with which noise, at what cost."""
+    def _certificate(self, offered: Offer) -> dict[str, Any]:
+        """Enough to audit the release: for whose sake, on what, with which noise, at what cost."""
         return {
-            "question": question,
             "unit": self.policy.unit,
             "neighbors": self.policy.neighbors,
             "snapshot": self._number,
@@ -192,6 +196,19 @@ class Curator:
         self._engine = DuckDB.open(self.policy, number)
         public = [name for name, table in self.policy.tables.items() if table.public]
         self._public = {name: self._engine.public_table(name) for name in public}
+
+
+@contextmanager
+def leaving_at(began: float, deadline: Fraction | None) -> Iterator[None]:
+    """Hold what was read back until a deadline that data does not move; refuse, charged, what comes later (S13)."""
+    try:
+        yield
+    finally:
+        if deadline is not None:
+            wait = began + float(deadline) - time.monotonic()
+            if wait < 0:
+                raise Overrun
+            time.sleep(wait)
 
 
 def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpAccountant:
