@@ -235,7 +235,7 @@ class Analysis:
             raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
         known = environment.get(node.name.lower())
         if known is not None:
-            return known.called(node.alias or node.name) if isinstance(known, Relation) else known
+            return self.reference(known, node.alias or node.name) if isinstance(known, Relation) else known
         table = next((table for name, table in self.policy.tables.items() if name.lower() == node.name.lower()), None)
         if table is None:
             raise reject(node, f"there is no table {show(node.this)}.", f"Tables are {', '.join(self.policy.tables)}.")
@@ -243,6 +243,18 @@ class Analysis:
             self.public_used.add(table.name)
             return after.public_table(table.name, tuple(self.public[table.name].column_names))
         return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
+
+    def reference(self, relation: Relation, alias: str) -> Relation:
+        """A WITH name where it is used: a stage of its own."""
+        # Privacy: S4. Two uses of one name must not share an engine alias, or the owners of an EXISTS would be compared
+        # with themselves; nor origins, or a person's pairs of rows would be counted as rows.
+        fresh = self.alias()
+        nested = relation.nested(fresh)
+        fields = (
+            replace(each, origins=frozenset((f"{fresh}.{stage}", rows) for stage, rows in each.origins))
+            for each in nested.fields
+        )
+        return replace(nested, fields=tuple(fields)).called(alias)
 
     # --- SELECT -----------------------------------------------------------------------------------------------------
 
@@ -479,7 +491,7 @@ class RowScope(Names):
         inner = self.analysis.query(node.args["query"], self.environment)
         value = translate(node.this, self)
         if isinstance(inner, Relation):
-            return joins.member(value, inner, node)
+            return joins.member(value, self.relation.owner, inner, node)
         if inner.noisy or len(inner.outputs) != 1:
             raise reject(
                 node,
@@ -510,7 +522,8 @@ class RowScope(Names):
             raise reject(
                 node, "EXISTS on public tables is the same for everybody.", "Write IN (SELECT column FROM ...)."
             )
-        return joins.exists(relation, self.fields, inner.args["where"].this if inner.args.get("where") else None, node)
+        where = inner.args["where"].this if inner.args.get("where") else None
+        return joins.exists(relation, self.relation, where, node)
 
 
 def _refuse_order(node: exp.Select, clauses: tuple[str, ...]) -> None:

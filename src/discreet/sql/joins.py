@@ -232,7 +232,7 @@ def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names
 # --- semi- and anti-joins ---------------------------------------------------------------------------------------------
 
 
-def member(value: Value, inner: Relation, node: exp.Expression) -> Value:
+def member(value: Value, owner: str, inner: Relation, node: exp.Expression) -> Value:
     """owner IN (SELECT owner FROM ...): whether the row's own person is among those."""
     if not isinstance(value.domain, Opaque) or len(inner.fields) != 1 or not _same_owner(value, inner.fields[0].value):
         raise reject(
@@ -240,19 +240,20 @@ def member(value: Value, inner: Relation, node: exp.Expression) -> Value:
             f"{show(node)} would let one person's rows decide about other people's.",
             "IN (SELECT ...) on private tables is answered for the owner: owner IN (SELECT owner FROM ...).",
         )
-    where = " AND ".join([*inner.conditions, f"{inner.fields[0].value.sql} = {value.sql}"])
-    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {where})")
+    matches = dict.fromkeys((f"{inner.owner} = {owner}", f"{inner.fields[0].value.sql} = {value.sql}"))
+    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join([*inner.conditions, *matches])})")
 
 
-def exists(inner: Relation, outer: Sequence[Field], condition: exp.Expression | None, node: exp.Expression) -> Value:
+def exists(inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression) -> Value:
     """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
-    names = Names(fields=inner.fields, outer=tuple(outer))
-    owned, sql = False, list(inner.conditions)
-    beyond = Relation(source="", owner="", fields=tuple(outer), rows=1)
+    names = Names(fields=inner.fields, outer=outer.fields)
+    # Privacy: S4. Whatever else the condition says, a row is kept or dropped by its own person's rows.
+    owned, sql = False, [*inner.conditions, f"{inner.owner} = {outer.owner}"]
     for part in conjuncts(condition):
-        match = _matches_owners(part, beyond, inner, names)
+        match = _matches_owners(part, outer, inner, names)
         owned = owned or match is not None
-        sql.append(match if match is not None else as_flag(translate(part, names), part).sql)
+        found = match if match is not None else as_flag(translate(part, names), part).sql
+        sql += [found] if found != f"{outer.owner} = {inner.owner}" and found not in sql else []
     if not owned:
         raise reject(
             node,
