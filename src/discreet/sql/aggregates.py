@@ -311,10 +311,10 @@ def assemble(
         kinds = {requests[index].kind for index in wanted}
         if first.kind in ("persons", "distinct") or (kinds in ({"count"}, {"sum"}) and target[1] not in plain):
             parts.append(_single(first, sums, [requests[index].label for index in wanted], node))
-            step = grid(first.value).step if first.value is not None and first.kind == "sum" else Fraction(1)
-            estimates.update(
-                {index: Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=step) for index in wanted}
-            )
+            for index in wanted:
+                value = requests[index].value
+                step = grid(value).step if value is not None and first.kind == "sum" else Fraction(1)
+                estimates[index] = Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=step)
             continue
         degree = 2 if "variance" in kinds else 0 if kinds == {"count"} else 1
         condition = target[1]
@@ -328,7 +328,8 @@ def assemble(
         ]
         for index in (*wanted, *companions):
             parts[-1].labels.append(requests[index].label)
-            estimates[index] = _estimate(requests[index], first.value, degree, with_rows, len(parts) - 1)
+            value = requests[index].value or first.value
+            estimates[index] = _estimate(requests[index], value, degree, with_rows, len(parts) - 1)
     for condition in sorted(plain, key=str):
         wanted = [
             index for index, request in enumerate(requests) if request.kind == "rows" and request.condition == condition
@@ -374,7 +375,10 @@ def _targets(requests: list[Request]) -> dict[tuple[str, str | None], list[int]]
     for index, request in enumerate(requests):
         if request.value is not None and request.kind not in ("quantile", "mode", "pair"):
             alone = request.kind in ("persons", "distinct")
-            name = f"distinct {request.value.sql}" if alone else request.value.sql
+            # Numbers that differ in their step only are one sum; codes of other labels, or of the same as numbers, not.
+            domain = request.value.domain
+            range_ = (domain.lo, domain.hi) if isinstance(domain, Number) else domain
+            name = f"distinct {request.value.sql}" if alone else f"{request.value.sql} in {range_}"
             targets.setdefault((name, request.condition), []).append(index)
     return targets
 

@@ -355,7 +355,7 @@ class Analysis:
             environment=environment,
             names=names,
             keys=keys,
-            meanings=list(zip(meanings, (value.sql for value in values), strict=True)),
+            meanings=list(zip(meanings, (value.identity for value in values), strict=True)),
             node=node,
             index=len(self.blocks),
         )
@@ -429,7 +429,7 @@ class Analysis:
         return [translate(meaning, names) for meaning in _meanings(node, names)]
 
     def keys(self, node: exp.Select, values: list[Value]) -> Keys:
-        """The group keys by the SQL of their value: what they are, and the SQL of what the engine groups by."""
+        """The group keys by the identity of their value: what they are, and the SQL of what the engine groups by."""
         clause = node.args.get("group")
         if clause is None:
             return {}
@@ -442,10 +442,10 @@ class Analysis:
                 raise reject(item, f"{show(item)} identifies people.", "Group by something that many people share.")
             if isinstance(value.domain, Missing) or value.constant:
                 raise reject(item, f"{show(item)} is the same for everybody.", "Leave it out of GROUP BY.")
-            found[value.sql] = self.key(value)
+            found[value.identity] = self.key(value)
         groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
         if groups > self.policy.limits.keys:  # S5: too many to give each a number; those that exist must pass a test
-            found = {value.sql: self.key(value, unknown=True) for value in values}
+            found = {value.identity: self.key(value, unknown=True) for value in values}
         if any(isinstance(key, Unknown) for key, _ in found.values()):
             self.require_delta(clause)
         return found
@@ -597,7 +597,7 @@ class _Rewrite:
     environment: Environment
     names: Names
     keys: Keys
-    meanings: list[tuple[exp.Expression, str]]  # what stands in GROUP BY, and the SQL of its value
+    meanings: list[tuple[exp.Expression, str]]  # what stands in GROUP BY, and the identity of its value
     node: exp.Select
     index: int
     requests: list[aggregates.Request] = field(default_factory=list)
@@ -681,13 +681,13 @@ class _Rewrite:
 
     def key(self, node: exp.Expression) -> exp.Expression | None:
         """The key's column, where the expression is one of the GROUP BY expressions, by its text or by its meaning."""
-        sql = next((sql for meaning, sql in self.meanings if meaning == node), None)
-        if sql is None and self.keys and not node.find(exp.Query):
+        same = next((identity for meaning, identity in self.meanings if meaning == node), None)
+        if same is None and self.keys and not node.find(exp.Query):
             try:
-                sql = translate(node, self.names).sql
+                same = translate(node, self.names).identity
             except Rejected:  # it may mean something after noise only; its parts are looked at next
                 return None
-        position = list(self.keys).index(sql) if sql in self.keys else None
+        position = list(self.keys).index(same) if same in self.keys else None
         return None if position is None else exp.column(f"k{position}", table=table_name(self.index))
 
     def aggregate(self, node: exp.Expression) -> exp.Expression:
@@ -695,7 +695,8 @@ class _Rewrite:
         signature = repr(
             (
                 request.kind,
-                request.value and request.value.sql,
+                request.value and request.value.identity,
+                request.other and request.other.identity,
                 request.condition,
                 request.sample,
                 request.root,

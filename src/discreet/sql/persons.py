@@ -34,8 +34,8 @@ class PersonScope:
 
     def column(self, node: exp.Column) -> Value:
         value = self.names.column(node)
-        if value.sql in self.keys:
-            return self.keys[value.sql]
+        if value.identity in self.keys:
+            return self.keys[value.identity]
         raise reject(
             node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
         )
@@ -49,7 +49,7 @@ class PersonScope:
                 value = translate(node, self.names)
             except Rejected:
                 return None
-            return self.keys.get(value.sql)
+            return self.keys.get(value.identity)
         return None
 
     def aggregate(self, node: exp.Expression) -> Value:
@@ -192,11 +192,12 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
             "Group by the owner and plain columns.",
         )
     stage = {
-        key.sql: replace(key, sql=f"{alias}.g{index}", constant=False, numbering=False)
+        key.identity: replace(key, sql=f"{alias}.g{index}", constant=False, numbering=False)
         for index, key in enumerate(others)
     }
     owner = Value(sql=f'{alias}."#owner"', domain=Opaque(owner=True))
-    scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**stage, relation.owner: owner})
+    owned = {key.identity: owner for key in keys if key not in others}
+    scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**stage, **owned})
     rows = relation.rows if others else 1
     origins = frozenset({(alias, rows)})
     fields = []

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -200,12 +200,18 @@ class Plan:
         return tuple(measurement for block in self.blocks for measurement in block.measurements)
 
     def canonical(self) -> str:
-        """The same for questions that mean the same: what is read, what is noised, what is shown (S10)."""
+        """The same for questions that mean the same: what is read, what is noised, what is shown (S10).
+
+        What is shown is also in the keys' labels and in the estimates: a variance and its root are noised alike.
+        """
         blocks = [
             [
                 block.query,
                 [[m.forms, str(m.sensitivity)] for m in block.measurements],
-                [str(pick) for pick in block.picks],
+                [replace(pick, name="").__repr__() for pick in block.picks],
+                [repr(key) for key in block.keys],
+                [repr(estimate) for estimate in block.estimates],
+                block.derived,
             ]
             for block in self.blocks
         ]

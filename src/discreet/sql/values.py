@@ -150,6 +150,13 @@ class Value:
     constant: bool = False
     numbering: bool = False
 
+    @property
+    def identity(self) -> str:
+        """What tells it from other values: x and 2 * x are the same SQL in units of other steps, as are codes of other
+        labels.
+        """
+        return f"{self.sql} in {self.domain}"
+
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
