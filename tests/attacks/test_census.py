@@ -129,7 +129,7 @@ def published(world, group, keys):
         row["count"] = [max(len(people) - 1, 0), len(people) + 1]
     if people:
         of = "rooms" if "rooms" in keys else "age"
-        values = [p[of] for p in people]
+        values = [p[of] for p in people if of in p]
         numbers = {
             "mean": round(float(np.mean(values)), 1),
             "median": st.median(values),
@@ -152,7 +152,7 @@ def fits(world, row):
             return False
     for of in ("age", "rooms"):
         numbers = row.get(of, {})
-        values = [p[of] for p in people]
+        values = [p[of] for p in people if of in p]
         if set(numbers) - {"sum"} and not values:
             return False
         exact = {"sum": sum(values)}

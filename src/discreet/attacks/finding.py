@@ -77,10 +77,6 @@ class Risk:
         low, middle, high = (min(max(v, 0.0), 1.0) for v in (value - half, value, value + half))
         return cls(value=middle, interval=(low, high))
 
-    @property
-    def width(self) -> float:
-        return self.interval[1] - self.interval[0]
-
 
 def wilson(hits: int, n: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The interval of all rates whose distance to hits / n is within z of their own standard errors."""

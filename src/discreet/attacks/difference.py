@@ -1,0 +1,309 @@
+"""Differencing: whose secret follows from the exact answers to a log of questions, alone or combined?
+
+For the curator a detector, for the auditor the attack. Two questions whose row sets differ by one person give that
+person away; so does any combination of questions whose row sets add and subtract to one person. They are found
+exactly: person i is exposed if and only if every solution of the homogeneous equations is zero at i.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.attacks.dice import Dice
+from discreet.attacks.finding import Finding, Rate
+from discreet.attacks.modular import Factored, Matrix, factor, mod, prime, rational
+from discreet.attacks.questions import Evaluated, Row, equations, read_log
+
+Answering = Callable[[str], Any]
+"""Gives the answer to a question: a number, or an Arrow table. `lambda sql: curator.ask(sql, ...).table` is one."""
+
+SAMPLES = 4  # random solutions; four residues of 23 bits make a false alarm a matter of 2^-90
+WITHIN = 0.01  # a sum is right if it is within this share of the column's range
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exposed:
+    """A person (by row number), what of theirs follows, and the questions it follows from, with their weights."""
+
+    row: int
+    secret: str
+    quantity: str
+    chain: tuple[tuple[int, Fraction], ...]
+    value: float | None
+    right: bool | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two people (or two equal sets) of whom a weighted sum follows; whoever knows one knows the other."""
+
+    rows: tuple[int, ...]
+    secret: str
+    quantity: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    finding: Finding
+    exposed: tuple[Exposed, ...]
+    groups: tuple[Pair, ...]
+    questions: int
+    skipped: tuple[tuple[int, str], ...]
+
+    @property
+    def safe(self) -> bool:
+        return not self.exposed
+
+    def as_json(self, *, reveal: bool = False) -> dict[str, object]:
+        people = [
+            {
+                "row": e.row,
+                "secret": e.secret,
+                "quantity": e.quantity,
+                "questions": [number for number, _ in e.chain],
+                "weights": [str(weight) for _, weight in e.chain],
+                **({"value": e.value} if reveal else {}),
+            }
+            for e in self.exposed
+        ]
+        return {
+            **self.finding.as_json(),
+            "safe": self.safe,
+            "questions": self.questions,
+            "exposed": people,
+            "groups": [{"rows": list(g.rows), "secret": g.secret, "quantity": g.quantity} for g in self.groups],
+            "not_analyzed": [{"question": number, "reason": reason} for number, reason in self.skipped],
+        }
+
+
+def difference(
+    log: str | Sequence[str],
+    table: pa.Table,
+    *,
+    name: str,
+    secrets: Sequence[str] | None = None,
+    answers: Answering | None = None,
+    smallest: int = 2,
+) -> Differences:
+    """Who is exposed by a log of questions about `table`, called `name` in them.
+
+    Each column of `secrets` (by default every column that the log mentions, in turn) is taken as unknown and all others
+    as known to the attacker. With `answers`, the secrets are worked out from them and compared with the truth; without,
+    answers are exact. Groups of up to `smallest` people whose sum follows are listed too.
+    """
+    asked = read_log(log, name)
+    data = Evaluated(table=table)
+    data.prepare(asked)
+    told = _Answers(answers)
+    exposed: list[Exposed] = []
+    groups: list[Pair] = []
+    guessed: list[float] = []
+    for secret in asked.columns if secrets is None else secrets:
+        for quantity, values, rows in equations(asked, data, secret).values():
+            system = _System.of(rows)
+            found, small = system.exposed(smallest)
+            for person, chain in found:
+                value = None if chain is None else _value(chain, rows, values, told)
+                right = value is not None and _right(value, values, person)
+                weights = _weights(chain, rows)
+                exposed.append(
+                    Exposed(row=person, secret=secret, quantity=quantity, chain=weights, value=value, right=right)
+                )
+                guessed.append(_guess(values))
+            groups += [Pair(rows=rows_of, secret=secret, quantity=quantity) for rows_of in small]
+    people = {e.row for e in exposed}
+    hits = sum(bool(e.right) for e in exposed)
+    rate = Rate(hits=hits, n=len(exposed)) if exposed else Rate(hits=0, n=table.num_rows)
+    chance = float(np.mean(guessed)) if guessed else 0.0
+    return Differences(
+        finding=rate.finding("difference", chance=chance),
+        exposed=tuple(sorted(exposed, key=lambda e: (e.row, e.secret))),
+        groups=tuple(g for g in groups if not people.issuperset(g.rows)),
+        questions=len(asked.questions) + len(asked.skipped),
+        skipped=asked.skipped,
+    )
+
+
+def _guess(values: NDArray[np.float64]) -> float:
+    """How often the best constant guess is right."""
+    middle = np.median(values)
+    return float((np.abs(values - middle) <= _tolerance(values)).mean())
+
+
+def _tolerance(values: NDArray[np.float64]) -> float:
+    return 0.5 if set(np.unique(values)) <= {0.0, 1.0} else WITHIN * float(np.ptp(values))
+
+
+def _right(value: float, values: NDArray[np.float64], person: int) -> bool:
+    return bool(abs(value - values[person]) <= _tolerance(values) + 1e-9 * abs(values[person]))
+
+
+def _weights(chain: dict[int, Fraction] | None, rows: list[Row]) -> tuple[tuple[int, Fraction], ...]:
+    return () if chain is None else tuple(sorted((rows[i].question.number, w) for i, w in chain.items()))
+
+
+def _value(chain: dict[int, Fraction], rows: list[Row], values: NDArray[np.float64], told: _Answers) -> float:
+    """The weighted sum of the answers."""
+    total = 0.0
+    for i, weight in chain.items():
+        row = rows[i]
+        number = told(row) if told.answering else float(values[row.members].sum())
+        if told.answering and row.aggregate.mean:
+            number *= float(row.members.sum())
+        if told.answering and row.inverted:
+            number = float(row.members.sum()) - number
+        total += float(weight) * number
+    return total
+
+
+@dataclass(slots=True)
+class _Answers:
+    """Each question is asked once, whatever it is needed for."""
+
+    answering: Answering | None
+    _told: dict[int, Any] | None = None
+
+    def __call__(self, row: Row) -> float:
+        self._told = self._told or {}
+        number = row.question.number
+        if number not in self._told:
+            assert self.answering is not None
+            self._told[number] = self.answering(row.question.sql)
+        answer = self._told[number]
+        if not isinstance(answer, pa.Table):
+            return float(answer)
+        for line in answer.to_pylist():
+            shown = list(line.values())
+            if all(shown[at] == value for at, value in row.cell):
+                return float(shown[row.aggregate.column] or 0)
+        return 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _System:
+    """Distinct equations over classes of people whom no equation tells apart."""
+
+    rows: NDArray[np.int64]  # the equations kept, by position
+    matrix: NDArray[np.uint8]  # equations x classes
+    sizes: NDArray[np.int64]
+    first: NDArray[np.int64]  # one member of each class
+    classes: NDArray[np.int64]  # the class of each person, or -1 for those in no question
+
+    @classmethod
+    def of(cls, rows: list[Row]) -> _System:
+        members = np.array([row.members for row in rows], dtype=np.uint8)
+        packed = np.packbits(members, axis=1)
+        _, kept = np.unique(packed, axis=0, return_index=True)
+        kept = np.sort(kept)
+        members = members[kept]
+        patterns = np.packbits(members.T, axis=1)
+        asked = members.any(axis=0)
+        _, first, inverse, sizes = np.unique(
+            patterns[asked], axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+        classes = np.full(members.shape[1], -1)
+        classes[asked] = inverse.reshape(-1)
+        first = np.flatnonzero(asked)[first]
+        return cls(rows=kept, matrix=members[:, first], sizes=sizes, first=first, classes=classes)
+
+    def exposed(self, smallest: int) -> tuple[list[tuple[int, dict[int, Fraction] | None]], list[tuple[int, ...]]]:
+        """Single people with the combination that exposes them (None if it has no small weights), and small groups."""
+        single: dict[int, dict[int, Fraction] | None] = {}
+        groups: dict[tuple[int, ...], None] = {}
+        for _ in range(2):  # two random primes: what one is blind to, the other sees
+            solved = _solve(self.matrix, Dice())
+            zero = np.flatnonzero(~solved.solutions.any(axis=1))
+            fresh = np.array([c for c in zero if c not in single], dtype=np.int64)
+            single.update(zip(fresh.tolist(), solved.chains(fresh, self.matrix), strict=True))
+            groups.update(dict.fromkeys(self._proportional(solved, smallest)))
+        groups.update(dict.fromkeys(self._people(c) for c in single if 1 < self.sizes[c] <= smallest))
+        people = [(int(self.first[c]), self._renumbered(chain)) for c, chain in single.items() if self.sizes[c] == 1]
+        return people, [group for group in groups if group]
+
+    def _proportional(self, solved: _Solved, smallest: int) -> list[tuple[int, ...]]:
+        """Two classes whose entries are proportional in every solution: a weighted sum of the two is determined."""
+        if smallest < 2:
+            return []
+        nonzero = np.flatnonzero((solved.solutions[:, 0] != 0) & (self.sizes == 1))
+        if not len(nonzero):
+            return []
+        entries = solved.solutions[nonzero]
+        inverse = np.array([pow(int(v), -1, solved.factored.p) for v in entries[:, 0]], dtype=np.float64)
+        ratios = mod(entries[:, 1:] * inverse[:, None], solved.factored.p)
+        _, where, counts = np.unique(ratios, axis=0, return_inverse=True, return_counts=True)
+        twos = np.flatnonzero(counts == 2)
+        return [tuple(int(self.first[nonzero[k]]) for k in np.flatnonzero(where.reshape(-1) == two)) for two in twos]
+
+    def _people(self, c: int) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(self.classes == c).tolist())
+
+    def _renumbered(self, chain: dict[int, Fraction] | None) -> dict[int, Fraction] | None:
+        return None if chain is None else {int(self.rows[i]): weight for i, weight in chain.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Solved:
+    """A sketch of the equations' matrix, factored, and random solutions of the homogeneous equations."""
+
+    sketch: Any  # sparse, classes x width
+    factored: Factored
+    solutions: Matrix
+
+    def chains(self, classes: NDArray[np.int64], matrix: NDArray[np.uint8]) -> list[dict[int, Fraction] | None]:
+        """For each class the equations that combine to it alone, with weights checked in whole numbers."""
+        if not len(classes):
+            return []
+        wanted = self.sketch[classes][:, self.factored.columns].toarray()
+        residues = self.factored.solve_left(wanted)
+        return [self._chain(c, row, matrix) for c, row in zip(classes, residues, strict=True)]
+
+    def _chain(self, c: int, residues: Matrix, matrix: NDArray[np.uint8]) -> dict[int, Fraction] | None:
+        used = np.flatnonzero(residues)
+        weights = [rational(int(residues[k]), self.factored.p) for k in used]
+        chain = {int(self.factored.rows[k]): w for k, w in zip(used, weights, strict=True) if w is not None}
+        if len(chain) < len(used):
+            return None
+        scale = np.lcm.reduce([w.denominator for w in chain.values()])
+        whole = np.array([int(w * scale) for w in chain.values()], dtype=np.int64)
+        combined = whole @ matrix[list(chain)].astype(np.int64)
+        expected = np.zeros(matrix.shape[1], dtype=np.int64)
+        expected[c] = scale
+        return chain if (combined == expected).all() else None
+
+
+def _solve(matrix: NDArray[np.uint8], dice: Dice) -> _Solved:
+    """Random solutions z of matrix z = 0: draw y, and take off what the equations see of it, within a sketch's span.
+
+    The sketch mixes the columns into a few more than there are equations, four weights each; it keeps the rank, and
+    where it did not the last line notices.
+    """
+    from scipy.sparse import csr_array
+
+    m, n = matrix.shape
+    while True:
+        p = prime(dice)
+        width = min(m + m // 4, n) + 8
+        weights = 1 + np.floor(dice.uniform(4 * n) * (p - 1))
+        sketch = csr_array((weights, dice.below(width, 4 * n), 4 * np.arange(n + 1)), shape=(n, width))
+        sketch.sum_duplicates()
+        factored = factor(_times(matrix, sketch, p), p)
+        drawn = np.floor(dice.uniform(n, SAMPLES) * p)
+        seen = factored.solve(_times(matrix[factored.rows], drawn, p))
+        solutions = mod(drawn - sketch[:, factored.columns] @ seen, p)
+        if not _times(matrix, solutions, p).any():
+            return _Solved(sketch=sketch, factored=factored, solutions=solutions)
+
+
+def _times(matrix: NDArray[np.uint8], right: Any, p: int) -> Matrix:
+    """A product with zeros and ones on the left: exact in floats for up to 2^28 columns."""
+    total = np.zeros((len(matrix), right.shape[1]))
+    for start in range(0, matrix.shape[1], 8192):
+        total += (right[start : start + 8192].T @ matrix[:, start : start + 8192].T.astype(np.float64)).T
+    return mod(total, p)
