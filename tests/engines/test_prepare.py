@@ -155,6 +155,14 @@ def test_owners_of_all_tables_have_one_type(prepared: Prepared) -> None:
     assert found == {"a": [("1",), ("x",)], "b": [("1",), ("2",)]}
 
 
+def test_long_lists_of_values_in_several_tables(prepared: Prepared) -> None:
+    values = [f"v{place}" for place in range(500)]
+    table = "  {}: {{owner: person, columns: {{v: {{values: [" + ", ".join(values) + "]}}}}}}\n"
+    source = pa.table({"person": [1, 2], "v": ["v499", "other"]})
+    found = prepared(table.format("a") + table.format("b"), {"a": source, "b": source})
+    assert found["a"] == found["b"] == [(1, 499), (2, None)]
+
+
 def test_columns_may_be_called_what_we_call_ours(prepared: Prepared) -> None:
     """A source's column named like one of our aliases is still the source's."""
     words = [f"v{place}" for place in range(20)]

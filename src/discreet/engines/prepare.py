@@ -300,7 +300,7 @@ class _Work:
     # running
 
     def _one(self, sql: str, table: Table, part: int, parts: int) -> tuple[int, ...]:
-        return tuple(self._run(sql, table, part, parts).fetchone())
+        return tuple(self._run(sql, table, part, parts).fetchall()[0])  # half-fetched, the connection would block
 
     def _run(self, sql: str, table: Table, part: int, parts: int) -> Any:
         """Execute, telling the progress of this part of a table's work while it runs."""
