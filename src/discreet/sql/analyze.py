@@ -16,16 +16,16 @@ from typing import cast
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.errors import Rejected
 from discreet.policy import Policy
 from discreet.sql import after, aggregates, grouping, joins, persons, public
-from discreet.sql.after import Output, Released
+from discreet.sql.after import Released
 from discreet.sql.expressions import as_flag, join_domains, translate, unify
 from discreet.sql.joins import conjuncts, join
 from discreet.sql.parse import parse, reject, show
-from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, table_name
+from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
+from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value
 
 PublicTables = Mapping[str, pa.Table]
@@ -270,7 +270,7 @@ class Analysis:
             return after.select(node, [each for each in sources if isinstance(each, Released)], self, environment)
         if node.args.get("where"):
             relation = self.filtered(relation, node.args["where"].this, environment)
-        if node.args.get("group") or _has_aggregate(node):
+        if node.args.get("group") or has_aggregate(node):
             keys = self.group_values(node, self.scope(relation, environment))
             if any(isinstance(key.domain, Opaque) and key.domain.owner for key in keys):
                 return self.per_person(node, relation, keys)
@@ -349,8 +349,8 @@ class Analysis:
         if relation.max_groups is not None and any(isinstance(key, Unknown) for key, _ in keys.values()):
             limited = self.limited(relation, [sql for key, sql in keys.values() if isinstance(key, Unknown)])
             return self.measure(node, limited, environment, self.group_values(node, self.scope(limited, environment)))
-        meanings = _meanings(node, names)
-        rewrite = _Rewrite(
+        meanings = meanings_of(node, names)
+        rewrite = Rewrite(
             analysis=self,
             environment=environment,
             names=names,
@@ -426,7 +426,7 @@ class Analysis:
         )
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
-        return [translate(meaning, names) for meaning in _meanings(node, names)]
+        return [translate(meaning, names) for meaning in meanings_of(node, names)]
 
     def keys(self, node: exp.Select, values: list[Value]) -> Keys:
         """The group keys by the identity of their value: what they are, and the SQL of what the engine groups by."""
@@ -544,167 +544,3 @@ def _numbered(part: exp.Expression, scope: Names, rows: int) -> int:
     if not scope.column(part.this).numbering or not isinstance(limit, exp.Literal) or not limit.this.isdigit():
         return rows
     return 1 if isinstance(part, exp.EQ) else max(int(limit.this) - isinstance(part, exp.LT), 1)
-
-
-def _has_aggregate(node: exp.Select) -> bool:
-    """Whether this SELECT itself aggregates; subqueries and window functions do not count."""
-    clauses = [*node.expressions, *(node.args[name] for name in ("having", "qualify", "order") if node.args.get(name))]
-    return any(_aggregates(part) for part in clauses)
-
-
-def _aggregates(node: exp.Expression) -> bool:
-    if isinstance(node, exp.Query | exp.Subquery):
-        return False
-    if isinstance(node, exp.Window):
-        return any(_aggregates(part) for part in node.this.iter_expressions()) or any(
-            _aggregates(part) for name, part in node.args.items() if name != "this" and isinstance(part, exp.Expression)
-        )
-    return aggregates.is_aggregate(node) or any(_aggregates(part) for part in node.iter_expressions())
-
-
-def _meanings(node: exp.Select, names: Names) -> list[exp.Expression]:
-    clause = node.args.get("group")
-    return [_meaning(item, node, names) for item in clause.expressions] if clause else []
-
-
-def _meaning(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expression:
-    """GROUP BY 1 and GROUP BY alias mean an expression of the SELECT list."""
-    if isinstance(item, exp.Literal) and not item.is_string:
-        index = int(item.this) if item.this.isdigit() else 0
-        if not 1 <= index <= len(node.expressions):
-            raise reject(item, f"there is no column {item.this} in the SELECT list.", "Group by a column's name.")
-        return node.expressions[index - 1].unalias()
-    if isinstance(item, exp.Column) and not item.table:
-        known = any(field.name.lower() == item.name.lower() for field in names.fields)
-        alias = next(
-            (
-                part
-                for part in node.expressions
-                if isinstance(part, exp.Alias) and part.alias.lower() == item.name.lower()
-            ),
-            None,
-        )
-        if alias is not None and not known:
-            return alias.this
-    return item.this if isinstance(item, exp.Paren) else item
-
-
-@dataclass(slots=True, kw_only=True)
-class _Rewrite:
-    """What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy table."""
-
-    analysis: Analysis
-    environment: Environment
-    names: Names
-    keys: Keys
-    meanings: list[tuple[exp.Expression, str]]  # what stands in GROUP BY, and the identity of its value
-    node: exp.Select
-    index: int
-    requests: list[aggregates.Request] = field(default_factory=list)
-    signatures: dict[str, int] = field(default_factory=dict)
-    derived: list[str] = field(default_factory=list)
-
-    def released(self) -> Released:
-        table = table_name(self.index)
-        items, outputs = [], []
-        for item in self.node.expressions:
-            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-                raise reject(item, "* stands for rows, and rows never leave.", "List keys and aggregates.")
-            expression = self.rewritten(item.unalias())
-            name = item.output_name or show(item)
-            items.append(exp.alias_(expression, name, quoted=True))
-            outputs.append(self.output(name, expression))
-        tree = exp.select(*items).from_(table)
-        conditions = [self.node.args[name].this for name in ("having",) if self.node.args.get(name)]
-        for condition in conditions:
-            tree = tree.where(self.rewritten(condition), copy=False)
-        if self.node.args.get("qualify"):
-            tree.set("qualify", exp.Qualify(this=self.rewritten(self.node.args["qualify"].this)))
-        after.finish(tree, self.node, self.rewritten)
-        selected = bool(conditions) or after.selects(self.node)
-        return Released(
-            tree=tree, outputs=tuple(outputs), selected=selected, distinct=bool(self.node.args.get("distinct"))
-        )
-
-    def output(self, name: str, expression: exp.Expression) -> Output:
-        """What is known of an output column: a key, an aggregate as measured, or something computed from them."""
-        plain = expression.this if isinstance(expression, exp.Paren) else expression
-        if isinstance(plain, exp.Column):
-            kind, number = plain.name[0], int(plain.name[1:])
-            if kind == "k" or self.requests[number].kind in ("quantile", "mode"):
-                return Output(name=name, margin=None, estimate=None)
-            return Output(name=name, margin=(table_name(self.index), f"m{number}"), estimate=(self.index, number))
-        used = [column for column in expression.find_all(exp.Column) if column.name.startswith("a")]
-        picked = any(self.requests[int(column.name[1:])].kind in ("quantile", "mode") for column in used)
-        if not used or picked or expression.find(exp.Window, exp.Query):
-            return Output(name=name, margin=None, estimate=None)
-        self.derived.append(after.as_sql(expression))
-        margin = (table_name(self.index), f"d{len(self.derived) - 1}")
-        return Output(name=name, margin=margin, estimate=None)
-
-    def rewritten(self, node: exp.Expression) -> exp.Expression:
-        """A copy of the expression with keys and aggregates replaced by columns of the noisy table."""
-        if isinstance(node, exp.Query | exp.Subquery):
-            return after.subquery(node, self.analysis, self.environment)
-        if isinstance(node, exp.Window):
-            return after.rebuilt(
-                node, lambda part: after.rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
-            )
-        if aggregates.is_aggregate(node):
-            return self.aggregate(node)
-        if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
-            return after.rebuilt(node, self.rewritten)
-        if not _aggregates(node) and node.find(exp.Column):
-            found = self.key(node)
-            if found is not None:
-                return found
-        if isinstance(node, exp.Column):
-            alias = (
-                None
-                if node.table
-                else next(
-                    (
-                        part
-                        for part in self.node.expressions
-                        if isinstance(part, exp.Alias) and part.alias.lower() == node.name.lower()
-                    ),
-                    None,
-                )
-            )
-            if alias is not None and alias.this != node:
-                return exp.Paren(this=self.rewritten(alias.this))
-            self.names.column(node)  # an unknown name is the better message
-            raise reject(
-                node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
-            )
-        return after.rebuilt(node, self.rewritten)
-
-    def key(self, node: exp.Expression) -> exp.Expression | None:
-        """The key's column, where the expression is one of the GROUP BY expressions, by its text or by its meaning."""
-        same = next((identity for meaning, identity in self.meanings if meaning == node), None)
-        if same is None and self.keys and not node.find(exp.Query):
-            try:
-                same = translate(node, self.names).identity
-            except Rejected:  # it may mean something after noise only; its parts are looked at next
-                return None
-        position = list(self.keys).index(same) if same in self.keys else None
-        return None if position is None else exp.column(f"k{position}", table=table_name(self.index))
-
-    def aggregate(self, node: exp.Expression) -> exp.Expression:
-        request = aggregates.read(node, self.names)
-        signature = repr(
-            (
-                request.kind,
-                request.value and request.value.identity,
-                request.other and request.other.identity,
-                request.condition,
-                request.sample,
-                request.root,
-                request.quantiles,
-                request.listed,
-            )
-        )
-        if signature not in self.signatures:
-            self.signatures[signature] = len(self.requests)
-            self.requests.append(request)
-        return exp.column(f"a{self.signatures[signature]}", table=table_name(self.index))
