@@ -38,6 +38,16 @@ class Tally:
             raise UsageError("These tallies are not of the same question.")
         return Tally(counts=self.counts + other.counts, n=self.n + other.n)
 
+    def as_json(self) -> dict[str, Any]:
+        return {"n": self.n, "counts": self.counts.tolist()}
+
+    def of_json(self, parts: Any) -> Tally:
+        """A tally of the same question, from its JSON."""
+        counts, n = parts["counts"], parts["n"]
+        if len(counts) != len(self.counts) or not all(type(count) is int for count in (n, *counts)):
+            raise UsageError("These sums are not of this question.")
+        return Tally(counts=np.array(counts, dtype=np.int64), n=n)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimate:
@@ -118,8 +128,8 @@ def norm_sub(estimates: Floats) -> Floats:
     """
     falling = np.sort(estimates)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(falling) + 1)
-    kept = np.flatnonzero(falling > excess)[-1]
-    return np.maximum(estimates - excess[kept], 0.0)
+    shift = float(excess[np.flatnonzero(falling > excess)[-1]])
+    return np.maximum(estimates - shift, 0.0)
 
 
 def rows(reports: Any, values: int) -> NDArray[np.uint64]:
@@ -128,8 +138,8 @@ def rows(reports: Any, values: int) -> NDArray[np.uint64]:
     if isinstance(reports, np.ndarray):
         words = reports
     else:
-        words = np.frombuffer(b"".join(int(r).to_bytes(8 * width, "little") for r in reports), dtype="<u8")
-        words = words.reshape(-1, width)
+        joined = b"".join(int(report).to_bytes(8 * width, "little") for report in reports)
+        words = np.frombuffer(joined or b"", dtype="<u8").reshape(-1, width)
     if words.dtype != np.uint64 or words.ndim != 2 or words.shape[1] != width:
         raise UsageError(f"Reports to this question are rows of {width} words.")
     if values % 64 and len(words) and int(words[:, -1].max()) >> values % 64:

@@ -36,6 +36,7 @@ class HadamardResponse:
     """
 
     name: ClassVar[str] = "hadamard"
+    draws: ClassVar[tuple[str, ...]] = ("row", "keep")
     domain: answers.Choices
     epsilon: Fraction
     keep: int = field(init=False)

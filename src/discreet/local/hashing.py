@@ -47,6 +47,7 @@ class LocalHashing:
     """
 
     name: ClassVar[str] = "local_hashing"
+    draws: ClassVar[tuple[str, ...]] = ("hash function", "keep", "another hash")
     domain: answers.Choices
     epsilon: Fraction
     g: int = field(init=False)

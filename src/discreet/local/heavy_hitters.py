@@ -56,6 +56,7 @@ class HeavyHitters:
     """
 
     name: ClassVar[str] = "heavy_hitters"
+    draws: ClassVar[tuple[str, ...]] = ("level", "item", "hash function", "keep", "another hash")
     length: int
     epsilon: Fraction
     alphabet: str | None = None

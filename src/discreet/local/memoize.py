@@ -71,6 +71,7 @@ class MemoizedResponse:
     """
 
     name: ClassVar[str] = "memoized"
+    draws: ClassVar[tuple[str, ...]] = ("keep", "another value", "keep again", "another value")
     domain: answers.Choices
     permanent: Fraction
     instant: Fraction
@@ -127,6 +128,7 @@ class MemoizedUnary:
     """
 
     name: ClassVar[str] = "memoized_unary"
+    draws: ClassVar[tuple[str, ...]] = ("a coin for each value",)
     domain: answers.Choices
     permanent: Fraction
     instant: Fraction

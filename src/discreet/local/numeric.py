@@ -75,6 +75,7 @@ class Duchi:
     """
 
     name: ClassVar[str] = "duchi"
+    draws: ClassVar[tuple[str, ...]] = ("which end", "keep")
     domain: answers.Grid
     epsilon: Fraction
     keep: int = field(init=False)
@@ -146,6 +147,7 @@ class Piecewise:
     """
 
     name: ClassVar[str] = "piecewise"
+    draws: ClassVar[tuple[str, ...]] = ("inside", "cell of the window", "cell outside")
     domain: answers.Grid
     epsilon: Fraction
     window: Window = field(init=False)
@@ -201,6 +203,7 @@ class Hybrid:
     """
 
     name: ClassVar[str] = "hybrid"
+    draws: ClassVar[tuple[str, ...]] = ("mix", "inside", "cell of the window", "cell outside", "which end", "keep")
     domain: answers.Grid
     epsilon: Fraction
     duchi: Duchi = field(init=False)

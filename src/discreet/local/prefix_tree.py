@@ -44,6 +44,15 @@ class Rows:
     def __add__(self, other: Rows) -> Rows:
         return Rows(words=np.concatenate([self.words, other.words]))
 
+    def as_json(self) -> dict[str, Any]:
+        """Sorted: an order that says nothing about who was first."""
+        return {"n": self.n, "rows": sorted(row.tobytes().hex() for row in self.words)}
+
+    def of_json(self, parts: Any) -> Rows:
+        """Rows of the same question, from their JSON."""
+        joined = bytes.fromhex("".join(parts["rows"]))
+        return Rows(words=np.frombuffer(joined, dtype="<u8").reshape(-1, self.words.shape[1]))
+
 
 def width(protocol: HeavyHitters) -> int:
     return -(-protocol.code_bits // 64)
@@ -65,16 +74,6 @@ def rows(protocol: HeavyHitters, reports: Any) -> Rows:
     if len(reports) and int(reports[:, -1].max()) >= spare:
         raise UsageError("A report to this question names a level or a hash that does not exist.")
     return Rows(words=reports)
-
-
-def integers(protocol: HeavyHitters, tally: Rows) -> list[int]:
-    """The reports as integers, sorted: what is stored and sent, in an order that says nothing about who was first."""
-    functions = (int.from_bytes(row.tobytes(), "little") for row in tally.words[:, :-1])
-    last = (divmod(int(word), protocol.levels) for word in tally.words[:, -1])
-    return sorted(
-        (function * protocol.g + sent) * protocol.levels + level
-        for function, (sent, level) in zip(functions, last, strict=True)
-    )
 
 
 def encode(protocol: HeavyHitters, values: Any) -> Words:

@@ -66,6 +66,7 @@ class KaryResponse:
     """
 
     name: ClassVar[str] = "kary"
+    draws: ClassVar[tuple[str, ...]] = ("keep", "another value")
     domain: answers.Choices
     epsilon: Fraction
     keep: int = field(init=False)
@@ -118,6 +119,7 @@ class Warner:
     """
 
     name: ClassVar[str] = "warner"
+    draws: ClassVar[tuple[str, ...]] = ("keep",)
     domain: answers.Choices
     epsilon: Fraction
     keep: int = field(init=False)
@@ -163,6 +165,7 @@ class Truthful:
     """
 
     name: ClassVar[str] = "truthful"
+    draws: ClassVar[tuple[str, ...]] = ("truth",)
     domain: answers.Choices
     truth: Fraction
 
@@ -206,6 +209,7 @@ class TwoCoins:
     """
 
     name: ClassVar[str] = "two_coins"
+    draws: ClassVar[tuple[str, ...]] = ("first coin", "second coin")
     domain: answers.Choices
 
     def __post_init__(self) -> None:

@@ -39,6 +39,7 @@ class SquareWave:
     """
 
     name: ClassVar[str] = "square_wave"
+    draws: ClassVar[tuple[str, ...]] = ("inside", "cell of the window", "cell outside")
     domain: answers.Grid
     epsilon: Fraction
     window: Window = field(init=False)

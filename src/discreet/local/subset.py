@@ -43,6 +43,7 @@ class SubsetSelection:
     """
 
     name: ClassVar[str] = "subset_selection"
+    draws: ClassVar[tuple[str, ...]] = ("step of the set", "keep", "place in the set", "place outside")
     domain: answers.Choices
     epsilon: Fraction
     modulus: int = field(init=False)

@@ -99,6 +99,7 @@ class OptimizedUnary:
     """
 
     name: ClassVar[str] = "optimized_unary"
+    draws: ClassVar[tuple[str, ...]] = ("a coin for each value",)
     domain: answers.Choices
     epsilon: Fraction
     true: int = field(init=False)
@@ -130,6 +131,7 @@ class SymmetricUnary:
     """
 
     name: ClassVar[str] = "symmetric_unary"
+    draws: ClassVar[tuple[str, ...]] = ("a coin for each value",)
     domain: answers.Choices
     epsilon: Fraction
     true: int = field(init=False)

@@ -1,0 +1,357 @@
+"""`respond` and `collect`: local privacy, the respondent's and the collector's side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.errors import UsageError
+
+if TYPE_CHECKING:
+    from discreet.local.collector import Store, Sums
+    from discreet.local.device import Device, Sent
+    from discreet.local.question import Question, Survey
+
+
+class Format(StrEnum):
+    table = "table"
+    json = "json"
+
+
+SurveyFile = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey: YAML, or its compiled JSON.")]
+StoreFile = Annotated[
+    Path | None, typer.Option("--store", help="Where reports are kept; beside the survey by default.")
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+
+collect = typer.Typer(no_args_is_help=True, help="Collect randomized reports, and estimate from them.")
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(respond)
+    app.add_typer(collect, name="collect")
+
+
+def respond(
+    survey: SurveyFile,
+    answer: Annotated[
+        list[str] | None, typer.Option(help="name=value, instead of asking; once for each question.")
+    ] = None,
+    to: Annotated[str | None, typer.Option(help="A collector's address to send to.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A file to add the reports to.")] = None,
+    state: Annotated[Path | None, typer.Option(help="Where this device remembers what you sent.")] = None,
+    round: Annotated[str | None, typer.Option(help="For questions asked again and again: which time this is.")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Answer a survey. What leaves is randomized here; the coins are shown."""
+    from discreet.local.device import Device, default_path
+    from discreet.local.question import submission
+
+    asked = _survey(survey)
+    device = Device(state or default_path())
+    given = _given(asked, answer)
+    sent = _answered(asked, device, given, round, quiet=format is Format.json)
+    if not sent:
+        raise UsageError("No question was answered, so nothing is sent.")
+    line = submission(asked, device.respondent(asked), {each.key: each.report for each in sent})
+    receipt = None
+    if out is not None:
+        with open(out, "ab") as file:
+            file.write(line)
+    if to is not None:
+        receipt = _post(to, line)
+    if format is Format.json:
+        print(json.dumps({"sent": json.loads(line), "receipt": receipt}, ensure_ascii=False))
+    elif receipt is not None:
+        print(f"The collector accepted {receipt['accepted']} reports and had {receipt['repeated']} already.")
+    elif out is None:
+        sys.stdout.flush()
+        print(line.decode(), end="")
+
+
+def _given(survey: Survey, answer: list[str] | None) -> dict[str, str] | None:
+    if answer is None:
+        return None
+    found = {}
+    for each in answer:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise UsageError(f"Write --answer name=value, not {each!r}.")
+        found[survey.question(name.strip()).name] = value
+    return found
+
+
+def _answered(
+    survey: Survey, device: Device, given: dict[str, str] | None, round: str | None, *, quiet: bool
+) -> list[Sent]:
+    """Ask what was not given, refuse before drawing, then draw and show."""
+    from discreet.local.respond import greeting
+
+    if not quiet:
+        for line in greeting(survey, device.spent(survey), device.cap(survey)):
+            print(line)
+    chosen: list[tuple[Question, Any]] = []
+    for question in survey.questions:
+        if given is None:
+            value = _ask(question)
+        else:
+            value = question.answer(given[question.name]) if question.name in given else None
+        if value is not None:
+            chosen.append((question, value))
+    if not quiet and given is None:
+        print()
+    sent = []
+    for question, value in chosen:
+        each = device.answer(survey, question, value, round=_round(question, round))
+        sent.append(each)
+        if not quiet:
+            _show(question, each, value)
+    return sent
+
+
+def _round(question: Question, round: str | None) -> str:
+    from datetime import UTC, datetime
+
+    return (round or datetime.now(UTC).date().isoformat()) if question.repeats else ""
+
+
+def _ask(question: Question) -> Any:
+    """An answer that is in the domain, or None if the respondent leaves it out."""
+    from discreet.local.respond import asked
+
+    while True:
+        typed = typer.prompt(asked(question), default="", show_default=False)
+        if not typed.strip():
+            return None
+        try:
+            return question.answer(typed)
+        except UsageError as error:
+            print(error)
+
+
+def _show(question: Question, sent: Sent, answer: Any) -> None:
+    from discreet.local.respond import coins, meaning
+
+    said = answer if isinstance(answer, str | int) else ", ".join(answer)
+    print(f"{question.ask}\n  you said: {said}")
+    for line in coins(question, sent):
+        print(f"  {line}")
+    if not sent.words:
+        print("  you have answered this before: the same report is sent again, and costs nothing")
+    for line in meaning(question, sent, answer):
+        print(f"  {line}")
+    print()
+
+
+def _post(address: str, line: bytes) -> dict[str, Any]:
+    from urllib.error import URLError
+    from urllib.request import Request, urlopen
+
+    if not address.startswith(("http://", "https://")):
+        raise UsageError(f"A collector's address begins with http:// or https://, not {address!r}.")
+    request = Request(address.rstrip("/") + "/reports", data=line, headers={"Content-Type": "text/plain"})
+    try:
+        with urlopen(request, timeout=30) as reply:
+            receipt: dict[str, Any] = json.load(reply)
+            return receipt
+    except (URLError, OSError, ValueError):
+        raise UsageError("The collector did not take the reports. Send them again: they stay the same.") from None
+
+
+def _survey(path: Path) -> Survey:
+    from discreet.local import question, survey
+
+    if path.suffix == ".json":
+        try:
+            return question.from_json(json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            if isinstance(error, UsageError):
+                raise
+            raise UsageError(f"{path} cannot be read as a compiled survey.") from None
+    return survey.read(path)
+
+
+def _store(path: Path, survey: Survey, store: Path | None) -> Store:
+    from discreet.local.collector import Store
+
+    return Store(store or path.with_suffix(".reports"), survey)
+
+
+@collect.command()
+def serve(
+    survey: SurveyFile,
+    store: StoreFile = None,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8787,
+    url: Annotated[str | None, typer.Option(help="The address that respondents see, if it is another.")] = None,
+) -> None:
+    """Take reports over HTTP, and serve the page that makes them."""
+    import asyncio
+
+    asked = _survey(survey)
+    kept = _store(survey, asked, store)
+    if host not in ("127.0.0.1", "::1", "localhost") and not (url or "").startswith("https://"):
+        print("warning: others can reach this; put TLS in front of it, and say --url https://...", file=sys.stderr)
+    try:
+        asyncio.run(_serve(survey, asked, kept, store, host, port, url))
+    except OSError as error:
+        raise UsageError(f"Cannot listen on {host}:{port}: {error.strerror}.") from None
+    finally:
+        kept.close()
+
+
+async def _serve(
+    path: Path, survey: Survey, kept: Store, store: Path | None, host: str, port: int, url: str | None
+) -> None:
+    from discreet.local.page import page, published_hash
+    from discreet.local.serve import listen
+
+    def estimate() -> dict[str, Any]:
+        reading = _store(path, survey, store)  # its own connection: reading does not hold up commits
+        try:
+            return _estimate_json(reading, reading.sums())
+        finally:
+            reading.close()
+
+    server, committing, address = await listen(kept, host=host, port=port, address=url, estimate=estimate)
+    print(f"{survey.name} is open at {address}/ (estimates: {address}/estimate)")
+    print(f"survey {survey.fingerprint}, page SHA-256 {published_hash(page(survey, collector=address))}", flush=True)
+    try:
+        await server.serve_forever()
+    finally:
+        committing.cancel()
+
+
+@collect.command()
+def add(
+    files: Annotated[list[Path], typer.Argument(metavar="[SURVEY] REPORTS...", help="Files of reports, one a line.")],
+    survey: Annotated[Path | None, typer.Option(help="The survey, if it is not the first argument.")] = None,
+    store: StoreFile = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Add reports from files. Adding a file twice changes nothing."""
+    path, reports = _which(files, survey)
+    kept = _store(path, _survey(path), store)
+    totals: dict[str, Any] = {"accepted": 0, "repeated": 0, "refused": {}}
+    for file in reports:
+        try:
+            lines = [line for line in file.read_bytes().split(b"\n") if line.strip()]
+        except OSError:
+            raise UsageError(f"{file} cannot be read.") from None
+        for start in range(0, len(lines), 10_000):
+            receipt = kept.accept(lines[start : start + 10_000])
+            totals["accepted"] += receipt.accepted
+            totals["repeated"] += receipt.repeated
+            for reason, n in receipt.refused.items():
+                totals["refused"][reason] = totals["refused"].get(reason, 0) + n
+    if format is Format.json:
+        print(json.dumps(totals))
+    else:
+        print(f"{totals['accepted']} reports added, {totals['repeated']} known already{_refused(totals['refused'])}.")
+
+
+def _which(files: list[Path], survey: Path | None) -> tuple[Path, list[Path]]:
+    """The survey and the report files: the survey may be named, come first, or be the only one in the folder."""
+    if survey is not None:
+        return survey, files
+    if files[0].suffix in (".yaml", ".yml"):
+        return files[0], files[1:]
+    nearby = sorted(path for pattern in ("*.yaml", "*.yml") for path in Path().glob(pattern))
+    if len(nearby) != 1:
+        raise UsageError("Which survey do these reports answer? Write discreet collect add SURVEY REPORTS...")
+    return nearby[0], files
+
+
+def _refused(refused: dict[str, int]) -> str:
+    listed = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in sorted(refused.items()))
+    return f"; dropped: {listed}" if listed else ""
+
+
+@collect.command()
+def estimate(
+    survey: SurveyFile,
+    store: StoreFile = None,
+    sums: Annotated[list[Path] | None, typer.Option(help="Sums of other collectors to add; may be repeated.")] = None,
+    chart: Annotated[Path | None, typer.Option(help="Also write a page with charts to this file.")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """What the respondents answered, with margins."""
+    asked = _survey(survey)
+    kept = _store(survey, asked, store)
+    total = kept.sums()
+    for path in sums or ():
+        total = total + _sums(asked, path)
+    found = _estimate_json(kept, total)
+    if chart is not None:
+        from discreet.local.chart import document
+
+        chart.write_text(document(asked.name, found), encoding="utf-8")
+    if format is Format.json:
+        print(json.dumps(found, ensure_ascii=False))
+        return
+    from discreet.local.chart import text
+
+    for line in text(found):
+        print(line)
+    print(f"reports dropped so far{_refused(dict(total.refused)).removeprefix('; dropped') or ': none'}")
+
+
+def _estimate_json(store: Store, sums: Sums) -> dict[str, Any]:
+    found = sums.as_estimate_json()
+    for key, sentences in store.suspicions().items():
+        found[key]["suspicions"] = sentences
+    return found
+
+
+def _sums(survey: Survey, path: Path) -> Sums:
+    from discreet.local.collector import sums_from_json
+
+    try:
+        return sums_from_json(survey, json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, json.JSONDecodeError, UnicodeDecodeError):
+        raise UsageError(f"{path} cannot be read as sums.") from None
+
+
+@collect.command("sums")
+def print_sums(survey: SurveyFile, store: StoreFile = None) -> None:
+    """This collector's partial sums, as JSON: add those of all collectors with estimate --sums."""
+    print(json.dumps(_store(survey, _survey(survey), store).sums().as_json()))
+
+
+@collect.command()
+def status(survey: SurveyFile, store: StoreFile = None, format: FormatOption = Format.table) -> None:
+    """How many reports there are to each question, and how many were dropped, and why."""
+    asked = _survey(survey)
+    kept = _store(survey, asked, store)
+    counts = {question.key(round): kept.count(question, round) for question, round in kept.rounds()}
+    if format is Format.json:
+        print(json.dumps({"survey": asked.fingerprint, "reports": counts, "refused": kept.refused()}))
+        return
+    for key, n in counts.items():
+        print(f"{key}: {n} reports")
+    print(f"dropped{_refused(kept.refused()).removeprefix('; dropped') or ': none'}")
+
+
+@collect.command("page")
+def save_page(
+    survey: SurveyFile,
+    url: Annotated[str, typer.Option(help="The collector's address.")],
+    out: Annotated[Path, typer.Option(help="Where to write it.")],
+) -> None:
+    """Write the respondent's page to a file, and print the hash to publish."""
+    from discreet.local.page import page, published_hash
+
+    content = page(_survey(survey), collector=url)
+    out.write_bytes(content)
+    print(f"{published_hash(content)}  {out}")
+
+
+@collect.command("compile")
+def compile_survey(survey: SurveyFile) -> None:
+    """The compiled survey as JSON: all that a respondent's program needs, readable with the standard library alone."""
+    print(json.dumps(_survey(survey).as_json(), ensure_ascii=False, indent=1))

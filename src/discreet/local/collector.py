@@ -1,0 +1,280 @@
+"""The collector's side: reports in, each counted once, on the disk before it is acknowledged; sums and estimates out.
+
+The store is one SQLite file to which rows are only added. Its key is (respondent, question, round), so a report that is
+sent again is the same row, and rows lie in the order of random names: when a report came, and in whose company, is not
+kept. Partial sums of many collectors add up to the sums of all reports (send each respondent to one collector).
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.errors import EngineFailure, UsageError
+from discreet.local.poisoning import effect, implausible, suspicions
+from discreet.local.protocol import from_wire
+from discreet.local.question import Question, Survey, checked_round
+
+if TYPE_CHECKING:
+    from discreet.local.estimate import Estimate
+
+_SCHEMA = """
+CREATE TABLE about (survey TEXT NOT NULL);
+CREATE TABLE reports (
+  respondent BLOB NOT NULL, question INTEGER NOT NULL, round TEXT NOT NULL, report NOT NULL,
+  PRIMARY KEY (respondent, question, round)
+) WITHOUT ROWID;
+CREATE TABLE refused (reason TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TRIGGER reports_stay BEFORE DELETE ON reports BEGIN SELECT RAISE(ABORT, 'reports are only added'); END;
+CREATE TRIGGER reports_hold BEFORE UPDATE ON reports BEGIN SELECT RAISE(ABORT, 'reports are only added'); END;
+"""
+_ADD = "INSERT INTO reports VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_FIND = "SELECT report FROM reports WHERE respondent = ? AND question = ? AND round = ?"
+_COUNT = "INSERT INTO refused VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET n = n + excluded.n"
+
+MALFORMED, OTHER_VERSION, UNKNOWN, INVALID, SECOND, IMPLAUSIBLE = REASONS = (
+    "malformed",  # not a submission
+    "other_version",  # of another survey, or another version of this one
+    "unknown_question",
+    "invalid_report",  # not a report to that question
+    "second_report",  # this respondent has sent another one to that question
+    "implausible",  # no honest respondent sends such a report, but once in 10^9
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What became of a batch: reports that are now on the disk, that were there already, and refused ones by reason."""
+
+    accepted: int
+    repeated: int
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Any]:
+        return {"accepted": self.accepted, "repeated": self.repeated, "refused": dict(self.refused)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One report as the store holds it."""
+
+    respondent: bytes
+    question: int
+    round: str
+    report: int | bytes
+
+
+def rows_of(survey: Survey, line: bytes) -> tuple[list[Row], Counter[str]]:
+    """The reports in one line, and how many of it were refused, and why."""
+    refused: Counter[str] = Counter()
+    try:
+        sent = json.loads(line)
+        respondent, answers = bytes.fromhex(sent["respondent"]), sent["answers"]
+        if sent["survey"] != survey.fingerprint:
+            refused[OTHER_VERSION] += 1
+            return [], refused
+        if len(sent) != 3 or len(respondent) != 16 or not isinstance(answers, dict):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        refused[MALFORMED] += 1
+        return [], refused
+    places = {question.name: place for place, question in enumerate(survey.questions)}
+    rows = []
+    for key, wire in answers.items():
+        name, _, round = key.partition("@")
+        if name not in places:
+            refused[UNKNOWN] += 1
+            continue
+        question = survey.questions[places[name]]
+        try:
+            if question.repeats or round:
+                checked_round(round)
+            report = from_wire(wire, question.protocol.size)
+            if key != question.key(round):
+                raise UsageError("This question is asked once.")
+        except UsageError:
+            refused[INVALID] += 1
+            continue
+        if implausible(question.protocol, report):
+            refused[IMPLAUSIBLE] += 1
+            continue
+        rows.append(Row(respondent=respondent, question=places[name], round=round, report=_stored(question, report)))
+    return rows, refused
+
+
+def _stored(question: Question, report: int) -> int | bytes:
+    """SQLite's integers have 63 bits and a sign; wider reports are bytes."""
+    size = question.protocol.size
+    return report if size <= 1 << 63 else report.to_bytes(-(-(size - 1).bit_length() // 8), "little")
+
+
+class Store:
+    """Reports to one survey, in one file."""
+
+    def __init__(self, path: str | Path, survey: Survey) -> None:
+        self.survey = survey
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")  # a commit returns when it is on the disk
+            self._open()
+        except sqlite3.Error:
+            raise UsageError(f"{path} is not a store of reports, or cannot be opened.") from None
+
+    def _open(self) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            if not self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone():
+                for statement in _SCHEMA.split(";\n"):
+                    self._db.execute(statement)
+                self._db.execute("INSERT INTO about VALUES (?)", [self.survey.fingerprint])
+            held = self._db.execute("SELECT survey FROM about").fetchone()
+            if held is None or held[0] != self.survey.fingerprint:
+                raise UsageError("This store holds reports to another version of the survey; give this one its own.")
+        finally:
+            self._db.execute("COMMIT")
+
+    def close(self) -> None:
+        self._db.close()
+
+    def accept(self, lines: Iterable[bytes]) -> Receipt:
+        """Add what is new and right, count what is wrong, in one transaction: durable when this returns."""
+        read = [rows_of(self.survey, line) for line in lines]
+        rows = [row for found, _ in read for row in found]
+        return self.add([(rows, sum((wrong for _, wrong in read), Counter()))])[0]
+
+    def add(self, batches: Iterable[tuple[list[Row], Counter[str]]]) -> list[Receipt]:
+        """Several batches in one transaction, with a receipt for each."""
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            receipts = [self._add(rows, refused) for rows, refused in batches]
+            self._db.execute("COMMIT")
+        except sqlite3.Error:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            raise EngineFailure() from None
+        return receipts
+
+    def _add(self, rows: list[Row], refused: Counter[str]) -> Receipt:
+        outcomes: Counter[str] = Counter()
+        for row in rows:
+            key = (row.respondent, row.question, row.round)
+            if self._db.execute(_ADD, (*key, row.report)).rowcount == 1:
+                outcomes["accepted"] += 1
+            elif self._db.execute(_FIND, key).fetchone()[0] == row.report:
+                outcomes["repeated"] += 1
+            else:
+                outcomes[SECOND] += 1
+        refused = refused + Counter({SECOND: outcomes[SECOND]})
+        self._db.executemany(_COUNT, refused.items())
+        return Receipt(accepted=outcomes["accepted"], repeated=outcomes["repeated"], refused=dict(refused))
+
+    def refused(self) -> dict[str, int]:
+        return dict(self._db.execute("SELECT reason, n FROM refused ORDER BY reason"))
+
+    def rounds(self) -> Iterator[tuple[Question, str]]:
+        """Every question, one that is repeated with each round that has reports."""
+        for place, question in enumerate(self.survey.questions):
+            rounds = self._db.execute("SELECT DISTINCT round FROM reports WHERE question = ? ORDER BY round", [place])
+            found = [round for (round,) in rounds]
+            for round in found if found or question.repeats else [""]:
+                yield question, round
+
+    def count(self, question: Question, round: str) -> int:
+        place = self.survey.questions.index(question)
+        held = self._db.execute("SELECT count(*) FROM reports WHERE question = ? AND round = ?", (place, round))
+        return int(held.fetchone()[0])
+
+    def reports(self, question: Question, round: str) -> list[int]:
+        """In the order of random names."""
+        place = self.survey.questions.index(question)
+        held = self._db.execute("SELECT report FROM reports WHERE question = ? AND round = ?", (place, round))
+        return [report if isinstance(report, int) else int.from_bytes(report, "little") for (report,) in held]
+
+    def sums(self) -> Sums:
+        tallies = {
+            question.key(round): question.protocol.tally(self.reports(question, round))
+            for question, round in self.rounds()
+        }
+        return Sums(survey=self.survey, tallies=tallies, refused=Counter(self.refused()))
+
+    def suspicions(self) -> dict[str, list[str]]:
+        """What the reports themselves show of made-up ones, for each question where they do."""
+        found = {
+            question.key(round): suspicions(question.protocol, self.reports(question, round))
+            for question, round in self.rounds()
+        }
+        return {key: sentences for key, sentences in found.items() if sentences}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Sums:
+    """What one collector counted, or several: adding is associative and commutative."""
+
+    survey: Survey
+    tallies: Mapping[str, Any]
+    refused: Counter[str]
+
+    def __add__(self, other: Sums) -> Sums:
+        if self.survey.fingerprint != other.survey.fingerprint:
+            raise UsageError("These sums are of two surveys, or of two versions of one.")
+        tallies = dict(self.tallies)
+        for key, tally in other.tallies.items():
+            tallies[key] = tallies[key] + tally if key in tallies else tally
+        return Sums(survey=self.survey, tallies=tallies, refused=self.refused + other.refused)
+
+    def estimates(self) -> dict[str, Estimate | None]:
+        """For each question (and round), in the survey's order; None where there are no reports."""
+        order = {question.name: place for place, question in enumerate(self.survey.questions)}
+        keys = sorted(self.tallies, key=lambda key: (order[key.partition("@")[0]], key))
+        return {key: self._estimate(key) for key in keys}
+
+    def as_estimate_json(self) -> dict[str, Any]:
+        """By question: values, estimates, margins, n and epsilon, and what made-up reports could do."""
+        return {key: self._estimate_json(key, found) for key, found in self.estimates().items()}
+
+    def _estimate_json(self, key: str, found: Estimate | None) -> dict[str, Any]:
+        question = asked(self.survey, key)
+        protocol = question.protocol
+        if found is None:
+            values = (
+                ["mean"]
+                if hasattr(protocol, "reading")
+                else [*protocol.domain]
+                if "values" in question.declared
+                else []
+            )
+            blank = [None] * len(values)
+            return {"values": values, "estimates": blank, "margins": blank, "n": 0, "epsilon": float(protocol.epsilon)}
+        return {**found.as_json(), "protocol": protocol.name, "poisoned_by_1_percent": effect(protocol, fakes=1, n=100)}
+
+    def _estimate(self, key: str) -> Estimate | None:
+        tally = self.tallies[key]
+        return asked(self.survey, key).protocol.read(tally) if tally.n else None
+
+    def as_json(self) -> dict[str, Any]:
+        tallies = {key: tally.as_json() for key, tally in sorted(self.tallies.items())}
+        return {"survey": self.survey.fingerprint, "tallies": tallies, "refused": dict(sorted(self.refused.items()))}
+
+
+def asked(survey: Survey, key: str) -> Question:
+    """The question of a key, which may name a round."""
+    return survey.question(key.partition("@")[0])
+
+
+def sums_from_json(survey: Survey, parts: Any) -> Sums:
+    """Sums that another collector wrote."""
+    try:
+        if parts["survey"] != survey.fingerprint:
+            raise UsageError("These sums are of another survey, or of another version of this one.")
+        tallies = {key: asked(survey, key).protocol.tally([]).of_json(tally) for key, tally in parts["tallies"].items()}
+        return Sums(survey=survey, tallies=tallies, refused=Counter(parts["refused"]))
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
+        raise UsageError("This is not a file of sums.") from None
