@@ -362,8 +362,11 @@ class Analysis:
         self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
         released = rewrite.released()
         found = [key for key, _ in keys.values()]
-        origins = [names.origins(meaning) for meaning in meanings]
-        touched = distinct_values(frozenset().union(*origins), relation.touched or relation.rows) if found else 1
+        # How many groups one person can be in, and how many unknown keys: only the latter are bounded by max_groups.
+        origins = {value.identity: names.origins(meaning) for value, meaning in zip(values, meanings, strict=True)}
+        touched = distinct_values(frozenset().union(*origins.values()), relation.rows) if found else 1
+        unclear = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
+        keys_touched = distinct_values(frozenset().union(*unclear), relation.touched or relation.rows)
         groups = math.prod(key.size for key in found if isinstance(key, Key))
         unknown = any(isinstance(key, Unknown) for key in found)
         if not rewrite.requests:
@@ -393,7 +396,7 @@ class Analysis:
             source=relation.source,
             owner=relation.owner,
             rows=relation.rows,
-            touched=touched,
+            touched=keys_touched,
             neighbors=self.policy.neighbors,
             conditions=relation.conditions,
             keys=tuple(found),

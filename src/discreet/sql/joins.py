@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from sqlglot import exp
 
 from discreet.errors import Rejected
@@ -19,7 +20,7 @@ from discreet.sql.expressions import as_flag, comparison, translate
 from discreet.sql.parse import reject, show
 from discreet.sql.public import PublicSide
 from discreet.sql.relation import Field, Names, Relation
-from discreet.sql.values import Flag, Opaque, Value
+from discreet.sql.values import Coded, Flag, Opaque, Text, Value
 
 _OWNER_HINT = "Join on the owner: ON a.owner = b.owner, with the owner columns of both tables."
 
@@ -105,7 +106,7 @@ def _with_public(
     sql, met, origins = [], [], set[tuple[str, int]]()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
         sql.append(comparison("=", ours.value, theirs.value, node).sql)
-        met.append(theirs.name)
+        met += [theirs.name] if _tells_apart(ours.value, theirs, right) else []
         origins |= ours.origins
     for part in condition.parts:
         sql.append(as_flag(translate(part, names), part).sql)
@@ -133,9 +134,22 @@ def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Nam
             value = names.column(theirs)
             field = next((each for each in right.fields if each.value.sql == value.sql), None)
             uses = {names.column(column).sql for column in ours.find_all(exp.Column)}
-            if field is not None and not uses & {each.value.sql for each in right.fields}:
+            alone = not uses & {each.value.sql for each in right.fields}
+            if field is not None and alone and _tells_apart(translate(ours, names), field, right):
                 return [field.name]
     return []
+
+
+def _tells_apart(ours: Value, theirs: Field, right: PublicSide) -> bool:
+    """Whether equality with `ours` holds for one value of the public column only.
+
+    Floats are compared on a grid, and texts beside a number as numbers: there two values of the column may be equal.
+    """
+    kind = right.table.column(theirs.name).type
+    if pa.types.is_floating(kind):
+        return False
+    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+    return isinstance(ours.domain, Coded | Text) if texts else not isinstance(ours.domain, Coded | Text)
 
 
 def _with_private(
@@ -240,27 +254,27 @@ def member(value: Value, owner: str, inner: Relation, node: exp.Expression) -> V
             f"{show(node)} would let one person's rows decide about other people's.",
             "IN (SELECT ...) on private tables is answered for the owner: owner IN (SELECT owner FROM ...).",
         )
-    matches = dict.fromkeys((f"{inner.owner} = {owner}", f"{inner.fields[0].value.sql} = {value.sql}"))
-    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join([*inner.conditions, *matches])})")
+    # Privacy: S4. Only rows of the same person decide, whatever the keys are.
+    where = [*inner.conditions, f"{inner.fields[0].value.sql} = {value.sql}", f"{inner.owner} = {owner}"]
+    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(where))})")
 
 
 def exists(inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression) -> Value:
     """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
     names = Names(fields=inner.fields, outer=outer.fields)
-    # Privacy: S4. Whatever else the condition says, a row is kept or dropped by its own person's rows.
-    owned, sql = False, [*inner.conditions, f"{inner.owner} = {outer.owner}"]
+    owned, sql = False, list(inner.conditions)
     for part in conjuncts(condition):
         match = _matches_owners(part, outer, inner, names)
         owned = owned or match is not None
-        found = match if match is not None else as_flag(translate(part, names), part).sql
-        sql += [found] if found != f"{outer.owner} = {inner.owner}" and found not in sql else []
+        sql.append(match if match is not None else as_flag(translate(part, names), part).sql)
     if not owned:
         raise reject(
             node,
             "EXISTS without an equality of owners flips for everybody when one person arrives.",
             "Correlate it: EXISTS (SELECT 1 FROM visits v WHERE v.owner = p.owner AND ...).",
         )
-    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join(sql)})")
+    sql.append(f"{inner.owner} = {outer.owner}")  # Privacy: S4. Only rows of the same person decide.
+    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(sql))})")
 
 
 def _flag(sql: str) -> Value:

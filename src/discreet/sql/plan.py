@@ -9,9 +9,8 @@ after         SQL over the noisy tables and the public ones, for everything that
 from __future__ import annotations
 
 import hashlib
-import json
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -107,7 +106,7 @@ class Block:
     source: str
     owner: str
     rows: int
-    touched: int  # groups that one person can be in
+    touched: int  # unknown keys that one person can have
     neighbors: Neighbors
     conditions: tuple[str, ...]
     keys: tuple[Key | Unknown, ...]
@@ -200,22 +199,8 @@ class Plan:
         return tuple(measurement for block in self.blocks for measurement in block.measurements)
 
     def canonical(self) -> str:
-        """The same for questions that mean the same: what is read, what is noised, what is shown (S10).
-
-        What is shown is also in the keys' labels and in the estimates: a variance and its root are noised alike.
-        """
-        blocks = [
-            [
-                block.query,
-                [[m.forms, str(m.sensitivity)] for m in block.measurements],
-                [replace(pick, name="").__repr__() for pick in block.picks],
-                [repr(key) for key in block.keys],
-                [repr(estimate) for estimate in block.estimates],
-                block.derived,
-            ]
-            for block in self.blocks
-        ]
-        text = json.dumps([blocks, self.after, [column.name for column in self.columns]], separators=(",", ":"))
+        """The same for questions that mean the same: what is read, what is noised, what is shown (S10)."""
+        text = "\n".join([*map(repr, self.blocks), self.after, *(column.name for column in self.columns)])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
