@@ -1,0 +1,82 @@
+"""Documentation that cannot rot: its commands run, its links lead somewhere, every verb and error is written up."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import discreet
+from discreet import cli, town
+from discreet.curator import create_ledger
+from discreet.policy import Policy
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> Iterator[str]:
+    yield from re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def in_a_town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a small town, as `discreet demo` leaves one."""
+    folder = tmp_path_factory.mktemp("docs")
+    create_ledger(Policy.read(town.build(folder / "town", people=400)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        yield folder
+
+
+def test_readme_shell_commands_run(in_a_town: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commands = [line.split("  #")[0] for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines()]
+    ours = [shlex.split(line) for line in commands if line.startswith("discreet ")]
+    assert len(ours) >= 4
+    for words in ours:
+        assert cli.run(words[1:]) == 0, words
+    assert "±" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/python.md"])
+def test_python_blocks_run(in_a_town: Path, page: str) -> None:
+    names: dict[str, object] = {}
+    for block in blocks(ROOT / page, "python"):
+        exec(compile(block, page, "exec"), names)  # our own documentation
+    assert isinstance(names["answer"], discreet.Answer)
+
+
+def test_every_verb_is_written_up() -> None:
+    text = "\n".join(page.read_text() for page in PAGES)
+    verbs = [command.name or command.callback.__name__ for command in cli.app.registered_commands if command.callback]
+    verbs += [group.name for group in cli.app.registered_groups if group.name]
+    assert len(verbs) >= 9
+    for verb in verbs:
+        assert re.search(rf"discreet {verb}\b|`{verb}`", text), f"`discreet {verb}` is written up nowhere"
+
+
+def test_every_error_is_written_up() -> None:
+    text = (ROOT / "docs" / "python.md").read_text()
+    for name in discreet.__all__:
+        if isinstance(getattr(discreet, name), type) and issubclass(getattr(discreet, name), Exception):
+            assert f"`{name}`" in text or f"`discreet.{name}`" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if not target.startswith("http"):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_layer_is_in_the_picture() -> None:
+    """CONTRIBUTING's picture of the layers names every family that the architecture test knows."""
+    from test_architecture import LAYERS
+
+    picture = (ROOT / "CONTRIBUTING.md").read_text()
+    for names in LAYERS:
+        for name in names:
+            assert re.search(rf"\b{name}\b", picture), f"{name} is not in CONTRIBUTING.md's picture"
