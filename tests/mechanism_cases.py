@@ -94,7 +94,7 @@ def coded(values: NDArray[Any], low: int, high: int) -> Codes:
 
 def joined(parts: Sequence[Mapping[int, float]], width: int) -> dict[Any, float]:
     joint = product(*parts)
-    return {sum(c * width**i for i, c in enumerate(reversed(code))): p for code, p in joint.items()}  # type: ignore[arg-type]
+    return {sum(c * width**i for i, c in enumerate(reversed(code))): p for code, p in joint.items()}
 
 
 def additive_distribution(mechanism: Any, x: Sequence[int]) -> Distribution:
@@ -198,6 +198,17 @@ def looser(mechanism: Any, delta: Fraction) -> Runs:
     return lambda x, runs, stream: _threshold_runs(low, mechanism.threshold, x, runs, stream)
 
 
+def all_reach(mechanism: Any, least: int) -> Runs:
+    """Only whether the noisy values of all keys are at least this: for more keys than outcomes can be told apart."""
+
+    def reached(x: Sequence[int | None], runs: int, stream: Stream) -> Codes:
+        codes = threshold_runs(mechanism, x, runs, stream)
+        each = [codes // (SPAN + 2) ** i % (SPAN + 2) + mechanism.threshold - 1 >= least for i in range(len(x))]
+        return np.logical_and.reduce(each).astype(np.int64)
+
+    return reached
+
+
 # Quantiles: an outcome is a cell, or the cells.
 
 
@@ -247,7 +258,7 @@ def response_distribution(mechanism: Any, value: int) -> Distribution:
 
 
 def response_runs(mechanism: Any, value: int, runs: int, stream: Stream) -> Codes:
-    return mechanism.respond(np.full(runs, value), stream, Items.positions(runs))  # type: ignore[no-any-return]
+    return mechanism.respond(np.full(runs, value), stream, Items.positions(runs))
 
 
 DISTRIBUTION: dict[type, Callable[[Any, Any], Distribution]] = {

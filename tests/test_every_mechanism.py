@@ -36,7 +36,7 @@ from discreet.mechanisms import (
     to_row,
 )
 from discreet.noise import Stream, recording
-from mechanism_cases import Case, by, looser, wider, with_one_noise, without_noise
+from mechanism_cases import Case, all_reach, by, looser, wider, with_one_noise, without_noise
 
 F = Fraction
 RUNS = 1_000_000
@@ -157,7 +157,7 @@ CASES = (
             "half scale": (by(wider(laplace_keys, F(1, 2))), ((16, 16), (17, 17))),
             "off by one": (by(laplace_keys), ((16, 16), (18, 17))),
             "threshold too low": (looser(laplace_keys, F(2, 5)), ((None, None), (1, 1))),
-            "unsplit budget": (by(laplace_keys), ((16, 16, 16, 16), (17, 17, 17, 17))),
+            "unsplit budget": (all_reach(laplace_keys, 17), ((16, 16, 16, 16), (17, 17, 17, 17))),
         },
     ),
     Case(
@@ -342,7 +342,7 @@ def test_the_claimed_rho_bounds_the_renyi_divergences(case: Case) -> None:
 
 @by_name
 def test_draws_fit_their_mass_and_no_other(case: Case) -> None:
-    runs, x = RUNS // 4, case.pairs[0][0] if case.fitted is None else case.fitted
+    runs, x = RUNS // 5, case.pairs[0][0] if case.fitted is None else case.fitted
     mass = case.distribution(x)
     for factor, fits in ((F(1), True), (F(4, 5), False), (F(6, 5), False)):
         codes = case.scaled(factor).runs(x, runs, Stream.fresh())
@@ -364,7 +364,7 @@ MISTAKES = [(case, name) for case in CASES for name in case.mistakes]
 def test_runs_catch_a_planted_mistake(case: Case, name: str) -> None:
     at, spent = claimed_epsilon(case)
     runs, (x, y) = case.mistakes[name]
-    one, other = (runs(z, RUNS // 3, Stream.fresh()) for z in (x, y))
+    one, other = (runs(z, RUNS // 4, Stream.fresh()) for z in (x, y))
     assert provable_epsilon(one, other, at_delta=spent) > at
 
 

@@ -1,7 +1,9 @@
 """Choosing the largest of noisy scores for many items at once: one choice a group, where `choose` makes one in all.
 
 The same race as `choose.noisy_top`, row by row: float64 decides where it certainly can, enclosures of growing precision
-where it cannot (two noisy scores within 2^-29 of each other: about one row in 2^27 for each pair in the lead).
+where it cannot: where two noisy scores in the lead are within 2^-29 of each other, or a candidate's word is below 2^34
+(which is as likely whatever the scores). `choose` encloses a few in any case and so hides which it was; here a row in
+some 2^27 takes about a millisecond longer.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from discreet.noise.stream import Items, Stream
 
 Table = NDArray[np.int64] | NDArray[np.object_]
 
-_CELLS = 1 << 18  # of a table that are raced at a time
+_CELLS = 1 << 15  # of a table that are raced at a time: few enough for the caches
 
 
 def noisy_top_each(
@@ -45,14 +47,16 @@ def noisy_top_each(
 def _raced(own: Stream, items: Items, scores: Table, k: int, unit: Fraction, kind: Kind) -> NDArray[np.int64]:
     rows, columns = scores.shape
     # Two blocks of AES chained: a pseudorandom function of (item, position), whatever the shape of the table.
-    ids = np.repeat(own.words(items, 0), columns, axis=0)
-    ids[:, 0] ^= np.tile(np.arange(columns, dtype=np.uint64), rows)
-    words = own.words(Items(ids), 1)
+    first = own.words(items, 0)
+    ids = np.empty((rows, columns, 2), dtype=np.uint64)
+    ids[:, :, 0] = first[:, :1] ^ np.arange(columns, dtype=np.uint64)
+    ids[:, :, 1] = first[:, 1:]
+    words = own.words(Items(ids.reshape(-1, 2)), 1)
     given = _integers(scores.reshape(-1)).reshape(rows, columns)
     best = given.max(axis=1)
     behind = _gaps(_below_best(given, best), 0, unit)
     low, high = (bound.reshape(rows, columns) for bound in _bounds(words[:, 0], behind, kind))
-    chosen = np.argpartition(low, columns - k, axis=1)[:, columns - k :]
+    chosen = low.argmax(axis=1)[:, None] if k == 1 else np.argpartition(low, columns - k, axis=1)[:, columns - k :]
     chosen = np.take_along_axis(chosen, np.argsort(-np.take_along_axis(low, chosen, axis=1), axis=1), axis=1)
     least = np.take_along_axis(low, chosen, axis=1)
     after = np.take_along_axis(high, chosen, axis=1)  # made: the highest that those further down may be
@@ -61,15 +65,16 @@ def _raced(own: Stream, items: Items, scores: Table, k: int, unit: Fraction, kin
     after = np.maximum.accumulate(after[:, ::-1], axis=1)[:, ::-1]
     sure = (least > after).all(axis=1) if k < columns else (least[:, :-1] > after[:, :-1]).all(axis=1)
     for row in np.flatnonzero(~sure):
+        may_be = np.union1d(chosen[row], np.flatnonzero(high[row] >= least[row, -1]))
         racers = [
             _Racer(
-                place=i,
+                place=int(i),
                 behind=Fraction(unit) * (int(best[row]) - int(given[row, i])),
                 kind=kind,
                 prefix=int(words[row * columns + i, 0]) << 64 | int(words[row * columns + i, 1]),
-                more=own.derive("more", items.ids[row].tobytes(), i),
+                more=own.derive("more", items.ids[row].tobytes(), int(i)),
             )
-            for i in range(columns)
+            for i in may_be
         ]
         chosen[row] = _ranked(racers, k)
     return chosen
