@@ -56,7 +56,7 @@ def document(title: str, found: dict[str, Any]) -> str:
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{part("page.css")}</style></head>'
-        f"<body><main><h1>{html.escape(title)}</h1><p>Estimates from randomized reports. A bar is the most plausible "
+        f"<body><main><h1>{html.escape(title)}</h1><p>Estimated out of randomized reports. A bar is the most plausible "
         f"share, the line on it the 95 % interval of the unbiased estimate.</p>{charts}</main></body></html>"
     )
 

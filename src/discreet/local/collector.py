@@ -59,58 +59,69 @@ class Receipt:
         return {"accepted": self.accepted, "repeated": self.repeated, "refused": dict(self.refused)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One report as the store holds it."""
-
-    respondent: bytes
-    question: int
-    round: str
-    report: int | bytes
+Row = tuple[bytes, int, str, int | bytes]
+"""One report as the store holds it: respondent, place of the question, round, report."""
 
 
-def rows_of(survey: Survey, line: bytes) -> tuple[list[Row], Counter[str]]:
-    """The reports in one line, and how many of it were refused, and why."""
-    refused: Counter[str] = Counter()
-    try:
-        sent = json.loads(line)
-        respondent, answers = bytes.fromhex(sent["respondent"]), sent["answers"]
-        if sent["survey"] != survey.fingerprint:
-            refused[OTHER_VERSION] += 1
-            return [], refused
-        if len(sent) != 3 or len(respondent) != 16 or not isinstance(answers, dict):
-            raise ValueError
-    except (ValueError, KeyError, TypeError, RecursionError):
-        refused[MALFORMED] += 1
-        return [], refused
-    places = {question.name: place for place, question in enumerate(survey.questions)}
-    rows = []
-    for key, wire in answers.items():
-        name, _, round = key.partition("@")
-        if name not in places:
-            refused[UNKNOWN] += 1
-            continue
-        question = survey.questions[places[name]]
+class Desk:
+    """Looks at what comes in: which reports are in a line, and what of it is refused."""
+
+    def __init__(self, survey: Survey) -> None:
+        self._fingerprint = survey.fingerprint
+        self._asked = {
+            question.name: (place, question, question.protocol.size) for place, question in enumerate(survey.questions)
+        }
+
+    def rows(self, lines: Iterable[bytes]) -> tuple[list[Row], Counter[str]]:
+        rows: list[Row] = []
+        refused: Counter[str] = Counter()
+        for line in lines:
+            try:
+                respondent, answers = self._opened(line)
+            except _Refusal as refusal:
+                refused[refusal.args[0]] += 1
+                continue
+            for key, wire in answers.items():
+                try:
+                    rows.append((respondent, *self._row(key, wire)))
+                except _Refusal as refusal:
+                    refused[refusal.args[0]] += 1
+        return rows, refused
+
+    def _opened(self, line: bytes) -> tuple[bytes, dict[str, Any]]:
         try:
-            if question.repeats or round:
+            sent = json.loads(line)
+            respondent, answers = bytes.fromhex(sent["respondent"]), sent["answers"]
+            right = sent["survey"] == self._fingerprint
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise _Refusal(MALFORMED) from None
+        if not right:
+            raise _Refusal(OTHER_VERSION)
+        if len(sent) != 3 or len(respondent) != 16 or not isinstance(answers, dict):
+            raise _Refusal(MALFORMED)
+        return respondent, answers
+
+    def _row(self, key: str, wire: object) -> tuple[int, str, int | bytes]:
+        name, _, round = key.partition("@")
+        if name not in self._asked:
+            raise _Refusal(UNKNOWN)
+        place, question, size = self._asked[name]
+        try:
+            if question.repeats:
                 checked_round(round)
-            report = from_wire(wire, question.protocol.size)
-            if key != question.key(round):
-                raise UsageError("This question is asked once.")
+            report = from_wire(wire, size)
         except UsageError:
-            refused[INVALID] += 1
-            continue
+            raise _Refusal(INVALID) from None
+        if key != question.key(round):
+            raise _Refusal(INVALID)
         if implausible(question.protocol, report):
-            refused[IMPLAUSIBLE] += 1
-            continue
-        rows.append(Row(respondent=respondent, question=places[name], round=round, report=_stored(question, report)))
-    return rows, refused
+            raise _Refusal(IMPLAUSIBLE)
+        # SQLite's integers have 63 bits and a sign; wider reports are bytes.
+        return place, round, report if size <= 1 << 63 else report.to_bytes(-(-(size - 1).bit_length() // 8), "little")
 
 
-def _stored(question: Question, report: int) -> int | bytes:
-    """SQLite's integers have 63 bits and a sign; wider reports are bytes."""
-    size = question.protocol.size
-    return report if size <= 1 << 63 else report.to_bytes(-(-(size - 1).bit_length() // 8), "little")
+class _Refusal(Exception):
+    """One report that is dropped; its argument is one of REASONS."""
 
 
 class Store:
@@ -118,6 +129,7 @@ class Store:
 
     def __init__(self, path: str | Path, survey: Survey) -> None:
         self.survey = survey
+        self.desk = Desk(survey)
         try:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
             self._db.execute("PRAGMA journal_mode = WAL")
@@ -144,9 +156,7 @@ class Store:
 
     def accept(self, lines: Iterable[bytes]) -> Receipt:
         """Add what is new and right, count what is wrong, in one transaction: durable when this returns."""
-        read = [rows_of(self.survey, line) for line in lines]
-        rows = [row for found, _ in read for row in found]
-        return self.add([(rows, sum((wrong for _, wrong in read), Counter()))])[0]
+        return self.add([self.desk.rows(lines)])[0]
 
     def add(self, batches: Iterable[tuple[list[Row], Counter[str]]]) -> list[Receipt]:
         """Several batches in one transaction, with a receipt for each."""
@@ -163,10 +173,9 @@ class Store:
     def _add(self, rows: list[Row], refused: Counter[str]) -> Receipt:
         outcomes: Counter[str] = Counter()
         for row in rows:
-            key = (row.respondent, row.question, row.round)
-            if self._db.execute(_ADD, (*key, row.report)).rowcount == 1:
+            if self._db.execute(_ADD, row).rowcount == 1:
                 outcomes["accepted"] += 1
-            elif self._db.execute(_FIND, key).fetchone()[0] == row.report:
+            elif self._db.execute(_FIND, row[:3]).fetchone()[0] == row[3]:
                 outcomes["repeated"] += 1
             else:
                 outcomes[SECOND] += 1

@@ -95,7 +95,7 @@ class Duchi:
 
     def sent(self, step: int, source: bits.Source) -> int:
         high, kept = bits.below(source, self.domain.size - 1) < step, bits.coin(source, self.keep)
-        return high ^ (not kept)
+        return int(high == kept)
 
     def encode(self, values: Any) -> NDArray[np.int64]:
         import numpy as np

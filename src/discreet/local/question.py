@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -88,10 +88,14 @@ class Survey:
     name: str
     epsilon: Fraction
     questions: tuple[Question, ...]
+    fingerprint: str = field(init=False)
+    """Of everything that is asked and of every threshold; a report names the survey that it answers by this."""
 
     def __post_init__(self) -> None:
         if self.cost > self.epsilon:
             raise UsageError("The questions cost more than the survey's epsilon.")
+        canonical = json.dumps(self.as_json(), sort_keys=True, separators=(",", ":"))
+        object.__setattr__(self, "fingerprint", hashlib.sha256(canonical.encode()).hexdigest()[:32])
 
     @property
     def cost(self) -> Fraction:
@@ -106,12 +110,6 @@ class Survey:
     def as_json(self) -> dict[str, Any]:
         questions = [question.as_json() for question in self.questions]
         return {"format": FORMAT, "survey": self.name, "epsilon": str(self.epsilon), "questions": questions}
-
-    @property
-    def fingerprint(self) -> str:
-        """Of everything that is asked and of every threshold; a report names the survey that it answers by this."""
-        canonical = json.dumps(self.as_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:32]
 
 
 def from_json(compiled: Any) -> Survey:

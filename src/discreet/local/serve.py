@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from discreet.errors import DiscreetError, EngineFailure, UsageError
-from discreet.local.collector import Receipt, Row, Store, rows_of
+from discreet.local.collector import Receipt, Row, Store
 from discreet.local.page import page
 
 MOST_BODY = 1 << 20
@@ -69,13 +69,7 @@ class Collector:
                         done.set_exception(error)
 
     async def reports(self, body: bytes) -> tuple[int, bytes]:
-        rows: list[Row] = []
-        refused: Counter[str] = Counter()
-        for line in body.split(b"\n"):
-            if line.strip():
-                found, wrong = rows_of(self._survey, line)
-                rows += found
-                refused += wrong
+        rows, refused = self._store.desk.rows(line for line in body.split(b"\n") if line.strip())
         if self._waiting + len(rows) > MOST_WAITING:
             return 503, _error("The collector is busy; send this again in a moment.")
         done: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
@@ -115,6 +109,8 @@ class Collector:
             while await self._request(reader, writer):
                 pass
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, TimeoutError):
+            pass
+        except asyncio.CancelledError:  # the collector stops; what was acknowledged is on the disk
             pass
         finally:
             writer.close()

@@ -7,8 +7,7 @@ const SURVEY = JSON.parse(document.getElementById("survey").textContent);
 const Memory = {
   name: `discreet:${SURVEY.survey}`,
   load() {
-    const found = JSON.parse(localStorage.getItem(this.name) || "null");
-    const mine = found || { respondent: Discreet.system.bits(128).toString(16).padStart(32, "0"), epsilon: SURVEY.epsilon, answered: {} };
+    const mine = JSON.parse(localStorage.getItem(this.name) || "null") || { epsilon: SURVEY.epsilon, answered: {} };
     if (Discreet.atMost(Discreet.rational(SURVEY.epsilon), Discreet.rational(mine.epsilon))) mine.epsilon = SURVEY.epsilon;
     return mine;
   },
@@ -131,6 +130,7 @@ function randomize(form) {
     return tell(`${refusal.message}. Nothing was drawn and nothing is sent.`, true);
   }
   if (!rows.length) return tell("Answer at least one question.", true);
+  mine.respondent = mine.respondent || Discreet.system.bits(128).toString(16).padStart(32, "0");
   Memory.save(mine); // before anything leaves
   line = Discreet.submission(SURVEY.fingerprint, mine.respondent, answers);
   document.getElementById("drawn").replaceChildren(...rows);

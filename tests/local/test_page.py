@@ -1,0 +1,202 @@
+"""The respondent's page in Chromium: what it draws, what leaves it, and what the collector makes of it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import vectors
+from small_survey import SURE, serving, weekend
+
+from discreet.local.collector import Store
+from discreet.local.page import page, published_hash
+from discreet.local.question import submission
+
+# Remembers every random word that the page draws, in order.
+WATCH = """
+  window.drawn = [];
+  const draw = crypto.getRandomValues.bind(crypto);
+  crypto.getRandomValues = (array) => {
+    draw(array);
+    for (const word of new BigUint64Array(array.buffer)) window.drawn.push(word.toString(16));
+    return array;
+  };
+"""
+REPLAY = """
+({survey, vectors}) => {
+  const wrong = [];
+  for (const vector of vectors) {
+    const words = vector.words.map((word) => BigInt("0x" + word));
+    const source = {bits(k) {
+      let value = 0n;
+      for (let i = 0; i < Math.ceil(k / 64); i++) value |= words.shift() << BigInt(64 * i);
+      return value & ((1n << BigInt(k)) - 1n);
+    }};
+    const question = survey.questions.find((each) => each.name === vector.question);
+    let report;
+    if (Discreet.repeats(question)) {
+      const permanent = Discreet.remember(question, vector.answer, source);
+      if (Number(permanent) !== vector.permanent) wrong.push(vector);
+      report = Discreet.again(question, permanent, source);
+    } else report = Discreet.respond(question, vector.answer, source);
+    const wire = JSON.stringify(Discreet.wire(question, report));
+    if (wire !== JSON.stringify(vector.report) || words.length) wrong.push(vector);
+  }
+  return {checked: vectors.length, wrong};
+}
+"""
+THOUSAND = """
+async (answers) => {
+  const lines = answers.map((given) => {
+    const respondent = Discreet.system.bits(128).toString(16).padStart(32, "0");
+    const reports = {};
+    for (const question of SURVEY.questions) {
+      reports[question.name] = Discreet.wire(question, Discreet.respond(question, given[question.name]));
+    }
+    return Discreet.submission(SURVEY.fingerprint, respondent, reports);
+  });
+  const reply = await fetch(`${SURVEY.collector}/reports`, {method: "POST", body: lines.join("")});
+  return await reply.json();
+}
+"""
+
+
+@pytest.fixture
+def collector(tmp_path: Path) -> Iterator[tuple[str, Path]]:
+    path = tmp_path / "weekend.reports"
+    with serving(weekend(), path) as address:
+        yield address, path
+
+
+@pytest.fixture
+def opened(browser: Any, collector: tuple[str, Path]) -> Iterator[tuple[Any, list[Any]]]:
+    """The page as the collector serves it, and the log of every request it makes."""
+    context = browser.new_context()
+    tab = context.new_page()
+    log: list[Any] = []
+    tab.on("request", lambda request: log.append(request))  # playwright needs a function in Python
+    tab.add_init_script(WATCH)
+    tab.goto(collector[0] + "/")
+    yield tab, log
+    context.close()
+
+
+def answer(tab: Any) -> None:
+    tab.check("input[name=drank][value=yes]")
+    tab.check("input[name=browser][value=safari]")
+    tab.fill("input[name=hours]", "7.5")
+    tab.click("#randomize")
+
+
+def test_only_randomized_bits_leave(opened: tuple[Any, list[Any]], collector: tuple[str, Path]) -> None:
+    tab, log = opened
+    answer(tab)
+    assert tab.inner_text("#status").startswith("Your answers stay here")
+    assert [(each.method, each.url) for each in log] == [("GET", collector[0] + "/")]  # nothing has left yet
+    with tab.expect_response("**/reports") as reply:
+        tab.click("#send")
+    assert reply.value.json() == {"accepted": 3, "repeated": 0, "refused": {}}
+    sent = [each for each in log if each.url != collector[0] + "/"]
+    assert [(each.method, each.url) for each in sent] == [("POST", collector[0] + "/reports")]
+    # What left is what the Python encoder makes of the same answers and the same words, to the byte, and nothing else.
+    survey = weekend()
+    source = vectors.Words([int(word, 16) for word in tab.evaluate("window.drawn")])
+    drawn = {
+        "drank": survey.question("drank").protocol.respond("yes", source),
+        "browser": survey.question("browser").protocol.respond("safari", source),
+        "hours": survey.question("hours").protocol.respond("7.5", source),
+    }
+    respondent = f"{source.bits(128):032x}"
+    assert source.left == []
+    assert sent[0].post_data_buffer == submission(survey, respondent, drawn)
+    names = {name.lower() for name in sent[0].all_headers()}
+    assert not names & {"cookie", "referer", "authorization"}
+
+
+def test_the_same_answer_is_drawn_once(opened: tuple[Any, list[Any]]) -> None:
+    tab, _ = opened
+    answer(tab)
+    first = tab.inner_text("#bytes")
+    with tab.expect_response("**/reports"):
+        tab.click("#send")
+    tab.reload()
+    tab.check("input[name=drank][value=no]")  # even with another answer: new coins would cost twice
+    tab.click("#randomize")
+    assert json.loads(tab.inner_text("#bytes"))["answers"]["drank"] == json.loads(first)["answers"]["drank"]
+    assert "sent before" in tab.inner_text("#drawn")
+    with tab.expect_response("**/reports") as reply:
+        tab.click("#send")
+    assert reply.value.json() == {"accepted": 0, "repeated": 1, "refused": {}}
+
+
+@pytest.mark.parametrize("wrong", ["7.3", "-1", "24.5"])
+def test_an_answer_outside_the_domain_is_refused_before_a_coin(opened: tuple[Any, list[Any]], wrong: str) -> None:
+    tab, log = opened
+    tab.fill("input[name=hours]", wrong)
+    tab.click("#randomize")
+    assert "not an answer" in tab.inner_text("#status")
+    assert tab.is_disabled("#send")
+    assert tab.evaluate("window.drawn.length") == 0
+    assert len(log) == 1
+
+
+def test_vectors_in_the_browser(opened: tuple[Any, list[Any]]) -> None:
+    tab, _ = opened
+    found = tab.evaluate(REPLAY, vectors.load())
+    assert found == {"checked": len(vectors.load()["vectors"]), "wrong": []}
+
+
+def test_a_saved_page_works_from_a_file(browser: Any, collector: tuple[str, Path], tmp_path: Path) -> None:
+    address, path = collector
+    context = browser.new_context()
+    tab = context.new_page()
+    served = tab.goto(address + "/").body()
+    assert published_hash(served) == published_hash(page(weekend(), collector=address))
+    saved = tmp_path / "weekend.html"
+    saved.write_bytes(served)
+    tab.goto(saved.as_uri())
+    answer(tab)
+    with tab.expect_response("**/reports") as reply:
+        tab.click("#send")
+    assert reply.value.status == 200
+    assert sum(Store(path, weekend()).count(question, "") for question in weekend().questions) == 3
+    context.close()
+
+
+def test_the_page_may_talk_to_its_collector_alone(opened: tuple[Any, list[Any]]) -> None:
+    tab, _ = opened
+    blocked = tab.evaluate("fetch('http://127.0.0.1:9/').then(() => 'sent', (error) => error.name)")
+    assert blocked == "TypeError"
+    assert "unsafe-inline" not in tab.content()
+
+
+def test_a_thousand_respondents(opened: tuple[Any, list[Any]], collector: tuple[str, Path]) -> None:
+    tab, _ = opened
+    hours = ["6", "7.5", "8", "9"]
+    answers = [
+        {
+            "drank": "yes" if i % 10 < 3 else "no",
+            "browser": ["firefox", "chrome", "chrome", "other"][i % 4],
+            "hours": hours[i % 4],
+        }
+        for i in range(1000)
+    ]
+    assert tab.evaluate(THOUSAND, answers) == {"accepted": 3000, "repeated": 0, "refused": {}}
+    store = Store(collector[1], weekend())
+    for question in store.survey.questions:
+        given = Counter(each[question.name] for each in answers)
+        found = question.protocol.read(question.protocol.tally(store.reports(question, "")), confidence=SURE)
+        assert found.n == 1000
+        if found.statistic == "mean":
+            truth = np.array([np.mean([float(each["hours"]) for each in answers])])
+        else:
+            truth = np.array([given[value] / 1000 for value in found.values])
+        assert (abs(found.estimates - truth) <= found.margins).all()
+    shown = tab.goto(collector[0] + "/estimate").text()
+    assert shown.count("<svg") == 2
+    assert "Mean" in shown
