@@ -17,6 +17,8 @@ def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analy
     if not offered.plan.blocks:
         lines.append("Only public tables are read: the answer is exact and free.")
     for each in offered.blocks:
+        if each.block.same_as is not None:
+            continue
         lines += _block(each, policy, accountant)
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:

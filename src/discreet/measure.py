@@ -21,11 +21,14 @@ Fetch = Callable[[str], Exact]
 
 
 def measure(offered: Offer, allowance: Allowance, fetch: Fetch) -> list[Noisy]:
-    """Noisy numbers and picked cells for every block of a plan."""
-    return [
-        _unknown(each, allowance, fetch) if each.block.unknown else _public(each, allowance, fetch)
-        for each in offered.blocks
-    ]
+    """Noisy numbers and picked cells for every block of a plan; a block that reads the same as another is not read."""
+    noisy: list[Noisy] = []
+    for each in offered.blocks:
+        if each.block.same_as is not None:
+            noisy.append(noisy[each.block.same_as])
+        else:
+            noisy.append((_unknown if each.block.unknown else _public)(each, allowance, fetch))
+    return noisy
 
 
 def _public(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:

@@ -40,7 +40,9 @@ class BlockOffer:
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        """In the order in which they are used."""
+        """In the order in which they are used; none of its own where it is measured already."""
+        if self.block.same_as is not None:
+            return ()
         first = () if self.threshold is None else (self.threshold,)
         return (*first, *self.measured, *(mechanism for passes in self.picked for mechanism in passes))
 
@@ -68,6 +70,8 @@ class Offer:
         """What will be noised, with which sensitivities and which noise, as JSON holds it."""
         found = []
         for each in self.blocks:
+            if each.block.same_as is not None:
+                continue
             if each.threshold is not None:
                 found.append(_tested(each.block, each.threshold))
             found += [_statistic(*pair) for pair in zip(each.block.measurements, each.measured, strict=False)]
@@ -133,10 +137,9 @@ def _scale(mechanism: Any) -> float:
 
 def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge) -> Offer:
     """The noise that this amount buys for a plan. `limit` is the whole budget, of whose δ unknown keys get a part."""
-    thresholds = sum(1 for block in plan.blocks if block.unknown)
-    count = sum(
-        len(block.measurements) + len(block.picks) + bool(block.unknown) - block.one_shot for block in plan.blocks
-    )
+    own = [block for block in plan.blocks if block.same_as is None]
+    thresholds = sum(1 for block in own if block.unknown)
+    count = sum(len(each.measurements) + len(each.picks) + bool(each.unknown) - each.one_shot for each in own)
     if not count:
         return Offer(plan=plan, blocks=(), cost=Charge(amount=Fraction(0)))
     share = amount / count

@@ -64,7 +64,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
     if isinstance(result, Relation):
         raise reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(result)}.")
     return Plan(
-        blocks=tuple(analysis.blocks),
+        blocks=sharing(analysis.blocks),
         after=result.render(margins=True),
         columns=tuple(
             Column(name=each.name, measured=each.margin is not None, estimate=each.estimate) for each in result.outputs

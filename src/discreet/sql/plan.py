@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -115,11 +117,9 @@ class Block:
     measurements: tuple[Measurement, ...]
     picks: tuple[Pick, ...]
     estimates: tuple[Estimate | Picked, ...]
-    derived: tuple[str, ...] = ()  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
-
-    one_shot: bool = (
-        False  # the first measurement is the number of people per unknown key, which is also what is tested
-    )
+    derived: tuple[str, ...]  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
+    one_shot: bool  # the first measurement counts people per unknown key, which is also what is tested
+    same_as: int | None = None  # an earlier block that reads the same: measured once, used twice
 
     @property
     def sizes(self) -> list[int]:
@@ -173,6 +173,20 @@ class Block:
         # Keys outside the public list (a NULL that is not meant) belong to no group; an unknown key may be NULL.
         required = [name for index, name in enumerate(names) if index not in self.unknown]
         return f"SELECT * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in required) or 'TRUE'}"
+
+
+def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:
+    """The blocks, with those that read the same as an earlier one marked; the margins they want may still differ."""
+    seen: dict[str, int] = {}
+    result = []
+    for index, block in enumerate(blocks):
+        # Engine aliases are numbered through the statement; numbered from the block's own first they compare equal.
+        aliases: dict[str, str] = {}
+        text = repr(replace(block, derived=()))
+        text = re.sub(r"\bt\d+\b", lambda match, known=aliases: known.setdefault(match[0], f"t{len(known)}"), text)
+        first = seen.setdefault(text, index)
+        result.append(block if first == index else replace(block, same_as=first))
+    return tuple(result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
