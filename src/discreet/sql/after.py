@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from discreet.sql.expressions import TRANSLATORS
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import reject, show, whole
 
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment
@@ -213,8 +213,8 @@ def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Callable[[exp.Express
         raise reject(item, "WITH FILL is not answered.", "Leave it out.")
     target = item.this
     if isinstance(target, exp.Literal) and not target.is_string:  # ORDER BY 2
-        if not (target.this.isdigit() and 1 <= int(target.this) <= len(node.expressions)):
-            raise reject(target, f"there is no column {target.this} in the SELECT list.", "Order by a column's name.")
+        if not 1 <= (whole(target) or 0) <= len(node.expressions):
+            raise reject(target, f"there is no column {show(target)} in the SELECT list.", "Order by a column's name.")
         return exp.Ordered(this=target.copy(), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
     return exp.Ordered(this=rewrite(target), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
 

@@ -145,7 +145,9 @@ def _fractions(node: exp.Expression | None, owner: exp.Expression) -> tuple[tupl
     """The wanted quantiles, and whether they were written as a list."""
     items = node.expressions if isinstance(node, exp.Array) else [node]
     try:
-        found = tuple(Fraction(item.this) for item in items if isinstance(item, exp.Literal) and len(item.this) < 20)
+        # 1e999999999 is short, and must not be computed
+        written = [item.this for item in items if isinstance(item, exp.Literal) and len(item.this) < 20]
+        found = tuple(Fraction(text) for text in written if "e" not in text.lower())
     except ValueError:
         found = ()
     if not found or len(found) != len(items) or not all(0 <= each <= 1 for each in found):

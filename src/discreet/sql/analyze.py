@@ -21,7 +21,7 @@ from discreet.sql import after, aggregates, grouping, joins, persons, public
 from discreet.sql.after import Released
 from discreet.sql.expressions import as_flag, join_domains, translate, unify
 from discreet.sql.joins import conjuncts, join
-from discreet.sql.parse import parse, reject, show
+from discreet.sql.parse import is_bare, parse, reject, show, whole
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
@@ -95,7 +95,7 @@ class Analysis:
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
         match node:
-            case exp.Subquery():
+            case exp.Subquery() if is_bare(node):
                 return self.query(node.this, environment)
             case exp.Select():
                 return self.select(node, self.with_ctes(node, environment))
@@ -214,12 +214,7 @@ class Analysis:
             case exp.Table():
                 return self.table(node, environment)
             case exp.Subquery():
-                if (
-                    node.args.get("joins")
-                    or node.args.get("laterals")
-                    or node.args.get("sample")
-                    or node.args.get("pivots")
-                ):
+                if not is_bare(node):
                     raise reject(node, f"{show(node)} has a part that is not understood.", "Write a plain subquery.")
                 result = self.query(node.this, environment)
                 return result.called(node.alias) if isinstance(result, Relation) else result
@@ -543,7 +538,7 @@ def _numbered(part: exp.Expression, scope: Names, rows: int) -> int:
     """How many rows a person has where `row number = 1`, `<= k` or `< k`; otherwise as many as before."""
     if type(part) not in (exp.EQ, exp.LTE, exp.LT) or not isinstance(part.this, exp.Column):
         return rows
-    limit = part.expression
-    if not scope.column(part.this).numbering or not isinstance(limit, exp.Literal) or not limit.this.isdigit():
+    limit = whole(part.expression)
+    if not scope.column(part.this).numbering or limit is None:
         return rows
-    return 1 if isinstance(part, exp.EQ) else max(int(limit.this) - isinstance(part, exp.LT), 1)
+    return 1 if isinstance(part, exp.EQ) else max(limit - isinstance(part, exp.LT), 1)

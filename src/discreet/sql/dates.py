@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -15,6 +16,7 @@ from discreet.sql.values import Coded, Day, Grain, Missing, Moment, Number, Valu
 Translate = Callable[[exp.Expression, Any], Value]
 GRAINS = get_args(Grain)
 _CLOCK = {"second": 1, "minute": 60, "hour": 3600}
+_DAYS = re.compile("-?[0-9]{1,6}")
 
 # Parts that do not depend on the range of the date: name -> (engine's name, smallest, largest)
 PARTS: dict[str, tuple[str, int, int]] = {
@@ -201,7 +203,7 @@ def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Tr
     value = translate(moved, scope)
     unit = str(interval.args.get("unit") or "").lower().rstrip("s")
     amount = interval.this.name if interval.this is not None else ""
-    if not isinstance(value.domain, Day) or unit not in ("day", "week") or not amount.lstrip("-").isdigit():
+    if not isinstance(value.domain, Day) or unit not in ("day", "week") or not _DAYS.fullmatch(amount):
         raise reject(
             node, f"{show(node)} is not answered.", "A date may be moved by days or weeks: day + INTERVAL 7 DAY."
         )
@@ -229,7 +231,7 @@ def part(value: Value, name: str, node: exp.Expression) -> Value:
     if name == "year":
         lo, hi = value.domain.lo.year, value.domain.hi.year
     sql = (
-        "CAST(0 AS BIGINT)"
+        f"(CASE WHEN {value.sql} IS NOT NULL THEN 0 END)"
         if name in _CLOCK and isinstance(value.domain, Day)
         else f"date_part('{engine_name}', {value.sql})"
     )

@@ -14,7 +14,7 @@ from typing import Protocol
 from sqlglot import exp
 
 from discreet.sql import dates, numbers, strings
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import check_length, reject, show, whole
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql, number
 
 
@@ -36,7 +36,9 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
     translator = TRANSLATORS.get(type(node))
     if translator is not None:
         check_arguments(node)
-        return translator(node, scope)
+        value = translator(node, scope)
+        check_length(len(value.sql))
+        return value
     if isinstance(node, exp.AggFunc):
         raise reject(
             node,
@@ -296,6 +298,7 @@ def _in(node: exp.In, scope: Scope) -> Value:
             node, "this form of IN is not answered.", "Write a list of constants, or owner IN (SELECT owner FROM ...)."
         )
     value = translate(node.this, scope)
+    check_length(len(value.sql) * len(node.expressions))
     parts = [comparison("=", value, translate(item, scope), node) for item in node.expressions]
     return flag(" OR ".join(part.sql for part in parts), *parts)
 
@@ -323,6 +326,7 @@ def _distinct_from(equal: bool) -> Translator:
 
 def _case(node: exp.Case, scope: Scope) -> Value:
     subject = translate(node.this, scope) if node.this else None
+    check_length(len(subject.sql) * len(node.args["ifs"]) if subject else 0)
     conditions: list[Value] = []
     for branch in node.args["ifs"]:
         if subject is None:
@@ -462,10 +466,11 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
     if target in (kind.DOUBLE, kind.FLOAT):
         return as_number(value, node)
     if target is kind.DECIMAL:
-        sizes = [int(part.this.this) for part in node.args["to"].expressions] or [18, 3]
-        return numbers.rounded(
-            as_number(value, node), Fraction(10) ** -(sizes[1] if len(sizes) > 1 else 0), "nearest", node
-        )
+        sizes = [whole(part.this) for part in node.args["to"].expressions] or [18, 3]
+        digits = sizes[1] if len(sizes) > 1 else 0
+        if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
+            raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
+        return numbers.rounded(as_number(value, node), Fraction(10) ** -digits, "nearest", node)
     if target in (kind.TEXT, kind.VARCHAR):
         return strings.as_text(value, node)
     if target is kind.BOOLEAN:

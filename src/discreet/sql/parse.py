@@ -8,11 +8,14 @@ from __future__ import annotations
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.tokens import TokenType
 
 from discreet.errors import Rejected
 
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
+MAX_SQL = 100_000  # characters of engine SQL of one expression; nested expressions repeat their parts
+MAX_OPEN_JOINS = 8  # JOINs in a row without a condition: the parser tries every way to nest them
 
 
 def parse(text: str, *, limit: int) -> exp.Query:
@@ -27,6 +30,7 @@ def parse(text: str, *, limit: int) -> exp.Query:
         raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
     _check_brackets(text)
     try:
+        _check_joins(text)
         trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}
@@ -39,8 +43,8 @@ def parse(text: str, *, limit: int) -> exp.Query:
     if len(trees) != 1:
         raise Rejected("one statement at a time.", hint="Remove what follows the first semicolon.")
     tree = trees[0]
-    if isinstance(tree, exp.Subquery) and not tree.args.get("alias"):
-        tree = tree.unnest()
+    while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
+        tree = tree.this
     if not isinstance(tree, exp.Select | exp.Union):
         raise Rejected(f"{_statement_name(tree)} is not a question.", hint="Only SELECT statements are answered.")
     _check_size(tree)
@@ -62,6 +66,26 @@ def reject(node: exp.Expression, reason: str, hint: str = "") -> Rejected:
     return Rejected(reason, hint=hint, **place(node))
 
 
+def whole(node: exp.Expression | None) -> int | None:
+    """The whole number that a literal writes out, if it is one of at most twelve digits."""
+    text = str(node.this) if isinstance(node, exp.Literal) else ""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else None
+
+
+def is_bare(node: exp.Subquery) -> bool:
+    """Whether a query in brackets has nothing behind them, such as a LIMIT, but its name."""
+    alias = node.args.get("alias")
+    return not any(part for name, part in node.args.items() if name not in ("this", "alias")) and not (
+        alias is not None and alias.columns
+    )
+
+
+def check_length(length: int) -> None:
+    """Refuse engine SQL that grew out of all proportion to the question."""
+    if length > MAX_SQL:
+        raise Rejected("this nests expressions too deeply to be computed.", hint="Compute parts of it in a subquery.")
+
+
 def show(node: exp.Expression) -> str:
     """The node as SQL, shortened, for messages."""
     text: str = node.sql(dialect="duckdb", comments=False)
@@ -76,6 +100,19 @@ def _check_brackets(text: str) -> None:
         deepest = max(deepest, depth)
     if deepest > MAX_DEPTH:
         raise Rejected(f"the statement is nested more than {MAX_DEPTH} deep.", hint="Split it.")
+
+
+def _check_joins(text: str) -> None:
+    """Refuse JOIN JOIN JOIN ... without conditions, on which the parser's time doubles with each."""
+    pending, previous = 0, None
+    for token in sqlglot.tokenize(text, dialect="duckdb"):
+        if token.token_type is TokenType.JOIN and previous not in (TokenType.CROSS, TokenType.NATURAL):
+            pending += 1
+        elif token.token_type in (TokenType.ON, TokenType.USING):
+            pending = max(0, pending - 1)
+        previous = token.token_type
+        if pending > MAX_OPEN_JOINS:
+            raise Rejected("many JOINs have no condition.", hint="Write JOIN t ON a.owner = t.owner after each.")
 
 
 def _check_size(tree: exp.Expression) -> None:

@@ -11,7 +11,7 @@ from discreet.errors import Rejected
 from discreet.sql import after, aggregates
 from discreet.sql.after import Output, Released
 from discreet.sql.expressions import translate
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import reject, show, whole
 from discreet.sql.plan import table_name
 from discreet.sql.relation import Names
 
@@ -45,9 +45,9 @@ def meanings_of(node: exp.Select, names: Names) -> list[exp.Expression]:
 def meaning_of(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expression:
     """GROUP BY 1 and GROUP BY alias mean an expression of the SELECT list."""
     if isinstance(item, exp.Literal) and not item.is_string:
-        index = int(item.this) if item.this.isdigit() else 0
+        index = whole(item) or 0
         if not 1 <= index <= len(node.expressions):
-            raise reject(item, f"there is no column {item.this} in the SELECT list.", "Group by a column's name.")
+            raise reject(item, f"there is no column {show(item)} in the SELECT list.", "Group by a column's name.")
         return node.expressions[index - 1].unalias()
     if isinstance(item, exp.Column) and not item.table:
         known = any(field.name.lower() == item.name.lower() for field in names.fields)

@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.sql import numbers
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import check_length, reject, show
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, literal
 
 MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
@@ -50,6 +50,7 @@ def recoded(sql: str, targets: Sequence[int | None]) -> str:
     sources: dict[int | None, list[int]] = {}
     for code, target in enumerate(targets):
         sources.setdefault(target, []).append(code)
+    check_length(len(sql) * len(sources))
     branches = " ".join(
         f"WHEN {sql} IN ({', '.join(map(str, codes))}) THEN {'NULL' if target is None else target}"
         for target, codes in sources.items()
@@ -74,6 +75,7 @@ def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bo
 def decoded(value: Value) -> str:
     """SQL of a category or text as text."""
     if isinstance(value.domain, Coded):
+        check_length(len(value.sql) * len(value.domain.values))
         branches = " ".join(
             f"WHEN {value.sql} = {code} THEN {literal(str(each))}" for code, each in enumerate(value.domain.values)
         )
@@ -177,9 +179,11 @@ def like(value: Value, node: exp.Expression, *, ignore_case: bool) -> Value:
         raise reject(node, "LIKE needs a constant pattern.", "Write name LIKE 'Ka%'.")
     text = pattern.this
     if isinstance(value.domain, Coded):
-        flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
-        regex = re.compile("".join(".*" if c == "%" else "." if c == "_" else re.escape(c) for c in text), flags)
-        return among(value, [code for code, each in enumerate(value.domain.values) if regex.fullmatch(str(each))])
+        fold = (lambda part: _characters(part, str.lower)) if ignore_case else str
+        found = [
+            code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), fold(text))
+        ]
+        return among(value, found)
     if isinstance(value.domain, Text):
         return Value(
             sql=f"({value.sql} {'ILIKE' if ignore_case else 'LIKE'} {literal(text)})",
@@ -187,6 +191,23 @@ def like(value: Value, node: exp.Expression, *, ignore_case: bool) -> Value:
             nullable=value.nullable,
         )
     raise reject(node, f"LIKE is for text, and {show(node.this)} is not text.", "Compare it with =, < or BETWEEN.")
+
+
+def _is_like(text: str, pattern: str) -> bool:
+    """Whether a text is like a pattern of % and _; on a mismatch only the last % takes one letter more."""
+    at = place = mark = 0
+    star = -1
+    while at < len(text):
+        if place < len(pattern) and pattern[place] == "%":
+            star, mark, place = place, at, place + 1
+        elif place < len(pattern) and pattern[place] in ("_", text[at]):
+            at, place = at + 1, place + 1
+        elif star >= 0:
+            mark += 1
+            at, place = mark, star + 1
+        else:
+            return False
+    return not pattern[place:].strip("%")
 
 
 def as_text(value: Value, node: exp.Expression) -> Value:
@@ -338,6 +359,8 @@ def _concatenate(node: exp.Expression, read: Read) -> Value:
     parts = [part for part in parts if not (skip_null and isinstance(part.domain, Missing))]
     if any(isinstance(part.domain, Missing) for part in parts):
         return Value(sql="NULL", domain=Missing(), nullable=True)
+    if not parts:
+        return Value(sql="0", domain=Coded(values=("",)), constant=True)
     result = parts[0]
     for part in parts[1:]:
         result = _pair(result, part, skip_null)
