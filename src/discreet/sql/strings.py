@@ -180,9 +180,7 @@ def like(value: Value, node: exp.Expression, *, ignore_case: bool) -> Value:
     text = pattern.this
     if isinstance(value.domain, Coded):
         fold = (lambda part: _characters(part, str.lower)) if ignore_case else str
-        found = [
-            code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), fold(text))
-        ]
+        found = [code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), fold(text))]
         return among(value, found)
     if isinstance(value.domain, Text):
         return Value(
