@@ -115,7 +115,9 @@ def percent(share: float) -> str:
     points = 100 * share
     near = min(abs(points), abs(100 - points))
     if near == 0 or near >= 10:
-        return f"{points:.0f} %"
+        return f"{points:.0f}\u00a0%"
     if near >= 0.1:
-        return f"{points:.1f} %"
-    return f"{points:.2f} %" if near >= 0.01 else f"{points:.1g} %"
+        return f"{points:.1f}\u00a0%"
+    if near >= 0.01:
+        return f"{points:.2f}\u00a0%"
+    return f"{points:.1g}\u00a0%" if points < 50 else "over 99.99\u00a0%"

@@ -52,7 +52,8 @@ def trace(counts: ArrayLike, people: int, members: ArrayLike, others: ArrayLike,
     `members` and `others` are rows of 0/1; `reference` is how common each attribute is in the population.
     """
     known = np.asarray(reference, dtype=np.float64)
-    lean = np.asarray(counts, dtype=np.float64) / max(people, 1) - known
+    spread = np.maximum(known * (1 - known), 1e-3)  # a rare attribute tells more than a common one
+    lean = (np.asarray(counts, dtype=np.float64) / max(people, 1) - known) / spread
     inside, outside = ((np.asarray(rows, dtype=np.float64) - known) @ lean for rows in (members, others))
     return judged(inside, outside)
 

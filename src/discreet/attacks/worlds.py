@@ -53,6 +53,15 @@ class Filled:
 class Solution:
     filled: tuple[Filled, ...]
 
+    def people(self, frame: Frame) -> list[dict[str, Any]]:
+        """One of the worlds that are meant: the positions of a cell as even as they can be."""
+        rows = []
+        for filled in self.filled:
+            each, more = divmod(filled.total, filled.n)
+            for k in range(filled.n):
+                rows.append(next(frame.records(filled.cell, each + (k < more))))
+        return rows
+
     @property
     def worlds(self) -> int:
         return prod(filled.ways() for filled in self.filled)
@@ -106,6 +115,25 @@ def without(tables: Tables, record: dict[str, Any], *, copies: int, seconds: flo
     here = [i for i, c in enumerate(program.cells) if c.low == at == c.high and record in frame.records(c, at)]
     program.model.add(program.count(here) < copies)
     return _solutions(program, cap=1, seconds=seconds)
+
+
+def likeliest(tables: Tables, noisy: Sequence[tuple[Count | Sum, int, int]], *, seconds: float) -> Solution | None:
+    """The solution least far from noisy statistics: of each (statistic, published, weight), by weight for each unit.
+
+    Under Laplace noise, weights of 1 / scale make it the likeliest. The statistics of `tables` only bound the search.
+    """
+    program = _program(tables)
+    cost = 0
+    for statistic, value, weight in noisy:
+        among = program.within(program.frame.group(statistic))
+        exact = program.count(among) if isinstance(statistic, Count) else _total(program, statistic.column, among)
+        apart = program.model.new_int_var(0, 10**9, "")
+        program.model.add(apart >= exact - value)
+        program.model.add(apart >= value - exact)
+        cost = cost + weight * apart
+    program.model.minimize(cost)
+    found = _solutions(program, cap=1, seconds=seconds, best=True)
+    return found.solutions[-1] if found.solutions else None
 
 
 def solver() -> Any:
@@ -332,7 +360,7 @@ def _times(program: Program, count: Any, position: Any) -> Any:
     return product
 
 
-def _solutions(program: Program, *, cap: int, seconds: float) -> Search:
+def _solutions(program: Program, *, cap: int, seconds: float, best: bool = False) -> Search:
     cp = solver()
     found: dict[tuple[tuple[int, ...], ...], None] = {}
     ends = [(program.tops.get(i), program.bottoms.get(i)) for i in range(len(program.cells))]
@@ -346,12 +374,13 @@ def _solutions(program: Program, *, cap: int, seconds: float) -> Search:
                 tracked = (-1 if top is None else self.value(top), -1 if bottom is None else self.value(bottom))
                 row.append((i, n, self.value(program.sums[i]), *tracked) if n else ())
             found[tuple(entry for entry in row if entry)] = None
-            if len(found) >= cap:
+            if len(found) >= cap and not best:
                 self.stop_search()
 
     run = cp.CpSolver()
     run.parameters.num_workers = 1
-    run.parameters.linearization_level = 0  # a hundred times faster here than with linear relaxations
+    if not best:
+        run.parameters.linearization_level = 0  # a hundred times faster here than with linear relaxations
     run.parameters.enumerate_all_solutions = cap > 1
     run.parameters.max_time_in_seconds = max(seconds, 0.01)
     status = run.solve(program.model, Collect())
