@@ -22,7 +22,7 @@ from discreet.sql.after import Released
 from discreet.sql.expressions import as_flag, join_domains, translate, unify
 from discreet.sql.joins import conjuncts, join
 from discreet.sql.parse import is_bare, parse, reject, show, whole
-from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position
+from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
 from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of

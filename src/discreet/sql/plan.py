@@ -180,13 +180,15 @@ def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:
     seen: dict[str, int] = {}
     result = []
     for index, block in enumerate(blocks):
-        # Engine aliases are numbered through the statement; numbered from the block's own first they compare equal.
-        aliases: dict[str, str] = {}
-        text = repr(replace(block, derived=()))
-        text = re.sub(r"\bt\d+\b", lambda match, known=aliases: known.setdefault(match[0], f"t{len(known)}"), text)
-        first = seen.setdefault(text, index)
+        first = seen.setdefault(_renumbered(repr(replace(block, derived=()))), index)
         result.append(block if first == index else replace(block, same_as=first))
     return tuple(result)
+
+
+def _renumbered(text: str) -> str:
+    """Engine aliases are numbered through the statement; numbered from a block's own first, they compare equal."""
+    aliases: dict[str, str] = {}
+    return re.sub(r"\bt\d+\b", lambda match: aliases.setdefault(match[0], f"t{len(aliases)}"), text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
