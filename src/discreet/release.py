@@ -115,6 +115,33 @@ class Allowance:
         release = getattr(mechanism, "release_each", None) or mechanism.choose_each
         return np.asarray(release(counts, stream, items)).reshape(len(counts), -1)
 
+    def marginal(self, mechanism: Any, exact: Exact, *, cells: IntegerArray, size: int) -> IntegerArray:
+        """Noisy counts of `size` groups of cells: a row at place k0 of a public grid counts for group cells[k0]."""
+        stream = self._spend(mechanism)
+        return np.asarray(mechanism.add_to(_grouped(exact.unwrap(), cells, size), stream, Items.positions(size)))
+
+    def distances(
+        self, mechanism: Any, exact: Sequence[Exact], *, cells: Sequence[IntegerArray], models: Sequence[IntegerArray]
+    ) -> IntegerArray:
+        """Noisy l1 distances of exact counts to released integer tables; all of them are one vector (S16)."""
+        stream = self._spend(mechanism)
+        return np.asarray(mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(exact))))
+
+    def farthest(
+        self,
+        mechanism: Any,
+        exact: Sequence[Exact],
+        *,
+        cells: Sequence[IntegerArray],
+        models: Sequence[IntegerArray],
+        factors: Sequence[int],
+        expected: Sequence[int],
+    ) -> int:
+        """Which exact counts are farthest from a released integer table, by factor * (distance - expected) (S16)."""
+        stream = self._spend(mechanism)
+        scores = np.asarray(factors, np.int64) * (_apart(exact, cells, models) - np.asarray(expected, np.int64))
+        return int(mechanism.choose(scores, stream))
+
     def _spend(self, mechanism: Mechanism) -> Stream:
         """Count the mechanism before it runs, and give it randomness of its own."""
         used = (*self.used, mechanism)
@@ -146,6 +173,19 @@ def _among(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> pa.Tabl
     columns = {"k0": pa.array(nearest)} | {f"k{index + 1}": table.column(name) for index, name in enumerate(public)}
     columns |= {name: table.column(name) for name in table.column_names if name.startswith("s")}
     return pa.table(columns).filter(pa.array(kept))
+
+
+def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
+    """Counts of groups of cells, exact."""
+    counts = np.zeros(size, dtype=np.int64)
+    np.add.at(counts, cells[_integers(table.column("k0"))], _integers(table.column("s0")))
+    return counts
+
+
+def _apart(exact: Sequence[Exact], cells: Sequence[IntegerArray], models: Sequence[IntegerArray]) -> IntegerArray:
+    """The l1 distance of each table of counts to its model."""
+    pairs = zip(exact, cells, models, strict=True)
+    return np.array([np.abs(_grouped(e.unwrap(), c, len(m)) - m).sum() for e, c, m in pairs], dtype=np.int64)
 
 
 def _dense(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]) -> list[IntegerArray]:
