@@ -11,12 +11,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Lock, Timer
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.engines.prepare import OWNER, PUBLIC
 from discreet.engines.source import literal, name
 from discreet.engines.store import Store
+from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy import Policy
 
@@ -82,7 +83,7 @@ class DuckDB:
                 statements = cursor.extract_statements(sql)
                 if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                     raise duckdb.InvalidInputException("not one SELECT")
-                return cursor.sql(sql).to_arrow_table()
+                return cursor.sql(statements[0]).to_arrow_table()
             except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
                 _log.error("%s after at most %s s in: %s", type(error).__name__, seconds, sql)
                 raise Overrun from None
@@ -114,12 +115,8 @@ class DuckDB:
             raise EngineFailure
         with self._lock:
             cursor = self._connection.cursor()
-        timer = Timer(seconds, cursor.interrupt)
-        timer.daemon = True
-        timer.start()
         try:
-            yield cursor
+            with interrupted(seconds, cursor.interrupt):
+                yield cursor
         finally:
-            timer.cancel()
-            timer.join()  # so that a late interrupt never meets a closed cursor
             cursor.close()

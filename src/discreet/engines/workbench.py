@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 
 import duckdb
 import pyarrow as pa
 
+from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure
 
 _CONFIG = {
@@ -29,16 +29,14 @@ class Workbench:
 
     def run(self, sql: str, tables: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:
         cursor = self._connection.cursor()
-        timer = threading.Timer(seconds, cursor.interrupt)
-        timer.start()
         try:
             for name, table in tables.items():
                 cursor.register(name, table)
-            return cursor.sql(sql).to_arrow_table()
+            with interrupted(seconds, cursor.interrupt):
+                return cursor.sql(sql).to_arrow_table()
         except duckdb.Error:
             raise EngineFailure from None
         finally:
-            timer.cancel()
             for name in tables:
                 cursor.unregister(name)
             cursor.close()

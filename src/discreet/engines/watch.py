@@ -1,0 +1,71 @@
+"""Work that takes too long is interrupted: one thread watches over all of it; a timer each would cost a thread."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+_AGAIN = 0.1  # seconds; work that goes on is interrupted again, for it may have been between two statements
+
+
+class _Watch:
+    """A thread that sleeps until the first moment at which anything is due, as far as it knew when it fell asleep."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._due: dict[object, tuple[float, Callable[[], object]]] = {}
+        self._wakes = math.inf
+        self._thread: threading.Thread | None = None
+
+    def add(self, work: object, due: float, interrupt: Callable[[], object]) -> None:
+        with self._changed:
+            self._due[work] = due, interrupt
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="discreet-watch", daemon=True)
+                self._thread.start()
+            elif due < self._wakes:
+                self._changed.notify()
+
+    def remove(self, work: object) -> None:
+        with self._changed:  # an interrupt under way ends first: none ever meets what its owner has closed
+            del self._due[work]
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                self._interrupt_due(time.monotonic())
+                self._wakes = min((due for due, _ in self._due.values()), default=math.inf)
+                self._changed.wait(None if self._wakes == math.inf else self._wakes - time.monotonic())
+
+    def _interrupt_due(self, now: float) -> None:
+        for work, (due, interrupt) in self._due.items():
+            if due <= now:
+                self._due[work] = now + _AGAIN, interrupt
+                interrupt()
+
+
+_watch = _Watch()
+
+
+def _after_fork() -> None:
+    """The thread and whoever held its lock stayed behind."""
+    global _watch
+    _watch = _Watch()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+@contextmanager
+def interrupted(after: float, interrupt: Callable[[], object]) -> Iterator[None]:
+    """Within this block, call `interrupt` once so many seconds have passed, and again while the block goes on."""
+    watch, work = _watch, object()
+    watch.add(work, time.monotonic() + after, interrupt)
+    try:
+        yield
+    finally:
+        watch.remove(work)
