@@ -401,6 +401,37 @@ def test_no_two_draws_share_their_words(case: Case) -> None:
     assert len(set(asked)) == len(asked)
 
 
+ADDED = tuple(
+    kind
+    for size in (F(1, 3), F(1), F(7, 2), F(40))
+    for kind in (DiscreteLaplace(scale=size, l1=F(1)), DiscreteGaussian(sigma=size, l2_squared=F(1)))
+)
+
+
+@pytest.mark.parametrize("mechanism", ADDED, ids=str)
+@pytest.mark.parametrize("confidence", [F(1, 2), F(19, 20), F(9999, 10000)])
+def test_margins_of_added_noise_cover_exactly(mechanism: Any, confidence: Fraction) -> None:
+    def coverage(half_width: int) -> float:
+        return math.fsum(math.exp(mechanism.log_mass(z)) for z in range(-half_width, half_width + 1))
+
+    margin = mechanism.margin(confidence)
+    assert coverage(margin) >= confidence > coverage(margin - 1)
+
+
+def test_discrete_noise_covers_more_than_was_asked() -> None:
+    """S11: at ε = 1 the 95 % margin of a count is 3, and covers 97.3 %."""
+    unit = DiscreteLaplace(scale=F(1), l1=F(1))
+    assert unit.margin(0.95) == 3
+    assert math.fsum(math.exp(unit.log_mass(z)) for z in range(-3, 4)) == pytest.approx(0.9732, abs=1e-4)
+
+
+def test_every_margin_is_tested() -> None:
+    """Of added noise here; of choices, thresholds, quantiles and above-threshold in tests/mechanisms, by their mass."""
+    added, chosen = {DiscreteLaplace, DiscreteGaussian}, {ExponentialMechanism, PermuteAndFlip, Quantile, Quantiles}
+    thresholds = {LaplaceThreshold, GaussianThreshold, TruncatedLaplaceThreshold, AboveThreshold}
+    assert {kind for kind in MECHANISMS if hasattr(kind, "margin")} == added | chosen | thresholds
+
+
 def test_two_groups_of_one_statistic_and_two_statistics_have_different_noise() -> None:
     stream: Any = Stream.fresh()
     for case in CASES:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
+from by_definition import implausible
 from discreet.errors import UsageError
 from discreet.mechanisms import ExponentialMechanism, PermuteAndFlip, TopK
 from discreet.mechanisms.exponential import root_below, selection
@@ -145,6 +147,16 @@ def test_one_choice_and_many_have_the_same_law(kind: type) -> None:
     expected = 1500 * np.exp(single.log_mass(scores.tolist()))
     counts = np.bincount(chosen, minlength=3)
     assert (abs(counts - expected) < 6.5 * np.sqrt(expected)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", BOTH)
+def test_single_choices_fit_their_mass_and_no_other(kind: type[ExponentialMechanism | PermuteAndFlip]) -> None:
+    mechanism, stream, scores = kind(epsilon=F(1), linf=F(1)), Stream.fresh(), (0, 4, 5, 8)
+    chosen = [mechanism.choose(np.array(scores), stream.derive("run", i)) for i in range(100_000)]
+    for factor, fits in ((F(1), True), (F(4, 5), False), (F(6, 5), False)):
+        mass = kind(epsilon=mechanism.epsilon / factor, linf=F(1)).log_mass(scores)
+        assert implausible(Counter(chosen), dict(enumerate(mass.tolist()))) != fits
 
 
 def test_more_than_there_are_cannot_be_chosen() -> None:

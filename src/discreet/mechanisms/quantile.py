@@ -7,6 +7,10 @@ cell v is minus the distance from the wanted rank, q n, to the ranks that v cove
 
 A row moves #{< v} - q n and #{<= v} - q n by q or 1 - q, so a person with m rows moves u by at most m max(q, 1 - q),
 and one whose m rows are replaced by m others by at most m.
+
+One person's rows may lie in several groups. Under add_remove a quantile of each group (`choose_each`) costs no more
+than that of one, because the loss is linear in the rows that moved. Under change_one the old rows may lie in one group
+and the new ones in another: with two or more groups, `max_rows` must be twice what one person has.
 """
 
 from __future__ import annotations
