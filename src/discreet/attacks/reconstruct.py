@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -164,7 +165,7 @@ def _exhaustive(queries: Floats, answers: Floats) -> Floats:
     candidates = np.arange(1 << n, dtype=np.uint32)
     worst = np.zeros(1 << n, dtype=np.float32)
     for query, answer in zip(_codes(queries), answers, strict=True):
-        np.maximum(worst, np.abs(np.bitwise_count(candidates & query) - np.float32(answer)), out=worst)
+        np.maximum(worst, np.abs(_ones(candidates & query) - np.float32(answer)), out=worst)
     return np.asarray((int(worst.argmin()) >> np.arange(n)) & 1, dtype=np.float64)
 
 
@@ -173,8 +174,19 @@ def consistent(queries: ArrayLike, answers: ArrayLike, *, error: float) -> NDArr
     q, a = _checked(queries, answers, "exhaustive")
     left = np.arange(1 << q.shape[1], dtype=np.uint32)
     for query, answer in zip(_codes(q), a, strict=True):
-        left = left[np.abs(np.bitwise_count(left & query) - answer) <= error]
+        left = left[np.abs(_ones(left & query) - answer) <= error]
     return ((left[:, None] >> np.arange(q.shape[1], dtype=np.uint32)) & 1).astype(np.int8)
+
+
+def _ones(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """How many bits are set."""
+    table = _ones_of_sixteen()
+    return np.asarray(table[words & 0xFFFF] + table[words >> 16])
+
+
+@cache
+def _ones_of_sixteen() -> NDArray[np.uint8]:
+    return np.array([n.bit_count() for n in range(1 << 16)], dtype=np.uint8)
 
 
 def _codes(queries: Floats) -> NDArray[np.uint32]:

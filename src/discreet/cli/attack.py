@@ -1,0 +1,373 @@
+"""`attack`: the auditor's and the teacher's verbs. Each takes files, or `--demo` for a story that needs none."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from discreet.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from discreet.attacks.finding import Finding
+
+
+class Format(StrEnum):
+    table = "table"
+    json = "json"
+
+
+class Found(Protocol):
+    @property
+    def finding(self) -> Finding: ...
+
+    def as_json(self) -> dict[str, object]: ...
+
+
+Demo = Annotated[bool, typer.Option("--demo", help="Tell the story, with and without noise; no files needed.")]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="With --demo: write the story as a page.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+Reveal = Annotated[bool, typer.Option("--reveal", help="Show who it is. By default nobody is named.")]
+Truth = Annotated[str | None, typer.Option("--truth", help="A column that says who it really is, for experiments.")]
+Release = Annotated[Path | None, typer.Argument(metavar="RELEASE", help="The released table, CSV or Parquet.")]
+Original = Annotated[Path | None, typer.Argument(metavar="ORIGINAL", help="The people it was made from.")]
+Control = Annotated[Path | None, typer.Option("--control", metavar="FILE", help="People who are not in the data.")]
+Width = Annotated[float, typer.Option("--width", help="Try as many as make the interval this narrow.")]
+Trials = Annotated[int | None, typer.Option("--trials", help="Instead: how many attempts.")]
+
+
+def register(app: typer.Typer) -> None:
+    attacks = typer.Typer(no_args_is_help=True, help="Attack a release: what does it give away, and would noise help?")
+    for command in (link, scoreboard, difference, reconstruct, census, membership, linkability, inference):
+        attacks.command()(command)
+    attacks.command("single-out")(single_out)
+    app.add_typer(attacks, name="attack")
+
+
+def link(
+    release: Release = None,
+    identified: Annotated[Path | None, typer.Argument(metavar="IDENTIFIED", help="A table with names.")] = None,
+    on: Annotated[list[str] | None, typer.Option(help="Columns: zip, birth=born, born~3, name~0.9.")] = None,
+    truth: Truth = None,
+    coverage: Annotated[float, typer.Option(help="The share of the population that the list has.")] = 1.0,
+    reveal: Reveal = False,
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Join a release without names to a list with names."""
+    if _told("link", demo, html, format):
+        return
+    from discreet.attacks import link as attack
+
+    left, right = _tables(release, identified)
+    found = attack(left, right, on=_listed(on), truth=truth, coverage=coverage)
+    shown = [["+".join(u.columns), f"{u.release:.1%}", f"{u.identified:.1%}"] for u in found.uniqueness]
+    _print(found, found.as_json(reveal=reveal), format, ("unique by", "in the release", "on the list"), shown)
+
+
+def scoreboard(
+    release: Release = None,
+    aux: Annotated[Path | None, typer.Argument(metavar="AUX", help="target, item, value, day: what is known.")] = None,
+    method: Annotated[str, typer.Option(help="rh, or plain.")] = "rh",
+    eccentricity: Annotated[float, typer.Option(help="How far the best must stand out to be named.")] = 1.5,
+    truth: Truth = None,
+    index: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep the index here, or read it.")] = None,
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Find sparse records (ratings, purchases, visits) by a few vague facts."""
+    if _told("scoreboard", demo, html, format):
+        return
+    from discreet.attacks import scoreboard as attack
+
+    source, known = _needed(release, aux)
+    found = attack(_indexed(source, index), known, method=method, eccentricity=eccentricity, truth=truth)  # type: ignore[arg-type]
+    matches: Any = found.as_json()["matches"]
+    rows = [[m["target"], m["user"], f"{m['score']:.2f}", f"{m['eccentricity']:.2f}"] for m in matches]
+    _print(found, found.as_json(), format, ("target", "is user", "score", "eccentricity"), rows)
+
+
+def _indexed(release: Path, folder: Path | None) -> Any:
+    from discreet.attacks.ratings import Index, index
+
+    if folder is not None and (folder / "index.json").is_file():
+        return Index.open(folder)
+    made = index(release)
+    if folder is not None:
+        made.save(folder)
+    return made
+
+
+def difference(
+    log: Annotated[Path | None, typer.Argument(metavar="LOG", help="SQL questions, separated by semicolons.")] = None,
+    table: Annotated[str | None, typer.Option(help="The table they are about: its file, or its name.")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="FILE", help="The table's file, if --table is a name.")] = None,
+    secret: Annotated[list[str] | None, typer.Option(help="Columns to protect; by default each in turn.")] = None,
+    reveal: Reveal = False,
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Find people whose secret follows from exact answers, alone or combined."""
+    if _told("difference", demo, html, format):
+        return
+    from discreet.attacks import difference as attack
+    from discreet.attacks.source import table as read
+
+    if log is None or table is None:
+        raise UsageError("Name the log and the table: discreet attack difference LOG.sql --table people.parquet.")
+    if not log.is_file():
+        raise UsageError(f"There is no file {log}.")
+    name, path = _data_of(table, data, log)
+    found = attack(log.read_text(encoding="utf-8"), read(path), name=name, secrets=_listed(secret) or None)
+    rows = [
+        [e.row, e.quantity, ", ".join(str(number) for number, _ in e.chain) or "many", _value(e.value, reveal)]
+        for e in found.exposed
+    ]
+    if format is Format.table:
+        print(f"{found.questions} questions; " + ("nobody is exposed." if found.safe else "exposed:"))
+    _print(found, found.as_json(reveal=reveal), format, ("row", "secret", "by questions", "value"), rows)
+
+
+def _value(value: float | None, reveal: bool) -> str:
+    return "(--reveal)" if not reveal else "?" if value is None else f"{value:g}"
+
+
+def _data_of(table: str, data: Path | None, log: Path) -> tuple[str, Path]:
+    """The name that the questions use, and the file."""
+    if data is not None:
+        return Path(table).stem, data
+    given = Path(table)
+    places = [given, *(folder / f"{table}{end}" for folder in (log.parent, Path()) for end in (".parquet", ".csv"))]
+    found = next((place for place in places if place.is_file()), None)
+    if found is None:
+        raise UsageError(f"There is no table {table}: name its file, or give it with --data.")
+    return given.stem if given.suffix in (".parquet", ".csv") else table, found
+
+
+def reconstruct(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE", help=".npz of queries and answers, or a CSV.")] = None,
+    method: Annotated[str, typer.Option(help="lp, least-squares or exhaustive.")] = "least-squares",
+    people: Annotated[Path | None, typer.Option(metavar="FILE", help="For a CSV of tables: who is who.")] = None,
+    count: Annotated[str, typer.Option(help="For a CSV of tables: the column of counts.")] = "count",
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Work out one bit of each person from counts over groups of them."""
+    if _told("reconstruct", demo, html, format):
+        return
+    from discreet.attacks import reconstruct as attack
+    from discreet.attacks.reconstruct import published, reconstruct_file
+
+    if file is None or not file.is_file():
+        raise UsageError(f"There is no file {file or ''}: give an .npz of queries and answers, or --demo.")
+    if people is None:
+        found = reconstruct_file(file, method=method)  # type: ignore[arg-type]
+    else:
+        queries, answers = published(file, people, count=count)
+        found = attack(queries, answers, method=method)  # type: ignore[arg-type]
+    note = "measured" if found.measured else "estimated by attacking invented bits behind the same queries"
+    rows = [["method", found.method], ["success is", note], ["residual", f"{found.residual:.3g}"]]
+    _print(found, found.as_json(), format, ("", ""), rows)
+
+
+def census(
+    file: Annotated[Path | None, typer.Argument(metavar="STATS", help="Published statistics, as JSON.")] = None,
+    cap: Annotated[int, typer.Option(help="Stop after this many solutions.")] = 5000,
+    seconds: Annotated[float, typer.Option(help="Stop after this time.")] = 60.0,
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """List the sets of people that fit a page of statistics."""
+    if _told("census", demo, html, format):
+        return
+    from discreet.attacks import census as attack
+
+    if file is None or not file.is_file():
+        raise UsageError(f"There is no file {file or ''}: give the statistics as JSON, or --demo.")
+    found = attack(file, cap=cap, seconds=seconds)
+    if format is Format.table:
+        print(
+            f"{found.sentence}\n{'at least ' if found.capped else ''}{found.worlds:,} worlds in {found.seconds:.2f} s"
+        )
+    rows = [[f"{share:.1%}", *record.values()] for record, share in found.certainty[:40]]
+    columns = ("certainty", *(found.certainty[0][0] if found.certainty else ()))
+    _print(found, found.as_json(), format, columns, rows)
+
+
+def membership(
+    release: Release = None,
+    members: Annotated[Path | None, typer.Argument(metavar="MEMBERS", help="People who were in the data.")] = None,
+    others: Annotated[Path | None, typer.Argument(metavar="OTHERS", help="People who were not.")] = None,
+    width: Width = 0.05,
+    trials: Trials = None,
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Tell people who were in the data from people who were not, by the released records."""
+    if _told("membership", demo, html, format):
+        return
+    from discreet.attacks import membership as attack
+
+    found = attack(*_tables(release, members, others), width=width, trials=trials)
+    _print(found, found.as_json(), format, ("", ""), [["area under the curve", f"{found.auc:.3f}"]])
+
+
+def single_out(
+    release: Release = None,
+    original: Original = None,
+    control: Control = None,
+    columns: Annotated[int, typer.Option(help="How many columns a predicate uses.")] = 3,
+    width: Width = 0.05,
+    trials: Trials = None,
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Make predicates from the release that are true of exactly one person."""
+    if _told("single-out", demo, html, format):
+        return
+    from discreet.attacks import single_out as attack
+
+    left, right = _tables(release, original)
+    _print_risk(attack(left, right, _maybe(control), columns=columns, width=width, trials=trials), format)
+
+
+def linkability(
+    release: Release = None,
+    original: Original = None,
+    control: Control = None,
+    half: Annotated[list[str] | None, typer.Option(help="Columns of one half, comma-separated; give it twice.")] = None,
+    neighbors: Annotated[int, typer.Option(help="How many nearest records to compare.")] = 1,
+    width: Width = 0.05,
+    trials: Trials = None,
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Connect two halves of people's records through the release."""
+    if _told("linkability", demo, html, format):
+        return
+    from discreet.attacks import linkability as attack
+
+    if half is None or len(half) != 2:
+        raise UsageError("Give the two halves: --half age,sex --half income,job.")
+    halves = _listed(half[:1]), _listed(half[1:])
+    left, right = _tables(release, original)
+    found = attack(left, right, _maybe(control), halves=halves, neighbors=neighbors, width=width, trials=trials)
+    _print_risk(found, format)
+
+
+def inference(
+    release: Release = None,
+    original: Original = None,
+    control: Control = None,
+    secret: Annotated[str | None, typer.Option(help="The column to guess.")] = None,
+    known: Annotated[list[str] | None, typer.Option(help="The columns that are known; by default all others.")] = None,
+    width: Width = 0.05,
+    trials: Trials = None,
+    demo: Demo = False,
+    html: Html = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Guess a secret column of people from the nearest released record."""
+    if _told("inference", demo, html, format):
+        return
+    from discreet.attacks import inference as attack
+
+    if secret is None:
+        raise UsageError("Name the column to guess: --secret income.")
+    left, right = _tables(release, original)
+    found = attack(
+        left, right, _maybe(control), secret=secret, known=_listed(known) or None, width=width, trials=trials
+    )
+    _print_risk(found, format)
+
+
+def _told(name: str, demo: bool, html: Path | None, format: Format) -> bool:
+    """Tell the story, if that is what was asked for."""
+    if not demo:
+        if html is not None:
+            raise UsageError("--html writes the story of --demo; give both.")
+        return False
+    from discreet.attacks.lessons import LESSONS
+
+    lesson = LESSONS[name]()
+    if html is not None:
+        from discreet.attacks.lessons.page import html as page
+
+        html.write_text(page(lesson), encoding="utf-8")
+    if format is Format.json:
+        print(json.dumps(lesson.as_json(), ensure_ascii=False))
+    elif html is None:
+        from rich.console import Console
+
+        from discreet.attacks.lessons.terminal import show
+
+        show(lesson, Console(highlight=False))
+    else:
+        print(f"{lesson.title}: {html}")
+    return True
+
+
+def _print(
+    found: Found, as_json: dict[str, object], format: Format, columns: tuple[str, ...], rows: list[list[Any]]
+) -> None:
+    if format is Format.json:
+        print(json.dumps(as_json, ensure_ascii=False, default=str))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(str(found.finding), markup=False)
+    if rows:
+        table = Table(show_edge=False, pad_edge=False, header_style="bold", show_header=any(columns))
+        for name in columns:
+            table.add_column(str(name))
+        for row in rows:
+            table.add_row(*("nobody" if value is None else str(value) for value in row))
+        console.print(table)
+
+
+def _print_risk(found: Any, format: Format) -> None:
+    rows = []
+    if found.risk is not None:
+        low, high = found.risk.interval
+        rows = [["control", f"{found.control.value:.1%} of {found.control.n:,}"]]
+        rows += [["risk beyond it", f"{found.risk.value:.1%} ({low:.1%} to {high:.1%})"]]
+    elif format is Format.table:
+        print("Without --control it cannot be said how much of this is leak and how much is knowledge about everybody.")
+    _print(found, found.as_json(), format, ("", ""), rows)
+
+
+def _listed(values: list[str] | None) -> list[str]:
+    """Options may be repeated, or separated by commas."""
+    return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
+
+
+def _needed(*paths: Path | None) -> list[Path]:
+    missing = [path for path in paths if path is None]
+    if missing:
+        raise UsageError("Files are missing; see --help, or try --demo.")
+    return [path for path in paths if path is not None]
+
+
+def _tables(*paths: Path | None) -> list[pa.Table]:
+    from discreet.attacks.source import table
+
+    return [table(path) for path in _needed(*paths)]
+
+
+def _maybe(path: Path | None) -> pa.Table | None:
+    return None if path is None else _tables(path)[0]
