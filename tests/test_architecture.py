@@ -15,7 +15,7 @@ LAYERS = (
     ("errors", "budget", "domain", "document", "declaration", "policy", "noise"),
     ("accounting", "mechanisms"),
     ("release", "ledger", "engines"),
-    ("sql", "local"),
+    ("sql", "synthetic", "local"),
     ("offer", "measure", "explain", "show", "bounds"),
     ("curator", "town"),
     ("anonymity", "attacks"),

@@ -6,11 +6,11 @@ plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -30,11 +30,14 @@ from discreet.mechanisms import to_row
 from discreet.mechanisms.simulate import Redraw
 from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import CURATOR, Policy, Through
-from discreet.release import Allowance, Answer, Exact, Sheet
+from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
 from discreet.sql.analyze import plan
 from discreet.sql.finish import Noisy, noisy_table, split
 from discreet.sql.plan import table_name
 from discreet.sql.values import quoted as named
+
+if TYPE_CHECKING:
+    from discreet.synthetic.description import Description
 
 Progress = Callable[[str, float], None]
 _FREE = Charge(amount=Fraction(0))
@@ -98,7 +101,9 @@ class Curator:
         for index, each in enumerate(offered.blocks):
             name, noise = table_name(index), [each.noise_of(i) for i in range(len(each.block.measurements))]
             tables[name] = noisy_table(each.block, noisy[index], noise, redraw, self._after, name=name)
-        table, margins = split(self._after(offered.plan.after, tables), offered.plan.columns)
+        listed = offered.plan.listed
+        result = self._after(offered.plan.after, tables) if listed is None else tables[table_name(0)].select(listed)
+        table, margins = split(result, offered.plan.columns)
         certificate = self._certificate(offered)
         return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)
 
@@ -178,6 +183,60 @@ class Curator:
         answer = self.ask(sql, analyst=CURATOR, epsilon=epsilon)
         low, high = answer.table.column(0)[0].as_py()
         return suggested(low, high, cost=answer.cost)
+
+    def describe(
+        self,
+        table: str,
+        *,
+        epsilon: object,
+        analyst: str = CURATOR,
+        synthesizer: str | None = None,
+        columns: Sequence[str] | None = None,
+        bins: int | None = None,
+        progress: Progress | None = None,
+    ) -> Description:
+        """A model of a private table, to generate synthetic rows from. One charge; the same again is free."""
+        from discreet.synthetic.describe import carried_out, commission
+        from discreet.synthetic.description import Description
+
+        work = commission(
+            self.policy,
+            table,
+            self._accountant,
+            amount=self._amount(epsilon),
+            limit=self._limit,
+            synthesizer=synthesizer,
+            columns=columns,
+            bins=bins,
+        )
+        asked = {"question": work.question, "policy": self.policy.digest, "snapshot": self._number}
+        stored = [each for each in self._ledger.recall(**asked) if each.cost == work.cost]
+        reservation = (
+            stored[0]
+            if stored
+            else self._ledger.reserve(analyst=analyst, **asked, mechanisms=None, cost=work.cost, text=work.text)
+        )
+        if isinstance(reservation, StoredAnswer):
+            return Description.from_bytes(reservation.answer)
+        description, allowance = carried_out(
+            work,
+            key=reservation.key,
+            fetch=self._fetch,
+            cost=self._accountant.budget(work.cost).as_json(),
+            certificate={
+                "unit": self.policy.unit,
+                "neighbors": self.policy.neighbors,
+                "max_rows": work.max_rows,
+                "snapshot": self._number,
+                "policy": self.policy.digest,
+                "charge": reservation.id,
+                **work.meta,
+            },
+            progress=progress,
+        )
+        content = description.to_bytes()
+        self._ledger.post(reservation, content, meta=work.meta, mechanisms=rows_used(allowance.used))
+        return Description.from_bytes(content)
 
     # --- what was done ----------------------------------------------------------------------------------------------
 

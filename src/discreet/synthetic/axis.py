@@ -1,0 +1,236 @@
+"""A column on a public grid: every value it may have, or equal intervals of them where there are too many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Text, Timestamps
+from discreet.errors import UsageError
+from discreet.policy import Table
+from discreet.sql.plan import key_position
+from discreet.sql.relation import scan
+from discreet.sql.values import Value
+
+BINS = 100  # intervals of numbers, dates and times that have more values than this
+MOST_VALUES = 10_000  # of a list of values
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Axis:
+    """A column and its cells: `bins` intervals of its `domain.size` values, and one for NULL where that is meant."""
+
+    column: Column
+    bins: int
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def size(self) -> int:
+        return self.bins + self.column.nullable
+
+    @property
+    def ordered(self) -> bool:
+        return not isinstance(self.column.domain, Categories | Booleans)
+
+    @property
+    def values(self) -> int:
+        size = self.column.domain.size
+        assert size is not None
+        return size
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The first value of each interval, and the end of the last: exact, whatever the size."""
+        return [-(-index * self.values // self.bins) for index in range(self.bins + 1)]
+
+    def position(self, value: Value) -> str:
+        """Engine SQL of the cell of a stored value."""
+        place = key_position(value.sql, value.domain, nullable=False)  # type: ignore[arg-type]
+        if self.bins < self.values:
+            wide = "BIGINT" if self.values * self.bins < 2**62 else "HUGEINT"
+            place = f"(CAST({place} AS {wide}) * {self.bins} // {self.values})"
+        return f"coalesce({place}, {self.bins})" if self.column.nullable else place
+
+    def code(self, text: str) -> int:
+        """The cell of a value as a person writes it; NULL is NULL."""
+        if text.upper() == "NULL" and self.column.nullable:
+            return self.bins
+        try:
+            place = self._place(text)
+        except (ValueError, KeyError, ArithmeticError):
+            place = -1
+        if not 0 <= place < self.values:
+            raise UsageError(f"{self.name} cannot be {text!r}: it is {self.described()}.")
+        return place * self.bins // self.values
+
+    def _place(self, text: str) -> int:
+        from fractions import Fraction
+
+        domain = self.column.domain
+        match domain:
+            case Categories(values=values):
+                return [str(value) for value in values].index(text)
+            case Booleans():
+                return {"false": 0, "true": 1}[text.lower()]
+            case Integers() | Decimals():
+                steps = Fraction(text) / domain.step
+                return int(steps) - domain.first if steps.denominator == 1 else -1
+            case Dates(lo=lo):
+                return (date.fromisoformat(text) - lo).days
+            case Timestamps(lo=start):
+                gap = (datetime.fromisoformat(text) - start) // timedelta(microseconds=1)
+                return gap // domain.step_microseconds
+        raise ValueError
+
+    def described(self) -> str:
+        domain = self.column.domain
+        match domain:
+            case Categories(values=values):
+                text = "one of " + ", ".join(map(str, values[:12])) + (", ..." if len(values) > 12 else "")
+            case Booleans():
+                text = "true or false"
+            case Integers() | Decimals() | Dates() | Timestamps():
+                text = f"from {domain.lo} to {domain.hi}"
+            case _:
+                text = domain.yaml
+        return text + (" or NULL" if self.column.nullable else "")
+
+    def label(self, code: int) -> str:
+        """A cell's name for people."""
+        if code == self.bins:
+            return "NULL"
+        first, last = self.starts[code], self.starts[code + 1] - 1
+        shown = [str(value) for value in self._decoded(np.array([first, last])).to_pylist()]
+        return shown[0] if first == last else f"{shown[0]} to {shown[1]}"
+
+    def decoded(self, codes: Codes, uniforms: NDArray[np.float64]) -> pa.Array:
+        """Values of cells: where a cell is an interval, one of its values, each as likely as the others."""
+        starts = np.array(self.starts, dtype=np.int64)
+        inside = np.minimum(codes, self.bins - 1)
+        width = (starts[1:] - starts[:-1])[inside]
+        places = starts[inside] + (
+            np.minimum((uniforms * width).astype(np.int64), width - 1) if self.bins < self.values else 0
+        )
+        missing = codes == self.bins if self.column.nullable else None
+        return self._decoded(places, missing)
+
+    def _decoded(self, places: Codes, missing: NDArray[np.bool_] | None = None) -> pa.Array:
+        domain, mask = self.column.domain, missing
+        match domain:
+            case Categories(values=values):
+                known = pa.array(list(values))
+                return known.take(pa.array(places, mask=mask))
+            case Booleans():
+                return pa.array(places.astype(bool), mask=mask)
+            case Integers() | Decimals():
+                return _numbers(places, domain, mask)
+            case Dates(lo=lo):
+                days = (places + (lo - date(1970, 1, 1)).days).astype(np.int32)
+                return pa.array(days, pa.int32(), mask=mask).cast(pa.date32())
+            case Timestamps(lo=start):
+                micros = places * domain.step_microseconds + (start - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+                return pa.array(micros, pa.int64(), mask=mask).cast(pa.timestamp("us"))
+        raise AssertionError(domain)
+
+
+def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_] | None) -> pa.Array:
+    """Whole numbers as int64, decimals exactly, other steps as floats."""
+    steps, step = places + domain.first, domain.step
+    if step.denominator == 1:
+        return pa.array(steps * step.numerator, mask=mask)
+    digits = next((d for d in range(1, 19) if (step * 10**d).denominator == 1), None)
+    if digits is None or abs(domain.hi) * 10**digits >= 2**62 or abs(domain.lo) * 10**digits >= 2**62:
+        return pa.array(steps * float(step), mask=mask)
+    words = np.empty((len(steps), 2), dtype="<i8")
+    words[:, 0] = steps * int(step * 10**digits)
+    words[:, 1] = words[:, 0] >> 63
+    validity = None if mask is None else pa.array(~mask).buffers()[1]
+    return pa.Array.from_buffers(pa.decimal128(38, digits), len(steps), [validity, pa.py_buffer(words)])
+
+
+def axes_of(table: Table, *, columns: tuple[str, ...] | None, bins: int) -> tuple[tuple[Axis, ...], dict[str, Value]]:
+    """The columns of a private table that a description covers, and the engine's SQL of each.
+
+    The owner and other identifiers are left out: they point at people. Text has no public domain.
+    """
+    values = {field.name: field.value for field in scan(table, table.name, "t0", frozenset()).fields}
+    known = [c for c in table.columns.values() if not isinstance(c.domain, Identifier) and c.name != table.owner]
+    if columns is not None:
+        for name in columns:
+            if name not in {column.name for column in known}:
+                raise UsageError(
+                    f"{table.name} has no column {name} to describe; it has {', '.join(c.name for c in known)}."
+                )
+        known = [column for column in known if column.name in columns]
+    if not known:
+        raise UsageError(
+            f"{table.name} declares no columns to describe. Declare some in the policy, with their domains."
+        )
+    return tuple(_axis(table.name, column, bins) for column in known), {c.name: values[c.name] for c in known}
+
+
+def _axis(table: str, column: Column, bins: int) -> Axis:
+    domain = column.domain
+    if isinstance(domain, Text):
+        raise UsageError(
+            f"{table}.{column.name} is text, and its values are not public. Declare them, as in "
+            f"{column.name}: {{values: [...]}}, or leave the column out: --columns with the others."
+        )
+    size = domain.size
+    assert size is not None
+    if isinstance(domain, Categories) and size > MOST_VALUES:
+        raise UsageError(
+            f"{table}.{column.name} lists {size} values, and a model holds at most {MOST_VALUES} of one column. "
+            "Declare coarser values, or leave the column out with --columns."
+        )
+    intervals = size if isinstance(domain, Categories | Booleans) else min(size, bins)
+    return Axis(column=column, bins=intervals)
+
+
+def plain_domain(domain: Any) -> dict[str, Any]:
+    """A domain as the description file holds it: the policy's own words."""
+    match domain:
+        case Integers(lo=lo, hi=hi):
+            return {"integer": [int(lo), int(hi)]}
+        case Decimals(lo=lo, hi=hi, step=step):
+            return {"decimal": [str(lo), str(hi)], "step": str(step)}
+        case Categories(values=values):
+            return {"values": list(values)}
+        case Booleans():
+            return {"boolean": True}
+        case Dates(lo=lo, hi=hi):
+            return {"date": [lo.isoformat(), hi.isoformat()]}
+        case Timestamps(lo=lo, hi=hi, step=step):
+            return {"timestamp": [lo.isoformat(), hi.isoformat()], "step": str(step)}
+    raise AssertionError(domain)
+
+
+def domain_from(plain: dict[str, Any]) -> Any:
+    """The reverse; raises ValueError, KeyError or TypeError on anything else."""
+    from fractions import Fraction
+
+    match plain:
+        case {"integer": [int() as lo, int() as hi], **rest} if not rest:
+            return Integers(lo=lo, hi=hi)
+        case {"decimal": [str() as lo, str() as hi], "step": str() as step, **rest} if not rest:
+            return Decimals(lo=Fraction(lo), hi=Fraction(hi), step=Fraction(step))
+        case {"values": [*values], **rest} if not rest and all(type(v) in (str, int) for v in values):
+            return Categories(values=tuple(values))
+        case {"boolean": True, **rest} if not rest:
+            return Booleans()
+        case {"date": [str() as lo, str() as hi], **rest} if not rest:
+            return Dates(lo=date.fromisoformat(lo), hi=date.fromisoformat(hi))
+        case {"timestamp": [str() as lo, str() as hi], "step": str() as step, **rest} if not rest:
+            return Timestamps(lo=datetime.fromisoformat(lo), hi=datetime.fromisoformat(hi), step=Fraction(step))
+    raise ValueError("not a domain")

@@ -1,0 +1,160 @@
+"""What `curator.describe` plans before it pays and does afterwards; the curator does the paying.
+
+Which currency an algorithm spends: ρ in a `zcdp` budget. In a `sum` budget with a δ, either ε (Laplace noise,
+permute-and-flip) or one (ε, δ) row within which it spends ρ (S6), whichever has less noise for as many questions as a
+table of that width needs; without a δ only the first is open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet import accounting
+from discreet.accounting import Accountant, SumAccountant, ZcdpAccountant
+from discreet.accounting.zcdp import rho_of
+from discreet.budget import Charge, Neighbors
+from discreet.errors import UsageError
+from discreet.policy import Policy
+from discreet.release import Allowance, Exact
+from discreet.sql.values import Value, quoted
+from discreet.synthetic.axis import BINS, Axis, axes_of
+from discreet.synthetic.description import Description
+from discreet.synthetic.marginals import Marginals, Progress
+from discreet.synthetic.synthesizers import DEFAULT, SYNTHESIZERS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commission:
+    """What is to be described, how, and for how much: all that the result depends on but the data and the noise."""
+
+    table: str
+    synthesizer: str
+    axes: tuple[Axis, ...]
+    values: dict[str, Value]
+    max_rows: int
+    neighbors: Neighbors
+    inside: Accountant  # whose currency the algorithm spends
+    amount: Fraction
+    cost: Charge
+
+    @property
+    def question(self) -> str:
+        """The same for the same commission."""
+        parts = [
+            "describe 1",
+            self.table,
+            self.synthesizer,
+            [repr(axis) for axis in self.axes],
+            repr(self.inside),
+            str(self.amount),
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+    @property
+    def text(self) -> str:
+        return f"describe {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
+
+    @property
+    def meta(self) -> dict[str, str]:
+        """How an auditor gets from the mechanisms to the charge."""
+        return {"currency": repr(self.inside), "amount": str(self.amount)}
+
+
+def commission(
+    policy: Policy,
+    table: str,
+    accountant: Accountant,
+    *,
+    amount: Fraction,
+    limit: Charge,
+    synthesizer: str | None,
+    columns: Sequence[str] | None,
+    bins: int | None,
+) -> Commission:
+    """A request checked and priced. Reads no data."""
+    chosen = DEFAULT if synthesizer is None else synthesizer
+    if chosen not in SYNTHESIZERS:
+        raise UsageError(f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}.")
+    found = policy.tables.get(table)
+    if found is None or found.public:
+        private = ", ".join(name for name, each in policy.tables.items() if not each.public)
+        why = "is public, and needs no synthetic twin" if found is not None else "is not in the policy"
+        raise UsageError(f"{table} {why}. Private tables are {private}.")
+    if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 1000):
+        raise UsageError(f"bins must be a whole number from 2 to 1000, not {bins!r}.")
+    axes, values = axes_of(found, columns=None if columns is None else tuple(columns), bins=bins or BINS)
+    inside, inner, cost = _currency(
+        accountant, amount, limit, questions=len(axes) if chosen == "independent" else 3 * len(axes)
+    )
+    return Commission(
+        table=table,
+        synthesizer=chosen,
+        axes=axes,
+        values=values,
+        max_rows=found.max_rows,
+        neighbors=policy.neighbors,
+        inside=inside,
+        amount=inner,
+        cost=cost,
+    )
+
+
+def _currency(
+    accountant: Accountant, amount: Fraction, limit: Charge, *, questions: int
+) -> tuple[Accountant, Fraction, Charge]:
+    """Whose currency is spent, how much of it, and what the ledger is charged."""
+    if accountant.name == "zcdp":
+        return accountant, amount, Charge(amount=amount)
+    delta = accounting.delta_for_keys(amount, of=limit)
+    if delta > 0:
+        rho = rho_of(epsilon=amount, delta=delta)
+        laplace, gaussian = math.sqrt(2) * questions / float(amount), math.sqrt(questions / (2 * float(rho)))
+        if gaussian < laplace:
+            loss = accounting.lump(rho, delta=delta, delta_keys=Fraction(0))
+            return ZcdpAccountant(delta_convert=delta), rho, SumAccountant().price([loss])
+    return accountant, amount, Charge(amount=amount)
+
+
+def carried_out(
+    work: Commission,
+    *,
+    key: bytes,
+    fetch: Callable[[str], Exact],
+    cost: dict[str, Any],
+    certificate: dict[str, Any],
+    progress: Progress | None,
+) -> tuple[Description, Allowance]:
+    """The synthesizer run on its allowance; everything after the charge."""
+    allowance = Allowance(key=key, accountant=work.inside, paid=Charge(amount=work.amount))
+    data = Marginals(
+        axes=work.axes,
+        values=work.values,
+        source=f"{quoted(work.table)} AS t0",
+        max_rows=work.max_rows,
+        neighbors=work.neighbors,
+        currency=work.inside.name,
+        amount=work.amount,
+        allowance=allowance,
+        fetch=fetch,
+        progress=progress,
+    )
+    found = SYNTHESIZERS[work.synthesizer](data)
+    description = Description(
+        table=work.table,
+        synthesizer=work.synthesizer,
+        axes=work.axes,
+        groups=tuple(column.groups for column in found.histograms),
+        counts=tuple(column.counts for column in found.histograms),
+        model=found.model,
+        measured=tuple(data.measured),
+        warnings=(),
+        cost=cost,
+        certificate=certificate,
+    )
+    return description, allowance

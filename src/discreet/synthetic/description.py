@@ -1,0 +1,318 @@
+"""The description: one JSON file between describe and generate, which a person can read and a program can trust.
+
+It holds what is public (domains), what was released (noisy counts with their noise), the model fitted to that, the cost
+and the certificate. It has no executable parts; `load` checks every field and says what is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.domain import Column
+from discreet.errors import UsageError
+from discreet.synthetic.axis import Axis, domain_from, plain_domain
+from discreet.synthetic.graphical import Model, Tree
+from discreet.synthetic.marginals import Measured
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+FORMAT, VERSION = "discreet description", 1
+_MOST_BYTES = 512 * 2**20
+_MOST_CELLS = 50_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Description:
+    """A table's columns, a model of them, and how it was paid for."""
+
+    table: str
+    synthesizer: str
+    axes: tuple[Axis, ...]
+    groups: tuple[Integers, ...]  # for every column, which group of the model each cell is in
+    counts: tuple[Floats, ...]  # for every column, how many rows are expected in each cell
+    model: Model
+    measured: tuple[Measured, ...]
+    warnings: tuple[str, ...]
+    cost: dict[str, Any]
+    certificate: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """About how many rows the table has."""
+        return max(0, round(self.model.total))
+
+    @property
+    def schema(self) -> pa.Schema:
+        none = np.zeros(0, dtype=np.int64)
+        return pa.schema([(axis.name, axis.decoded(none, np.zeros(0)).type) for axis in self.axes])
+
+    def generate(self, *, rows: int, given: Mapping[str, str] | None = None) -> pa.Table:
+        """Synthetic rows; free, and different every time. `given` fixes values: {"sex": "F"}."""
+        return pa.Table.from_batches(list(self.batches(rows=rows, given=given)), schema=self.schema)
+
+    def batches(self, *, rows: int, given: Mapping[str, str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The same in parts, for more rows than fit in memory."""
+        from discreet.synthetic.generate import batches
+
+        return batches(self, rows=rows, given=given or {})
+
+    def expected_error(self, columns: Sequence[str]) -> float:
+        """How far the model's table of some columns is expected to be from the true one: total variation, 0 to 1."""
+        from discreet.synthetic.errors import expected_error
+
+        return expected_error(self, self.places(columns))
+
+    def places(self, columns: Sequence[str]) -> tuple[int, ...]:
+        names = [axis.name for axis in self.axes]
+        for name in columns:
+            if name not in names:
+                raise UsageError(f"The description has no column {name}; it has {', '.join(names)}.")
+        return tuple(sorted({names.index(name) for name in columns}))
+
+    def marginal(self, columns: tuple[int, ...]) -> Floats:
+        """Expected rows in every cell of some columns."""
+        table = self.model.marginal(columns) * self.model.total
+        for place, column in enumerate(columns):
+            groups, counts = self.groups[column], self.counts[column]
+            sums = np.bincount(groups, weights=counts)
+            size = np.bincount(groups)
+            within = np.where(sums[groups] > 0, counts / np.maximum(sums[groups], 1e-300), 1 / size[groups])
+            shape = [-1 if axis == place else 1 for axis in range(len(columns))]
+            table = np.take(table, groups, axis=place) * within.reshape(shape)
+        return table
+
+    # --- the file ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        Path(path).write_bytes(self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Description:
+        """Read a description; a file that is none, or a broken or hostile one, is a UsageError and runs nothing."""
+        try:
+            if Path(path).stat().st_size > _MOST_BYTES:
+                raise UsageError(f"{path} is larger than any description.")
+            content = Path(path).read_bytes()
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        return cls.from_bytes(content, name=str(path))
+
+    def to_bytes(self) -> bytes:
+        names = [axis.name for axis in self.axes]
+        columns = [
+            {
+                "name": axis.name,
+                "domain": plain_domain(axis.column.domain),
+                "nullable": axis.column.nullable,
+                "cells": axis.bins,
+                "groups": groups.tolist(),
+                "expected_rows": _short(counts),
+            }
+            for axis, groups, counts in zip(self.axes, self.groups, self.counts, strict=True)
+        ]
+        cliques = [
+            {
+                "columns": [names[c] for c in clique],
+                "parent": parent,
+                "expected_rows": _short(table.ravel() * self.model.total),
+            }
+            for clique, parent, table in zip(
+                self.model.tree.cliques, self.model.tree.parents, self.model.tables, strict=True
+            )
+        ]
+        measured = [
+            {
+                "columns": [names[c] for c in each.columns],
+                "groups": [groups.tolist() for groups in each.partition],
+                "noise": each.noise,
+                "standard_deviation": float(f"{each.std:.6g}"),
+                "noisy_counts": each.counts.tolist(),
+            }
+            for each in self.measured
+        ]
+        parts: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "table": self.table,
+            "synthesizer": self.synthesizer,
+            "expected_rows": float(f"{self.model.total:.9g}"),
+            "cost": self.cost,
+            "warnings": list(self.warnings),
+            "certificate": self.certificate,
+            "columns": columns,
+            "model": cliques,
+            "measured": measured,
+        }
+        lines = [f" {json.dumps(key)}: {_lines(value)}" for key, value in parts.items()]
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes, *, name: str = "The description") -> Description:
+        try:
+            # Parsed as data: nothing in the file is looked up, imported or run.
+            parts = json.loads(content.decode("utf-8"), parse_constant=_refuse)
+        except (ValueError, RecursionError):
+            raise UsageError(f"{name} is not a description: it is not valid JSON.") from None
+        if not isinstance(parts, dict) or parts.get("format") != FORMAT:
+            raise UsageError(f'{name} is not a description: it does not say "format": "{FORMAT}".')
+        if parts.get("version") != VERSION:
+            raise UsageError(
+                f"{name} has version {str(parts.get('version'))[:20]}; this program reads version {VERSION}."
+            )
+        try:
+            return _described(parts)
+        except _Broken as error:
+            raise UsageError(f"{name} is broken: {error}.") from None
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError, ZeroDivisionError) as error:
+            raise UsageError(
+                f"{name} is broken: a field is missing or of the wrong kind ({type(error).__name__})."
+            ) from None
+
+
+class _Broken(Exception):
+    pass
+
+
+def _refuse(constant: str) -> float:
+    raise ValueError(constant)
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise _Broken(otherwise)
+
+
+def _short(values: Floats) -> list[float]:
+    """Seven digits: far finer than any noise."""
+    return [float(f"{value:.7g}") for value in values.tolist()]
+
+
+def _lines(value: Any) -> str:
+    """JSON with one line for every entry of a list."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "[\n  " + ",\n  ".join(json.dumps(entry, ensure_ascii=False) for entry in value) + "\n ]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _described(parts: dict[str, Any]) -> Description:
+    axes = tuple(_axis(entry) for entry in _list(parts["columns"], "columns"))
+    names = [axis.name for axis in axes]
+    _require(0 < len(axes) == len(set(names)), "columns must have different names")
+    groups, counts = [], []
+    for axis, entry in zip(axes, parts["columns"], strict=True):
+        place, rows = _integers(entry["groups"], axis.size), _numbers(entry["expected_rows"], axis.size)
+        _require(set(place.tolist()) == set(range(int(place.max()) + 1)), f"the groups of {axis.name} have gaps")
+        groups.append(place)
+        counts.append(rows)
+    total = _number(parts["expected_rows"])
+    _require(total > 0, "expected_rows must be positive")
+    sizes = tuple(int(each.max()) + 1 for each in groups)
+    return Description(
+        table=_text(parts["table"]),
+        synthesizer=_text(parts["synthesizer"]),
+        axes=axes,
+        groups=tuple(groups),
+        counts=tuple(counts),
+        model=_model(_list(parts["model"], "model"), names, sizes, total),
+        measured=tuple(_measured(entry, names, axes) for entry in _list(parts["measured"], "measured")),
+        warnings=tuple(_text(each) for each in _list(parts["warnings"], "warnings")),
+        cost=_mapping(parts["cost"]),
+        certificate=_mapping(parts["certificate"]),
+    )
+
+
+def _axis(entry: Any) -> Axis:
+    _require(isinstance(entry.get("nullable"), bool), "nullable is true or false")
+    column = Column(name=_text(entry["name"]), domain=domain_from(entry["domain"]), nullable=entry["nullable"])
+    bins = entry["cells"]
+    size = column.domain.size
+    _require(
+        type(bins) is int and size is not None and 0 < bins <= min(size, _MOST_CELLS), "cells do not fit the domain"
+    )
+    return Axis(column=column, bins=bins)
+
+
+def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: float) -> Model:
+    cliques, parents, tables = [], [], []
+    for number, entry in enumerate(entries):
+        clique = tuple(names.index(_text(each)) for each in _list(entry["columns"], "columns"))
+        parent = entry["parent"]
+        _require(list(clique) == sorted(set(clique)) and len(clique) > 0, "a clique's columns are out of order")
+        _require(
+            type(parent) is int and (parent == -1 if number == 0 else 0 <= parent < number), "a parent is out of order"
+        )
+        cells = math.prod(sizes[column] for column in clique)
+        _require(cells <= _MOST_CELLS, "the model is too large")
+        rows = _numbers(entry["expected_rows"], cells)
+        _require(float(rows.sum()) > 0, "a table of the model is empty")
+        before = {column for other in cliques for column in other}
+        _require(number == 0 or set(clique) & before <= set(cliques[parent]), "the model is not a junction tree")
+        cliques.append(clique)
+        parents.append(parent)
+        tables.append((rows / rows.sum()).reshape([sizes[column] for column in clique]))
+    _require(
+        {column for clique in cliques for column in clique} == set(range(len(sizes))), "a column is not in the model"
+    )
+    return Model(
+        tree=Tree(sizes=sizes, cliques=tuple(cliques), parents=tuple(parents)), tables=tuple(tables), total=total
+    )
+
+
+def _measured(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> Measured:
+    columns = tuple(names.index(_text(each)) for each in _list(entry["columns"], "columns"))
+    partition = tuple(
+        _integers(groups, axes[column].size)
+        for column, groups in zip(columns, _list(entry["groups"], "groups"), strict=True)
+    )
+    cells = math.prod(int(groups.max()) + 1 for groups in partition)
+    counts = entry["noisy_counts"]
+    _require(isinstance(counts, list) and len(counts) == cells, "noisy counts do not fit their columns")
+    _require(all(type(count) is int and abs(count) < 2**62 for count in counts), "a noisy count is not a whole number")
+    noise = _mapping(entry["noise"])
+    _require(all(isinstance(value, str) for value in noise.values()), "noise is a mechanism's fields")
+    std = _number(entry["standard_deviation"])
+    return Measured(columns=columns, partition=partition, counts=np.array(counts, dtype=np.int64), std=std, noise=noise)
+
+
+def _list(value: Any, name: str) -> list[Any]:
+    _require(isinstance(value, list), f"{name} must be a list")
+    return list(value)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    _require(isinstance(value, dict), "cost, noise and certificate must be objects")
+    return dict(value)
+
+
+def _text(value: Any) -> str:
+    _require(isinstance(value, str) and len(value) <= 10_000, "a name must be text")
+    return str(value)
+
+
+def _number(value: Any) -> float:
+    _require(type(value) in (int, float) and 0 <= value < 1e18, "a number is missing, negative or too large")
+    return float(value)
+
+
+def _numbers(values: Any, size: int) -> Floats:
+    _require(isinstance(values, list) and len(values) == size, "a table does not have the size of its columns")
+    _require(
+        all(type(value) in (int, float) and 0 <= value < 1e18 for value in values), "an expected count is no number"
+    )
+    return np.array(values, dtype=np.float64)
+
+
+def _integers(values: Any, size: int) -> Integers:
+    _require(isinstance(values, list) and len(values) == size, "groups do not have the size of their column")
+    _require(all(type(value) is int and 0 <= value < size for value in values), "a group is out of range")
+    return np.array(values, dtype=np.int64)

@@ -1,0 +1,166 @@
+"""Rows from a description: any number, any number of times, free.
+
+Rows are drawn clique by clique down the junction tree. Within the rows that agree on what is known already, values are
+drawn from evenly spaced places of their distribution, in random order: counts stay within a row or two of the model's,
+instead of a sampling error of their square root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.errors import UsageError
+from discreet.noise import Items, Stream
+from discreet.synthetic.graphical import Model, propagate, summed
+
+if TYPE_CHECKING:
+    from discreet.synthetic.description import Description
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+BATCH = 1 << 17
+_BELOW_ONE = 1 - 2.0**-30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Step:
+    """Draw `new` columns given `known` ones: `places` is the cumulative distribution, one unit per known combination.
+
+    Columns below the number of axes are groups; the cells of axis i are column i plus that number.
+    """
+
+    known: tuple[int, ...]
+    known_sizes: tuple[int, ...]
+    new: tuple[int, ...]
+    new_sizes: tuple[int, ...]
+    places: Floats
+
+
+def batches(description: Description, *, rows: int, given: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Record batches that hold `rows` rows together; every call draws afresh."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
+        raise UsageError(f"rows must be a whole number of zero or more, not {rows!r}.")
+    steps = _steps(description, given)
+    schema, stream, done = description.schema, Stream.fresh(), 0
+    while done < rows:
+        size = min(BATCH, rows - done)
+        yield _batch(description, steps, size, stream.derive("batch", done), schema)
+        done += size
+
+
+def _batch(
+    description: Description, steps: Sequence[Step], size: int, stream: Stream, schema: pa.Schema
+) -> pa.RecordBatch:
+    drawn: dict[int, Integers] = {}
+    items, axes = Items.positions(size), description.axes
+    for number, step in enumerate(steps):
+        words = stream.words(items, number)
+        _draw(step, drawn, words, size)
+    arrays = []
+    for column, axis in enumerate(axes):
+        codes = drawn[column + len(axes)]
+        uniforms = _uniforms(stream.words(items, len(steps) + column)[:, 0]) if axis.bins < axis.values else None
+        arrays.append(axis.decoded(codes, uniforms).cast(schema.field(column).type))
+    return pa.record_batch(arrays, schema=schema)
+
+
+def _draw(step: Step, drawn: dict[int, Integers], words: NDArray[np.uint64], size: int) -> None:
+    """Evenly spaced places within rows that agree, in random order."""
+    group = np.zeros(size, dtype=np.int64)
+    for column, cells in zip(step.known, step.known_sizes, strict=True):
+        group = group * cells + drawn[column]
+    # The upper bits sort by group, the lower ones at random within it.
+    order = np.argsort((group.astype(np.uint64) << np.uint64(32)) | (words[:, 0] >> np.uint64(32)))
+    ranked = group[order]
+    counts = np.bincount(ranked)
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    place = (np.arange(size) - starts[ranked] + _uniforms(words[:, 1])) / counts[ranked]
+    width = len(step.places) // max(1, int(np.prod(step.known_sizes)))
+    found = np.searchsorted(step.places, ranked + place * _BELOW_ONE, side="right") - ranked * width
+    codes = np.empty(size, dtype=np.int64)
+    codes[order] = np.minimum(found, width - 1)
+    for column, cells in zip(reversed(step.new), reversed(step.new_sizes), strict=True):
+        codes, drawn[column] = np.divmod(codes, cells)
+
+
+def _uniforms(words: NDArray[np.uint64]) -> Floats:
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
+    wanted = given_codes(description, given)
+    model = conditioned(description, wanted)
+    tree, axes = model.tree, description.axes
+    steps = []
+    for clique, separator, table in zip(tree.cliques, tree.separators, model.tables, strict=True):
+        new = tuple(column for column in clique if column not in separator)
+        if not new:
+            continue
+        ordered = np.transpose(table, [clique.index(column) for column in (*separator, *new)])
+        flat = ordered.reshape(tree.cells_of(separator), -1)
+        steps.append(_step(separator, tree.shape(separator), new, tree.shape(new), flat))
+    for column, (groups, counts) in enumerate(zip(description.groups, description.counts, strict=True)):
+        cells = counts.copy()
+        if column in wanted:
+            cells[np.arange(len(cells)) != wanted[column]] = 0.0
+            cells[wanted[column]] = max(cells[wanted[column]], 1.0)
+        inside = np.zeros((int(groups.max()) + 1, len(cells)))
+        inside[groups, np.arange(len(cells))] = cells
+        empty = inside.sum(axis=1) <= 0
+        inside[groups, np.arange(len(cells))] += empty[groups]  # a group of no expected rows: all its cells alike
+        steps.append(_step((column,), (len(inside),), (column + len(axes),), (len(cells),), inside))
+    return steps
+
+
+def _step(
+    known: tuple[int, ...],
+    known_sizes: tuple[int, ...],
+    new: tuple[int, ...],
+    new_sizes: tuple[int, ...],
+    table: Floats,
+) -> Step:
+    table = np.where(table.sum(axis=1, keepdims=True) > 0, table, 1.0)
+    places = np.cumsum(table, axis=1)
+    places /= places[:, -1:]
+    places += np.arange(len(places))[:, None]
+    return Step(known=known, known_sizes=known_sizes, new=new, new_sizes=new_sizes, places=places.ravel())
+
+
+def given_codes(description: Description, given: Mapping[str, str]) -> dict[int, int]:
+    """The cells that conditions name."""
+    names = [axis.name for axis in description.axes]
+    for name in given:
+        if name not in names:
+            raise UsageError(f"The description has no column {name}; it has {', '.join(names)}.")
+    return {names.index(name): description.axes[names.index(name)].code(text) for name, text in given.items()}
+
+
+def conditioned(description: Description, wanted: Mapping[int, int]) -> Model:
+    """The model of the rows that have these values."""
+    model = description.model
+    if not wanted:
+        return model
+    tree, potentials = model.tree, []
+    for clique, separator, table in zip(tree.cliques, tree.separators, model.tables, strict=True):
+        sums = summed(table, clique, separator) if separator else np.ones(())
+        shape = [size if column in separator else 1 for column, size in zip(clique, table.shape, strict=True)]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            potential = np.log(table) - np.log(sums.reshape(shape) if separator else 1.0)
+        potential = np.where(table > 0, potential, -1e3)
+        for axis, column in enumerate(clique):
+            if column in wanted:
+                groups = np.arange(tree.sizes[column]) != description.groups[column][wanted[column]]
+                potential[tuple([slice(None)] * axis + [groups])] = -1e4
+        potentials.append(potential)
+    tables, log_z = propagate(tree, potentials)
+    if log_z < -700:
+        named = ", ".join(f"{description.axes[c].name} = {description.axes[c].label(v)}" for c, v in wanted.items())
+        raise UsageError(f"The model expects no rows with {named}. Ask for fewer conditions.")
+    return Model(tree=tree, tables=tuple(tables), total=model.total * float(np.exp(log_z)))

@@ -1,0 +1,312 @@
+"""Graphical models of discrete columns: junction tree, belief propagation, estimation from noisy marginals.
+
+Estimation finds the most probable table given noisy counts: the entropy (the log of how many tables look like that)
+against the squared residuals, each in units of its noise. In the dual that is a smooth convex problem with one
+parameter per noisy count,
+
+    F(x) = n log Z(x) - <x, y> + prior / 2 * sum of (sigma x)^2,        dF/dx = model's counts - y + prior sigma^2 x,
+
+which L-BFGS solves in tens of propagations. `prior` 1 takes all tables for equally likely, 0 is the plain
+maximum-entropy fit; in between, correlations that noise may have made are shrunk toward independence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Columns = tuple[int, ...]
+
+_MEMORY = 12  # pairs of steps that L-BFGS remembers
+_TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """A junction tree over columns 0, 1, ...: parents stand before their children; columns in a clique are sorted."""
+
+    sizes: tuple[int, ...]
+    cliques: tuple[Columns, ...]
+    parents: tuple[int, ...]  # -1 for the root
+
+    @property
+    def separators(self) -> tuple[Columns, ...]:
+        """What each clique shares with its parent."""
+        pairs = zip(self.cliques, self.parents, strict=True)
+        return tuple(() if p < 0 else tuple(sorted(set(c) & set(self.cliques[p]))) for c, p in pairs)
+
+    @property
+    def cells(self) -> int:
+        return sum(self.cells_of(clique) for clique in self.cliques)
+
+    def cells_of(self, columns: Columns) -> int:
+        return math.prod(self.sizes[column] for column in columns)
+
+    def shape(self, columns: Columns) -> tuple[int, ...]:
+        return tuple(self.sizes[column] for column in columns)
+
+
+def junction_tree(sizes: Sequence[int], sets: Iterable[Columns]) -> Tree:
+    """A junction tree whose cliques hold every set of columns; all columns are in it."""
+    cliques = _triangulated(sizes, sets)
+    order, parents, left = [0], [-1], set(range(1, len(cliques)))
+    while left:  # Prim's tree of largest separators has the running intersection property on a chordal graph
+        pairs = [(len(set(cliques[a]) & set(cliques[b])), -a, -place) for place, b in enumerate(order) for a in left]
+        _, clique, place = max(pairs)
+        order.append(-clique)
+        parents.append(-place)
+        left.remove(-clique)
+    return Tree(sizes=tuple(sizes), cliques=tuple(cliques[i] for i in order), parents=tuple(parents))
+
+
+def cells_needed(sizes: Sequence[int], sets: Iterable[Columns]) -> int:
+    """How many cells the cliques of a junction tree for these sets have together."""
+    return sum(math.prod(sizes[column] for column in clique) for clique in _triangulated(sizes, sets))
+
+
+def _triangulated(sizes: Sequence[int], sets: Iterable[Columns]) -> list[Columns]:
+    """The maximal cliques after eliminating, again and again, the column whose neighborhood has the fewest cells."""
+    near: dict[int, set[int]] = {column: set() for column in range(len(sizes))}
+    for columns in sets:
+        for column in columns:
+            near[column] |= set(columns) - {column}
+    weight = [math.log(max(size, 1)) for size in sizes]
+    found: list[set[int]] = []
+    while near:
+        column = min(near, key=lambda c: (weight[c] + sum(weight[other] for other in near[c]), c))
+        neighbors = near.pop(column)
+        found.append({column} | neighbors)
+        for other in neighbors:
+            near[other] |= neighbors - {other}
+            near[other].discard(column)
+    maximal = [c for i, c in enumerate(found) if not any(c < o or (c == o and j < i) for j, o in enumerate(found))]
+    return [tuple(sorted(clique)) for clique in maximal]
+
+
+def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
+    """The probabilities of every clique, and log Z, for log-potentials on the cliques."""
+    separators, count = tree.separators, len(tree.cliques)
+    beliefs, upward = [np.array(each) for each in potentials], [np.zeros(())] * count
+    for child in range(count - 1, 0, -1):
+        parent = tree.parents[child]
+        upward[child] = _log_sums(beliefs[child], tree.cliques[child], separators[child])
+        beliefs[parent] += _spread(upward[child], separators[child], tree.cliques[parent])
+    log_z = float(_log_sums(beliefs[0], tree.cliques[0], ()))
+    tables = [np.exp(beliefs[0] - log_z)]
+    for child in range(1, count):
+        parent, separator, clique = tree.parents[child], separators[child], tree.cliques[child]
+        sums = summed(tables[parent], tree.cliques[parent], separator)
+        own = beliefs[child] - _spread(upward[child], separator, clique)
+        tables.append(np.exp(np.minimum(own, 0)) * _spread(sums, separator, clique))
+    return tables, log_z
+
+
+def summed(table: Floats, columns: Columns, kept: Columns) -> Floats:
+    """A table summed over all but some of its columns (both sorted)."""
+    axes = tuple(axis for axis, column in enumerate(columns) if column not in kept)
+    return np.asarray(table.sum(axis=axes)) if axes else table
+
+
+def _log_sums(table: Floats, columns: Columns, kept: Columns) -> Floats:
+    axes = tuple(axis for axis, column in enumerate(columns) if column not in kept)
+    if not axes:
+        return table
+    top = table.max(axis=axes, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(table - top).sum(axis=axes)) + top.squeeze(axis=axes))
+
+
+def _spread(table: Floats, columns: Columns, onto: Columns) -> Floats:
+    """A table in a shape that broadcasts against one with more columns."""
+    sizes = dict(zip(columns, table.shape, strict=True))
+    spread = table.reshape([sizes.get(column, 1) for column in onto])
+    return np.where(np.isfinite(spread), spread, 0.0) if not np.isfinite(spread).all() else spread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A distribution over columns 0, 1, ... as the probability tables of a junction tree's cliques."""
+
+    tree: Tree
+    tables: tuple[Floats, ...]
+    total: float
+
+    def marginal(self, columns: Columns) -> Floats:
+        """Probabilities of any (sorted) columns."""
+        for clique, table in zip(self.tree.cliques, self.tables, strict=True):
+            if set(columns) <= set(clique):
+                return summed(table, clique, columns)
+        kept, table = self._collected(self._rooted(columns), frozenset(columns))
+        return np.transpose(table, [kept.index(column) for column in columns])
+
+    def _rooted(self, columns: Columns) -> dict[int, list[int]]:
+        """The children of every clique in the smallest subtree, grown from the root, that holds these columns."""
+        tree, missing = self.tree, set(columns)
+        needed: set[int] = set()
+        for clique in range(len(tree.cliques)):
+            if missing & set(tree.cliques[clique]):
+                missing -= set(tree.cliques[clique])
+                while clique >= 0 and clique not in needed:
+                    needed.add(clique)
+                    clique = tree.parents[clique]
+        children: dict[int, list[int]] = {clique: [] for clique in sorted(needed)}
+        for clique in sorted(needed):
+            if tree.parents[clique] >= 0:
+                children[tree.parents[clique]].append(clique)
+        return children
+
+    def _collected(
+        self, children: dict[int, list[int]], wanted: frozenset[int], clique: int | None = None
+    ) -> tuple[Columns, Floats]:
+        """Probabilities of what is wanted below a clique, given what it shares with its parent."""
+        if clique is None:
+            clique = next(iter(children))
+            while len(children[clique]) == 1 and not wanted & set(self.tree.cliques[clique]):
+                clique = children[clique][0]  # nothing above is asked for: start where the paths part
+            shared: Columns = ()
+        else:
+            shared = self.tree.separators[clique]
+        below = [self._collected(children, wanted, child) for child in children[clique]]
+        mine = self.tree.cliques[clique]
+        used = wanted.union(shared, *(self.tree.separators[child] for child in children[clique]))
+        columns = tuple(column for column in mine if column in used)
+        table = summed(self.tables[clique], mine, columns)
+        if shared:
+            sums = _spread(summed(table, columns, shared), shared, columns)
+            table = np.divide(table, sums, out=np.zeros_like(table), where=sums > 0)
+        for position, (others, message) in enumerate(below):
+            later = {c for child in children[clique][position + 1 :] for c in self.tree.separators[child]}
+            keep = tuple(c for c in dict.fromkeys((*columns, *others)) if c in wanted or c in shared or c in later)
+            table, columns = np.einsum(table, columns, message, others, keep), keep
+        keep = tuple(column for column in columns if column in wanted or column in shared)
+        return keep, np.einsum(table, columns, keep)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Target:
+    """Noisy counts that a model is to fit: cell `cells[i]` counts the i-th combination of values of `columns`."""
+
+    columns: Columns
+    cells: Integers
+    counts: Floats
+    std: float
+
+    @cached_property
+    def identical(self) -> bool:
+        return len(self.counts) == len(self.cells) and bool((self.cells == np.arange(len(self.cells))).all())
+
+    def seen(self, table: Floats) -> Floats:
+        """What a table over the columns looks like here."""
+        flat = table.ravel()
+        return flat if self.identical else np.bincount(self.cells, weights=flat, minlength=len(self.counts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fit:
+    """A model, and the parameters that gave it, from which the next estimation may start."""
+
+    model: Model
+    parameters: tuple[Floats, ...]
+
+
+def estimate(
+    sizes: Sequence[int],
+    targets: Sequence[Target],
+    *,
+    total: float,
+    prior: float,
+    start: Sequence[Floats] = (),
+    steps: int = 150,
+    tolerance: float = 2e-4,
+    progress: Callable[[float], None] | None = None,
+) -> Fit:
+    """The model of maximum entropy against noise (see above). `start` holds parameters of the first targets."""
+    tree = junction_tree(sizes, [target.columns for target in targets])
+    home = [_home(tree, target.columns) for target in targets]
+    ends = np.cumsum([0, *(len(target.counts) for target in targets)])
+    noisy = np.concatenate([target.counts for target in targets])
+    ridge = np.concatenate([np.full(len(t.counts), prior * t.std**2 + 1e-6) for t in targets])
+
+    def value(x: Floats) -> tuple[float, Floats, list[Floats]]:
+        potentials = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
+        for target, clique, lo, hi in zip(targets, home, ends, ends[1:], strict=False):
+            shaped = x[lo:hi][target.cells].reshape(tree.shape(target.columns))
+            potentials[clique] += _spread(shaped, target.columns, tree.cliques[clique])
+        tables, log_z = propagate(tree, potentials)
+        seen = [
+            t.seen(summed(tables[clique], tree.cliques[clique], t.columns))
+            for t, clique in zip(targets, home, strict=True)
+        ]
+        gradient = total * np.concatenate(seen) - noisy + ridge * x
+        return total * log_z - float(x @ noisy) + float(ridge @ x**2) / 2, gradient, tables
+
+    first = np.zeros(len(noisy))
+    for known, lo in zip(start, ends, strict=False):
+        first[lo : lo + len(known)] = known
+    scale = np.maximum(noisy, 1.0) + ridge
+    found, tables = _minimized(value, first, scale, steps, tolerance * max(total, 1.0), progress)
+    model = Model(tree=tree, tables=tuple(tables), total=total)
+    return Fit(model=model, parameters=tuple(found[lo:hi] for lo, hi in zip(ends, ends[1:], strict=False)))
+
+
+def _home(tree: Tree, columns: Columns) -> int:
+    """The smallest clique that holds some columns."""
+    able = [i for i, clique in enumerate(tree.cliques) if set(columns) <= set(clique)]
+    return min(able, key=lambda i: tree.cells_of(tree.cliques[i]))
+
+
+def _minimized(
+    value: Callable[[Floats], tuple[float, Floats, list[Floats]]],
+    x: Floats,
+    scale: Floats,
+    steps: int,
+    enough: float,
+    progress: Callable[[float], None] | None,
+) -> tuple[Floats, list[Floats]]:
+    """L-BFGS whose first guess of the curvature is `scale`; stops when all residuals together are small."""
+    current, gradient, tables = value(x)
+    history: list[tuple[Floats, Floats, float]] = []
+    for step in range(steps):
+        if progress is not None:
+            progress(step / steps)
+        if float(np.abs(gradient).sum()) <= enough:
+            break
+        direction = _direction(gradient, history, scale)
+        slope, length = float(gradient @ direction), 1.0
+        for _ in range(30):
+            there, its_gradient, its_tables = value(x + length * direction)
+            if np.isfinite(there) and there <= current + 1e-4 * length * slope:
+                break
+            length /= 2
+        else:
+            break
+        moved, turned = length * direction, its_gradient - gradient
+        curvature = float(moved @ turned)
+        if curvature > 1e-12 * float(turned @ (turned / scale)):
+            history = [*history[-_MEMORY + 1 :], (moved, turned, 1 / curvature)]
+        x, current, gradient, tables = x + moved, there, its_gradient, its_tables
+    return x, tables
+
+
+def _direction(gradient: Floats, history: Sequence[tuple[Floats, Floats, float]], scale: Floats) -> Floats:
+    q, factors = gradient.copy(), []
+    for moved, turned, inverse in reversed(history):
+        factor = inverse * float(moved @ q)
+        factors.append(factor)
+        q -= factor * turned
+    last = 1.0
+    if history:
+        moved, turned, inverse = history[-1]
+        last = 1 / (inverse * float(turned @ (turned / scale)))
+    q *= last / scale
+    for (moved, turned, inverse), factor in zip(history, reversed(factors), strict=True):
+        q += (factor - inverse * float(turned @ q)) * moved
+    return -q

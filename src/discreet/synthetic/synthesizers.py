@@ -1,0 +1,14 @@
+"""The family of synthesizers: each is a function from counts asked through an allowance to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from discreet.synthetic.independent import Synthesis, independent, random
+from discreet.synthetic.marginals import Marginals
+from discreet.synthetic.mst import mst
+
+Synthesizer = Callable[[Marginals], Synthesis]
+
+SYNTHESIZERS: dict[str, Synthesizer] = {"random": random, "independent": independent, "mst": mst}
+DEFAULT = "mst"
