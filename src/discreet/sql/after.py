@@ -62,6 +62,16 @@ def shadow(name: str) -> str:
     return f"#margin {name}"
 
 
+def listed(tree: exp.Query, table: str) -> tuple[str, ...] | None:
+    """The columns of a table, where all that is done is to list them; None where anything is computed or left out."""
+    used = {name for name, part in tree.args.items() if part}
+    source = tree.args["from_"].this if used == {"expressions", "from_"} else None
+    if not isinstance(source, exp.Table) or source.name != table:
+        return None
+    columns = [item.unalias() for item in tree.expressions]
+    return tuple(column.name for column in columns) if all(type(each) is exp.Column for each in columns) else None
+
+
 def as_sql(node: exp.Expression) -> str:
     return str(node.sql(dialect="duckdb", comments=False))
 

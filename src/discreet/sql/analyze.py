@@ -22,7 +22,7 @@ from discreet.sql.after import Released
 from discreet.sql.expressions import as_flag, join_domains, translate, unify
 from discreet.sql.joins import conjuncts, join
 from discreet.sql.parse import is_bare, parse, reject, show, whole
-from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing
+from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
 from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of
@@ -63,9 +63,11 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         raise reject(tree, "the statement is nested too deeply to be analyzed.", "Split it.") from None
     if isinstance(result, Relation):
         raise reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(result)}.")
+    shown, only = result.shadowed(), len(analysis.blocks) == 1 and not analysis.public_used
     return Plan(
         blocks=sharing(analysis.blocks),
-        after=result.render(margins=True),
+        after=after.as_sql(shown),
+        listed=after.listed(shown, table_name(0)) if only else None,
         columns=tuple(
             Column(name=each.name, measured=each.margin is not None, estimate=each.estimate) for each in result.outputs
         ),

@@ -150,7 +150,7 @@ def _share(a: Floats, b: Floats) -> Floats:
 
 def _fieller(a: Floats, b: Floats, mechanism: Mechanism) -> Floats:
     """Half-width of Fieller's interval for p = A / (A + B): |A (1 - p) - B p| within the noise it can have."""
-    share, total = _share(a, b), np.maximum(a + b, 1e-300)
+    share, total = _share(a, b), np.maximum(a + b, 1.0)  # noise is 1 or more, so below that the reach is everything
     farthest = np.zeros_like(a)
     for side in (-1.0, 1.0):
         reach = np.zeros_like(a)

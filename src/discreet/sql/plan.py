@@ -206,6 +206,7 @@ class Plan:
 
     blocks: tuple[Block, ...]
     after: str
+    listed: tuple[str, ...] | None  # the columns of the only noisy table, where `after` does nothing but list them
     columns: tuple[Column, ...]
     selected: bool  # rows may have been left out after noise (HAVING, LIMIT, ...): coverage holds before that
     public: tuple[str, ...]  # public tables that `after` reads
