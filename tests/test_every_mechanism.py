@@ -291,6 +291,24 @@ def test_it_is_a_frozen_value_that_returns_from_its_row(case: Case) -> None:
 
 
 @by_name
+def test_a_whole_number_is_a_rational_one(case: Case) -> None:
+    """ε = 1 as an int is ε = 1 as a Fraction: in the loss, which stays exact, and in every draw."""
+    whole = {
+        field.name: int(value)
+        for field in dataclasses.fields(case.mechanism)
+        if isinstance(value := getattr(case.mechanism, field.name), Fraction) and value.denominator == 1
+    }
+    alike = dataclasses.replace(case, mechanism=dataclasses.replace(case.mechanism, **whole))
+    assert alike.mechanism == case.mechanism
+    assert alike.mechanism.loss() == case.mechanism.loss()
+    assert all(value is None or isinstance(value, Fraction) for value in dataclasses.astuple(alike.mechanism.loss()))
+    with recording() as tape:
+        here = case.runs(case.pairs[0][0], 5, Stream.fresh())
+    with recording(replay=tape):
+        assert (alike.runs(case.pairs[0][0], 5, Stream.fresh()) == here).all()
+
+
+@by_name
 def test_bad_fields_are_refused_in_one_sentence(case: Case) -> None:
     """Each rational and whole number in turn is zero, negative, a float, a truth value, not a number at all."""
     tried = 0

@@ -43,7 +43,8 @@ class ExponentialMechanism:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        _check(self.epsilon, self.linf, self.monotone)
+        fields.rationals(self, "epsilon", "linf")
+        fields.flag("monotone", self.monotone)
 
     @property
     def scale(self) -> Fraction:
@@ -95,7 +96,8 @@ class PermuteAndFlip:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        _check(self.epsilon, self.linf, self.monotone)
+        fields.rationals(self, "epsilon", "linf")
+        fields.flag("monotone", self.monotone)
 
     @property
     def scale(self) -> Fraction:
@@ -157,7 +159,8 @@ class TopK:
 
     def __post_init__(self) -> None:
         fields.whole("k", self.k)
-        _check(self.epsilon, self.linf, self.monotone)
+        fields.rationals(self, "epsilon", "linf")
+        fields.flag("monotone", self.monotone)
 
     @property
     def round(self) -> ExponentialMechanism:
@@ -197,14 +200,8 @@ def root_below(square: Fraction) -> Fraction:
     return Fraction(math.isqrt((square.numerator << shift) // square.denominator), 1 << shift // 2)
 
 
-def _check(epsilon: Fraction, linf: Fraction, monotone: bool) -> None:
-    fields.positive("epsilon", epsilon)
-    fields.positive("linf", linf)
-    fields.flag("monotone", monotone)
-
-
 def _scale(epsilon: Fraction, linf: Fraction, monotone: bool) -> Fraction:
-    return Fraction(linf if monotone else 2 * linf) / epsilon
+    return (linf if monotone else 2 * linf) / epsilon
 
 
 def _below_best(scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:

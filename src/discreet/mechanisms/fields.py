@@ -15,6 +15,14 @@ def positive(name: str, value: object) -> None:
         raise UsageError(f"{name} must be a positive rational number, not {value!r}.")
 
 
+def rationals(mechanism: object, *names: str) -> None:
+    """Positive rationals, and Fractions from here on: 1 / 2 is a float, and no float may come near a loss."""
+    for name in names:
+        value = getattr(mechanism, name)
+        positive(name, value)
+        object.__setattr__(mechanism, name, Fraction(value))
+
+
 def whole(name: str, value: object, *, least: int = 1, most: int | None = None) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least or (most is not None and value > most):
         bounds = f"at least {least}" if most is None else f"from {least} to {most}"

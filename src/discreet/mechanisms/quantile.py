@@ -62,8 +62,10 @@ class Quantile:
     shift: int = 0
 
     def __post_init__(self) -> None:
-        _check_grid(self.epsilon, self.cells, self.max_rows, self.neighbors, self.choice)
+        fields.rationals(self, "epsilon")
+        _check_grid(self.cells, self.max_rows, self.neighbors, self.choice)
         _check_quantile(self.q)
+        object.__setattr__(self, "q", Fraction(self.q))
         if isinstance(self.shift, bool) or not isinstance(self.shift, int):
             raise UsageError(f"shift must be a whole number, not {self.shift!r}.")
 
@@ -126,7 +128,8 @@ class Quantiles:
     choice: Choice
 
     def __post_init__(self) -> None:
-        _check_grid(self.epsilon, self.cells, self.max_rows, self.neighbors, self.choice)
+        fields.rationals(self, "epsilon")
+        _check_grid(self.cells, self.max_rows, self.neighbors, self.choice)
         fields.whole("slices", self.slices, most=max(1, MOST_CELLS // self.cells))
         if not isinstance(self.quantiles, tuple) or not self.quantiles:
             raise UsageError(f"quantiles must be a tuple of at least one, not {self.quantiles!r}.")
@@ -350,8 +353,7 @@ def _counted(counts: Integers, cells: int) -> Integers:
     return counts if counts.dtype == object else counts.astype(np.int64, copy=False)
 
 
-def _check_grid(epsilon: Fraction, cells: int, max_rows: int, neighbors: Neighbors, choice: Choice) -> None:
-    fields.positive("epsilon", epsilon)
+def _check_grid(cells: int, max_rows: int, neighbors: Neighbors, choice: Choice) -> None:
     fields.whole("cells", cells, most=MOST_CELLS)
     fields.whole("max_rows", max_rows)
     fields.neighbors(neighbors)

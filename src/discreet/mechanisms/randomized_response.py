@@ -37,7 +37,7 @@ class RandomizedResponse:
     categories: int
 
     def __post_init__(self) -> None:
-        fields.positive("epsilon", self.epsilon)
+        fields.rationals(self, "epsilon")
         fields.whole("categories", self.categories, least=2)
 
     @property
@@ -56,7 +56,7 @@ class RandomizedResponse:
         values = np.asarray(values)
         if values.dtype.kind not in "iu" or ((values < 0) | (values >= self.categories)).any():
             raise UsageError(f"Answers are whole numbers from 0 to {self.categories - 1}.")
-        true = bernoulli_odds(stream, items, Fraction(self.epsilon), self.categories - 1)
+        true = bernoulli_odds(stream, items, self.epsilon, self.categories - 1)
         other = (values + 1 + uniform(stream, items, self.categories - 1)) % self.categories
         return np.where(true, values, other).astype(np.int64)
 

@@ -44,8 +44,7 @@ class AboveThreshold:
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        fields.positive("threshold_scale", self.threshold_scale)
-        fields.positive("query_scale", self.query_scale)
+        fields.rationals(self, "threshold_scale", "query_scale")
         fields.whole("linf", self.linf)
         fields.whole("max_hits", self.max_hits)
         fields.flag("monotone", self.monotone)
@@ -67,7 +66,7 @@ class AboveThreshold:
     def epsilon_each(self) -> Fraction:
         """What one yes, with all the noes before it, costs."""
         moved = self.linf if self.monotone else 2 * self.linf
-        return Fraction(self.linf) / self.threshold_scale + Fraction(moved) / self.query_scale
+        return self.linf / self.threshold_scale + moved / self.query_scale
 
     def loss(self) -> Loss:
         each = self.epsilon_each

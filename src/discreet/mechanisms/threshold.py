@@ -49,7 +49,7 @@ class LaplaceThreshold:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        fields.positive("scale", self.scale)
+        fields.rationals(self, "scale", "delta")
         _check(self)
 
     @property
@@ -61,7 +61,7 @@ class LaplaceThreshold:
         return self.linf + _offset(self)
 
     def loss(self) -> Loss:
-        each = Fraction(self.linf) / self.scale
+        each = self.linf / self.scale
         return Loss(epsilon=_touched(self) * each, rho=_touched(self) * pure_rho(epsilon=each), delta=self.delta)
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
@@ -95,7 +95,7 @@ class GaussianThreshold:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        fields.positive("sigma", self.sigma)
+        fields.rationals(self, "sigma", "delta")
         _check(self)
 
     @property
@@ -145,7 +145,7 @@ class TruncatedLaplaceThreshold:
     delta: Fraction
 
     def __post_init__(self) -> None:
-        fields.positive("scale", self.scale)
+        fields.rationals(self, "scale", "delta")
         _check(self)
 
     @property
@@ -157,7 +157,7 @@ class TruncatedLaplaceThreshold:
         return self.reach + 1
 
     def loss(self) -> Loss:
-        each = Fraction(self.linf) / self.scale
+        each = self.linf / self.scale
         return Loss(epsilon=_touched(self) * each, rho=_touched(self) * pure_rho(epsilon=each), delta=self.delta)
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
@@ -207,7 +207,6 @@ def _check(mechanism: _Threshold) -> None:
     fields.whole("linf", mechanism.linf)
     fields.whole("max_groups", mechanism.max_groups)
     fields.neighbors(mechanism.neighbors)
-    fields.positive("delta", mechanism.delta)
     fields.below("delta", mechanism.delta, Fraction(1, 2))
 
 
