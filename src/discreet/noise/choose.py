@@ -1,7 +1,7 @@
 """Choosing the largest of noisy scores, with real-valued noise and no rounding: which candidate, never how large.
 
 A candidate's noisy score is unit * score + E, the scores integers and the unit a rational. With `exponential` noise the
-largest is permute-and-flip (Ding, Kifer, Sayed, Wang 2021); with `gumbel` noise it is the exponential mechanism, and
+largest is permute-and-flip (Ding et al. 2021); with `gumbel` noise it is the exponential mechanism, and
 the k largest in order are k rounds of it without replacement (Durfee, Rogers 2019).
 
 E is a function of a uniform real, which is known by its leading bits. float64 discards those that are certainly not
