@@ -51,7 +51,7 @@ class BlockOffer:
         if not self.block.one_shot:
             return self.measured[measurement]
         assert self.threshold is not None
-        return self.threshold
+        return self.threshold if measurement == 0 else self.measured[measurement - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,7 +125,10 @@ def _number(node: exp.Expression, scope: Scope) -> Value:
 
 
 def _sum(node: exp.Sum, scope: Scope, label: str, condition: str | None) -> Request:
-    return Request(kind="sum", label=label, value=_number(node, scope), condition=condition)
+    value = _number(node, scope)
+    if not grid(value).largest:
+        raise reject(node, f"{show(node)} is zero for everybody.", "Add up something that is not.")
+    return Request(kind="sum", label=label, value=value, condition=condition)
 
 
 def _mean(node: exp.Avg, scope: Scope, label: str, condition: str | None) -> Request:

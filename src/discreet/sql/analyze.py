@@ -7,6 +7,7 @@ refused; no clause is ignored.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,12 +17,13 @@ from typing import cast
 import pyarrow as pa
 from sqlglot import exp
 
+from discreet.errors import EngineFailure
 from discreet.policy import Policy
 from discreet.sql import after, aggregates, grouping, joins, persons, public
 from discreet.sql.after import Released
 from discreet.sql.expressions import as_flag, join_domains, translate, unify
 from discreet.sql.joins import conjuncts, join
-from discreet.sql.parse import is_bare, parse, reject, show, whole
+from discreet.sql.parse import MAX_SQL, check_length, is_bare, parse, reject, show, whole
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
@@ -96,6 +98,16 @@ class Analysis:
     aliases: int = 0
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+        """What a query stands for; refused where names that are used twice, twice over, would grow without end."""
+        result = self.parts(node, environment)
+        if isinstance(result, Relation):
+            size = len(result.source) + sum(map(len, result.conditions))
+        else:
+            size = sum(20 for _ in itertools.islice(result.tree.walk(), MAX_SQL // 20 + 1))
+        check_length(size)
+        return result
+
+    def parts(self, node: exp.Expression, environment: Environment) -> Relation | Released:
         match node:
             case exp.Subquery() if is_bare(node):
                 return self.query(node.this, environment)
@@ -206,10 +218,19 @@ class Analysis:
                 "a noisy result cannot be joined back to private rows.",
                 "Aggregate both sides, and join the results.",
             )
-        table = self.evaluate(released.render(margins=False))
+        table = self.of_public(released, node)
         return public_side(
             table, alias=node.alias or node.name, engine_alias=self.alias(), stored=released.stored, node=node
         )
+
+    def of_public(self, released: Released, node: exp.Expression) -> pa.Table:
+        """A table computed from public ones."""
+        try:
+            return self.evaluate(released.render(margins=False))
+        except EngineFailure:
+            raise reject(
+                node, f"{show(node)} cannot be computed from the public tables.", "Check its types and columns."
+            ) from None
 
     def relation(self, node: exp.Expression, environment: Environment) -> Relation | Released:
         match node:
@@ -292,7 +313,7 @@ class Analysis:
     def project(self, node: exp.Select, relation: Relation, environment: Environment) -> Relation:
         """A row-wise SELECT: still private rows, with other columns."""
         _refuse_order(node, ("having", "order", "limit", "offset"))
-        scope, fields = self.scope(relation, environment), []
+        scope, fields = replace(self.scope(relation, environment), windows=True), []
         for item in node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 if any((item if isinstance(item, exp.Star) else item.this).args.values()):
@@ -326,7 +347,7 @@ class Analysis:
 
     def qualified(self, node: exp.Select, result: Relation, relation: Relation, environment: Environment) -> Relation:
         """QUALIFY: the windows are computed as a stage of their own, then filtered."""
-        scope = self.scope(relation, environment)
+        scope = replace(self.scope(relation, environment), windows=True)
         condition = node.args["qualify"].this
         marks = list(condition.find_all(exp.Window))
         extra = tuple(
@@ -477,10 +498,17 @@ class RowScope(Names):
     analysis: Analysis
     environment: Environment
     relation: Relation
+    windows: bool = False  # the SELECT list and QUALIFY alone may hold them
 
     def special(self, node: exp.Expression) -> Value | None:
         if isinstance(node, exp.Window):
-            return persons.window(node, self, self.relation)
+            if not self.windows:
+                raise reject(
+                    node,
+                    f"{show(node)} cannot stand here, only in a SELECT list without aggregates or in QUALIFY.",
+                    "Compute it in a subquery: SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (...) AS n FROM t) AS s.",
+                )
+            return persons.window(node, replace(self, windows=False), self.relation)
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             return self.member(node)
         if isinstance(node, exp.Exists):
@@ -498,19 +526,24 @@ class RowScope(Names):
                 "IN (SELECT ...) is answered for owners, and for one column of a public table.",
                 "Write a list of constants.",
             )
-        listed = self.analysis.evaluate(inner.render(margins=False)).column(0).drop_null().unique().to_pylist()
+        listed = self.analysis.of_public(inner, node).column(0).unique().to_pylist()
         if len(listed) > public.MAX_LISTED:
             raise reject(node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}.")
+        if not listed:
+            return Value(sql="FALSE", domain=Flag())
         items = [
-            exp.Literal.number(each) if isinstance(each, int | float) else exp.Literal.string(str(each))
+            exp.convert(each) if each is None or isinstance(each, int | float) else exp.Literal.string(str(each))
             for each in listed
         ]
-        return translate(exp.In(this=node.this.copy(), expressions=items or [exp.Null()]), self)
+        return translate(exp.In(this=node.this.copy(), expressions=items), self)
 
     def exists(self, node: exp.Exists) -> Value:
         inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
-        if not isinstance(inner, exp.Select) or any(
-            inner.args.get(each) for each in ("group", "having", "qualify", "limit", "offset", "with_", "distinct")
+        plain = ("expressions", "from_", "joins", "where", "order")
+        if (
+            not isinstance(inner, exp.Select)
+            or any(part for name, part in inner.args.items() if name not in plain)
+            or has_aggregate(inner)  # which returns a row whether or not there are any
         ):
             raise reject(
                 node,

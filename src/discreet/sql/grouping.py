@@ -25,6 +25,10 @@ def has_sets(node: exp.Select) -> bool:
 def expanded(node: exp.Select) -> exp.Query:
     """The statement as one SELECT per grouping set; ORDER BY and LIMIT apply to all of them together."""
     group = node.args["group"]
+    if node.args.get("qualify") or node.args.get("distinct") or any(item.find(exp.Window) for item in node.expressions):
+        raise reject(
+            group, "windows, QUALIFY and DISTINCT would see each grouping set by itself.", "Use them in an outer SELECT."
+        )
     choices = [_sets(_named(item, node)) for item in group.expressions]
     sets = [tuple(itertools.chain(*parts)) for parts in itertools.product(*choices)]
     if len(sets) > MAX_SETS:
@@ -95,8 +99,8 @@ def _select(node: exp.Select, keys: Keys, every: list[exp.Expression]) -> exp.Se
                 )
             value = sum((each in missing) << place for place, each in enumerate(reversed(asked)))
             return exp.Literal.number(value)
-        if part in missing and not isinstance(part.parent, exp.AggFunc):
-            return exp.Null()
+        if part in missing and part.find_ancestor(exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Query) is None:
+            return exp.Null()  # but inside an aggregate it is the column that is aggregated
         return part
 
     copy = node.copy()

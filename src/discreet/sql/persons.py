@@ -17,7 +17,7 @@ from discreet.sql.expressions import as_flag, as_number, check_arguments, transl
 from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show
 from discreet.sql.relation import Field, Names, Relation
-from discreet.sql.values import Coded, Flag, Number, Opaque, Text, Value, integer_sql
+from discreet.sql.values import Coded, Flag, Missing, Number, Opaque, Text, Value, integer_sql
 
 MEAN_STEPS = 1_000  # a mean per person is kept to a thousandth of the column's step
 
@@ -80,6 +80,8 @@ def _argument(node: exp.Expression, names: Names) -> Value:
 
 def _count(node: exp.Count, names: Names, rows: int, condition: str) -> Value:
     domain = Number(step=Fraction(1), lo=0, hi=rows)
+    if node.expressions:
+        raise reject(node, f"{show(node)} counts several columns at once.", "Count one.")
     if node.this is None or isinstance(node.this, exp.Star):
         return Value(sql=f"count(*){condition}", domain=domain)
     if isinstance(node.this, exp.Distinct):
@@ -185,6 +187,8 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     """SELECT ... GROUP BY owner, keys: one row per person, or per person and key."""
     names = Names(fields=relation.fields)
     others = [key for key in keys if not (isinstance(key.domain, Opaque) and key.domain.owner)]
+    if any(key.constant or isinstance(key.domain, Missing) for key in others):
+        raise reject(node.args["group"], "a constant key is the same for everybody.", "Leave it out of GROUP BY.")
     if any(isinstance(key.domain, Opaque) for key in others):
         raise reject(
             node.args["group"],

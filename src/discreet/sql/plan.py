@@ -180,15 +180,28 @@ def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:
     seen: dict[str, int] = {}
     result = []
     for index, block in enumerate(blocks):
-        first = seen.setdefault(_renumbered(repr(replace(block, derived=()))), index)
+        first = seen.setdefault(_renumbered(block), index)
         result.append(block if first == index else replace(block, same_as=first))
     return tuple(result)
 
 
-def _renumbered(text: str) -> str:
-    """Engine aliases are numbered through the statement; numbered from a block's own first, they compare equal."""
+_QUOTED_OR_ALIAS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\bt\d+\b""")
+
+
+def _renumbered(block: Block) -> str:
+    """What tells a block from others. Engine aliases are numbered through the statement; numbered from a block's own
+    first, they compare equal. A 't5' in quotes is the analyst's, and no alias.
+    """
     aliases: dict[str, str] = {}
-    return re.sub(r"\bt\d+\b", lambda match: aliases.setdefault(match[0], f"t{len(aliases)}"), text)
+
+    def renumbered(match: re.Match[str]) -> str:
+        return match[0] if match[0][0] in "'\"" else aliases.setdefault(match[0], f"t{len(aliases)}")
+
+    picks = [part for pick in block.picks for part in (pick.position, str(pick.condition))]
+    parts = (block.source, block.owner, *block.conditions, "", *block.key_sql, "", *block.sums, "", *picks)
+    bare = tuple(replace(pick, name="", position="", condition=None) for pick in block.picks)
+    rest = replace(block, source="", owner="", conditions=(), key_sql=(), sums=(), picks=bare, derived=())
+    return _QUOTED_OR_ALIAS.sub(renumbered, "\0".join(parts)) + repr(rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
