@@ -27,7 +27,9 @@ def expanded(node: exp.Select) -> exp.Query:
     group = node.args["group"]
     if node.args.get("qualify") or node.args.get("distinct") or any(item.find(exp.Window) for item in node.expressions):
         raise reject(
-            group, "windows, QUALIFY and DISTINCT would see each grouping set by itself.", "Use them in an outer SELECT."
+            group,
+            "windows, QUALIFY and DISTINCT would see each grouping set by itself.",
+            "Use them in an outer SELECT.",
         )
     choices = [_sets(_named(item, node)) for item in group.expressions]
     sets = [tuple(itertools.chain(*parts)) for parts in itertools.product(*choices)]
