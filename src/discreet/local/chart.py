@@ -15,7 +15,7 @@ _WIDTH, _ROW, _LEFT, _RIGHT = 640, 22, 150, 120
 def text(found: dict[str, Any], *, width: int = 30) -> Iterator[str]:
     """Lines for a terminal."""
     for key, question in found.items():
-        yield f"{key}  (n = {question['n']:,}, ε = {number(question['epsilon'])})"
+        yield f"{key}: {question['ask']}  (n = {question['n']:,}, ε = {number(question['epsilon'])})"
         if not question["n"]:
             yield "  no reports yet"
         elif question.get("statistic") == "mean":
@@ -62,7 +62,8 @@ def document(title: str, found: dict[str, Any]) -> str:
 
 
 def _figure(key: str, question: dict[str, Any]) -> str:
-    head = f"<h2>{html.escape(key)}</h2><p>n = {question['n']:,}, ε = {number(question['epsilon'])}</p>"
+    figures = f"n = {question['n']:,}, ε = {number(question['epsilon'])}"
+    head = f"<h2>{html.escape(key)}</h2><p>{html.escape(question['ask'])} ({figures})</p>"
     if not question["n"]:
         return head + "<p>No reports yet.</p>"
     if question.get("statistic") == "mean":

@@ -250,17 +250,23 @@ class Sums:
     def _estimate_json(self, key: str, found: Estimate | None) -> dict[str, Any]:
         question = asked(self.survey, key)
         protocol = question.protocol
-        if found is None:
-            values = (
-                ["mean"]
-                if hasattr(protocol, "reading")
-                else [*protocol.domain]
-                if "values" in question.declared
-                else []
-            )
-            blank = [None] * len(values)
-            return {"values": values, "estimates": blank, "margins": blank, "n": 0, "epsilon": float(protocol.epsilon)}
-        return {**found.as_json(), "protocol": protocol.name, "poisoned_by_1_percent": effect(protocol, fakes=1, n=100)}
+        told = {
+            "ask": question.ask,
+            "protocol": protocol.name,
+            "poisoned_by_1_percent": effect(protocol, fakes=1, n=100),
+        }
+        if found is not None:
+            return {**found.as_json(), **told}
+        values = list(protocol.domain) if "values" in question.declared else []
+        blank = [None] * len(values)
+        return {
+            "values": values,
+            "estimates": blank,
+            "margins": blank,
+            "n": 0,
+            "epsilon": float(protocol.epsilon),
+            **told,
+        }
 
     def _estimate(self, key: str) -> Estimate | None:
         tally = self.tallies[key]

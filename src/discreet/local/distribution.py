@@ -20,21 +20,29 @@ def distribution(protocol: Any, tally: Tally, *, smooth: bool = False, confidenc
     """The frequency of every grid point: unbiased by least squares, and the likeliest."""
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
-    read, shares = inverse(protocol.window), tally.counts / tally.n
-    estimates = read @ shares
-    # Over the coins, the variance is E[read^2] - f: a reading's expectation is 1 for those who have the value.
-    spread = np.maximum((read**2) @ shares - np.clip(estimates, 0, 1), 0) / tally.n
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    estimates, margins = inverted(protocol.window, tally, confidence=confidence)
     patience = 1e-3 * exp(float(protocol.epsilon))
     return Estimate(
         statistic="frequency",
         values=tuple(float(answers.number(protocol.domain, step)) for step in range(protocol.domain.size)),
         estimates=estimates,
-        margins=z * np.sqrt(spread),
+        margins=margins,
         consistent=likeliest(protocol.window, tally.counts, smooth=smooth, patience=patience),
         n=tally.n,
         epsilon=protocol.epsilon,
     )
+
+
+def inverted(window: Window, tally: Tally, *, confidence: float) -> tuple[Floats, Floats]:
+    """Unbiased frequencies and their margins.
+
+    Over the coins, the variance is E[reading^2] - f, because a reading's expectation is 1 for those who have the value
+    and 0 for others; the reports tell both.
+    """
+    read, shares = inverse(window), tally.counts / tally.n
+    estimates = read @ shares
+    spread = np.maximum((read**2) @ shares - np.clip(estimates, 0, 1), 0) / tally.n
+    return estimates, NormalDist().inv_cdf(0.5 + confidence / 2) * np.sqrt(spread)
 
 
 def channel(window: Window) -> Floats:

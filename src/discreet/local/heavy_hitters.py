@@ -36,7 +36,8 @@ STRIDE = 16
 BREADTH = 64
 """Prefixes kept at a level, and so the most strings that can be found."""
 
-ANY_BYTE = bytes(range(1, 256)).decode("latin-1")
+FALSELY = 0.01
+"""The probability that any prefix at all stands out at a level though nobody has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,9 +169,8 @@ class HeavyHitters:
 
     @property
     def cut(self) -> float:
-        """Standard deviations that a prefix must have: of BREADTH * 2^STRIDE that nobody has, one in twenty times one
-        passes."""
-        return NormalDist().inv_cdf(1 - 0.05 / (BREADTH << STRIDE))
+        """Standard deviations by which a prefix must stand out, at most: among BREADTH * 2^STRIDE candidates."""
+        return NormalDist().inv_cdf(1 - FALSELY / (BREADTH << STRIDE))
 
     def tally(self, reports: Any) -> Rows:
         from discreet.local.prefix_tree import rows

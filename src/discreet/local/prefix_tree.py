@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from discreet.errors import UsageError
 from discreet.local import field as finite
 from discreet.local.estimate import Estimate
-from discreet.local.heavy_hitters import BREADTH, STRIDE
+from discreet.local.heavy_hitters import BREADTH, FALSELY, STRIDE
 from discreet.local.many import Draws
 from discreet.local.transform import along_first, walsh_hadamard
 
@@ -146,26 +147,28 @@ def _element(g: int) -> int:
 
 
 def walk(protocol: HeavyHitters, tally: Rows, *, confidence: float) -> Estimate:
-    """Level by level, the prefixes that stand out by `cut` standard deviations; at the last they are strings."""
+    """Level by level, the prefixes that stand out from those that nobody has; at the last they are strings.
+
+    A prefix stands out if so many supporting reports would come for any of the candidates, had nobody one of them, with
+    probability FALSELY at most.
+    """
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
     sent, level = np.divmod(tally.words[:, -1].astype(np.int64), protocol.levels)
     p, q = float(protocol.support.p), float(protocol.support.q)
-    found: list[tuple[int, float]] = [(0, 1.0)]
+    found: list[tuple[int, int]] = [(0, 0)]
     speaking = 0
     for depth in range(protocol.levels):
         at = level == depth
         speaking = int(at.sum())
-        if not speaking:
-            found = []
-            break
-        deviation = float(protocol.support.variance(n=speaking, frequency=Fraction(0))) ** 0.5
-        supports = _extensions(protocol, [code for code, _ in found], tally.words[at, :-1], sent[at], depth)
-        estimates = (supports / speaking - q) / (p - q)
-        found = _standing_out(protocol, [code for code, _ in found], estimates, protocol.cut * deviation, depth)
-    strings = [(protocol.text(code, protocol.code_bits), share) for code, share in found]
-    named = [(string, share) for string, share in strings if string]
-    shares = np.array([share for _, share in named]) * protocol.items
+        parents = [code for code, _ in found]
+        supports = _extensions(protocol, parents, tally.words[at, :-1], sent[at], depth)
+        least = int(binom.isf(FALSELY / max(supports.size, 1), speaking, q)) + 1
+        found = _standing_out(protocol, parents, supports, least, depth)
+    strings = [(protocol.text(code, protocol.code_bits), support) for code, support in found]
+    named = [(string, support) for string, support in strings if string]
+    supported = np.array([support for _, support in named], dtype=np.float64)
+    shares = (supported / max(speaking, 1) - q) / (p - q) * protocol.items
     return Estimate(
         statistic="frequency",
         values=tuple(string for string, _ in named),
@@ -207,19 +210,19 @@ def _masked(a: NDArray[np.int64], c: int, g: int) -> NDArray[np.int64]:
 
 
 def _standing_out(
-    protocol: HeavyHitters, parents: list[int], estimates: NDArray[np.float64], least: float, depth: int
-) -> list[tuple[int, float]]:
-    """The BREADTH most frequent extensions that pass the cut and could begin a string."""
+    protocol: HeavyHitters, parents: list[int], supports: NDArray[np.int64], least: int, depth: int
+) -> list[tuple[int, int]]:
+    """The BREADTH most supported extensions that have at least so much support and could begin a string."""
     start = STRIDE * depth
-    flat = estimates.reshape(-1)
+    flat = supports.reshape(-1)
     passing = np.flatnonzero(flat >= least)
     passing = passing[np.argsort(-flat[passing], kind="stable")]
     found = []
     for place in passing.tolist():
-        row, extension = divmod(place, estimates.shape[1])
+        row, extension = divmod(place, supports.shape[1])
         code = parents[row] | extension << start
         if protocol.text(code, min(start + STRIDE, protocol.code_bits)) is not None:
-            found.append((code, float(flat[place])))
+            found.append((code, int(flat[place])))
         if len(found) == BREADTH:
             break
     return found

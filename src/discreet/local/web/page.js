@@ -17,7 +17,7 @@ const Memory = {
 };
 
 const spent = (mine) => Object.values(mine.answered).reduce((sum, each) => Discreet.plus(sum, Discreet.rational(each.cost)), [0n, 1n]);
-const decimal = (ratio) => String(Number((Number((ratio[0] * 1000000n) / ratio[1]) / 1e6).toPrecision(3)));
+const decimal = (ratio) => String(Number((Number((ratio[0] * 1000000n) / ratio[1]) / 1e6).toPrecision(4)));
 const today = () => new Date().toISOString().slice(0, 10);
 
 // Draw a report and note it, or take the one that was sent before: the same question never costs twice.
@@ -135,6 +135,7 @@ function randomize(form) {
   line = Discreet.submission(SURVEY.fingerprint, mine.respondent, answers);
   document.getElementById("drawn").replaceChildren(...rows);
   document.getElementById("bytes").textContent = line;
+  document.getElementById("what").textContent = "What would be sent";
   document.getElementById("review").hidden = false;
   document.getElementById("send").disabled = false;
   showSpent();
@@ -148,6 +149,7 @@ async function send() {
     const receipt = await reply.json();
     if (!reply.ok) throw new Error(receipt.error.message);
     const kept = receipt.accepted + receipt.repeated;
+    document.getElementById("what").textContent = "What was sent";
     tell(`Sent. The collector has ${kept} of your reports${kept < Object.keys(JSON.parse(line).answers).length ? " and refused the others" : ""}.`, false);
   } catch (failure) {
     document.getElementById("send").disabled = false;
