@@ -56,22 +56,28 @@ def places(domain: Choices, answers: Any) -> NDArray[np.int64]:
     """The places of many answers; every one of them must be in the domain."""
     import numpy as np
 
-    asked = np.asarray(answers)
     if isinstance(domain, range) and domain.step == 1:
+        asked = np.asarray(answers)
         if asked.size and (asked.dtype.kind not in "iu" or asked.min() < domain.start or asked.max() >= domain.stop):
             raise UsageError(f"An answer is not one of this question's: {_shown(domain)}.")
         return asked.astype(np.int64) - domain.start
     where = {value: i for i, value in enumerate(domain)}
+    given = answers.tolist() if isinstance(answers, np.ndarray) else list(answers)
     try:
-        return np.fromiter((where[value] for value in asked.tolist()), dtype=np.int64, count=len(asked))
+        return np.fromiter((where[value] for value in given), dtype=np.int64, count=len(given))
     except (KeyError, TypeError):
         raise UsageError(f"An answer is not one of this question's: {_shown(domain)}.") from None
 
 
 def step(domain: Grid, answer: Any) -> int:
-    """How many steps of the grid lie below one answer. 0.1 is the decimal 1/10, as it was written."""
+    """How many steps of the grid lie below one answer. 0.1 is the decimal 1/10, as it was written.
+
+    A float within a millionth of a step of the grid is on it.
+    """
     text = str(answer)
     found = Fraction(text) / domain.step if _NUMBER.fullmatch(text) else Fraction(1, 2)
+    if isinstance(answer, float) and abs(found - round(found)) <= Fraction(1, 10**6):
+        found = Fraction(round(found))
     if found.denominator != 1 or not domain.first <= found <= domain.last:
         raise UsageError(f"{answer!r} is not an answer to this question: {_shown(domain)}.")
     return int(found) - domain.first
