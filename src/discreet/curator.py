@@ -21,7 +21,7 @@ from discreet.engines.duckdb import DuckDB, Overrun
 from discreet.engines.prepare import prepare
 from discreet.engines.store import Snapshot, Store
 from discreet.engines.workbench import Workbench
-from discreet.errors import UsageError
+from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.explain import explanation
 from discreet.ledger import Ledger, Terms
 from discreet.ledger.book import Entry, StoredAnswer
@@ -32,8 +32,8 @@ from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
 from discreet.sql.analyze import plan
-from discreet.sql.finish import Noisy, noisy_table, split
-from discreet.sql.plan import table_name
+from discreet.sql.finish import Noisy, noisy_table, rehearsal, split
+from discreet.sql.plan import Plan, table_name
 from discreet.sql.values import quoted as named
 
 if TYPE_CHECKING:
@@ -120,12 +120,25 @@ class Curator:
         if (epsilon is None) == (margin is None):
             raise UsageError("Give either epsilon, what the answer may cost, or margin, how wrong it may be.")
         found = plan(sql, self.policy, self._public, self._of_public)
+        self._rehearse(found)
         if spend is None:
             wanted = amount(margin, name="margin")
             spend = amount_for_margin(
                 found, self._accountant, margin=wanted, assuming=assuming, most=most, limit=self._limit
             )
         return offer(found, self._accountant, amount=spend, limit=self._limit)
+
+    def _rehearse(self, found: Plan) -> None:
+        """Try what runs after noise on made-up numbers, so that what the engine cannot compute is refused unpaid."""
+        if found.listed is not None:
+            return
+        try:
+            self._after(found.after, {name: self._public[name] for name in found.public} | rehearsal(found))
+        except EngineFailure:
+            raise Rejected(
+                "what is computed from the aggregates does not fit together.",
+                hint="Check types, and that a subquery used as a value has one row and one column.",
+            ) from None
 
     def _amount(self, epsilon: object) -> Fraction:
         return self._accountant.allot(epsilon=amount(epsilon, name="epsilon", most=self.policy.limits.epsilon))

@@ -148,7 +148,7 @@ _KNOWN = frozenset((*TRANSLATORS, *_AGGREGATES, *_WINDOWS, *_STRUCTURE)) - {exp.
 
 
 def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
-    """The node with its parts rewritten, made total: division by zero and failed casts give NULL."""
+    """The node with its parts rewritten, made total: division by zero, overflows and failed casts give NULL."""
     if isinstance(node, exp.Anonymous):
         return _clamp(node, rewrite)
     if type(node) not in _KNOWN:
@@ -159,6 +159,8 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
     if type(copy) is exp.Cast:
         return exp.TryCast(this=copy.this, to=copy.args["to"])
+    if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(exp.Query, exp.Interval):
+        return exp.Try(this=copy)
     if isinstance(copy, exp.Sqrt | exp.Ln | exp.Log):
         argument = copy.expression if isinstance(copy, exp.Log) and copy.expression is not None else copy.this
         low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from discreet.mechanisms.simulate import Redraw
 from discreet.sql.estimates import Components, redraws
 from discreet.sql.margins import CONFIDENCE
 from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import Block, Column, Unknown
+from discreet.sql.plan import Block, Column, Plan, Unknown, table_name
+from discreet.sql.values import Text, few_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +47,31 @@ def noisy_table(
     if block.derived:
         margins = _derived_margins(block, noisy, mechanisms, redraw, run, name, pa.table(columns))
         columns |= {f"d{index}": margin for index, margin in enumerate(margins)}
+    return pa.table(columns)
+
+
+def rehearsal(plan: Plan) -> dict[str, pa.Table]:
+    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid for."""
+    return {table_name(index): _rehearsed(block) for index, block in enumerate(plan.blocks)}
+
+
+def _rehearsed(block: Block) -> pa.Table:
+    keys = tuple(replace(key, domain=few_of(key.domain)) for key in block.keys)
+    unknown = [key for key in keys if isinstance(key, Unknown)]
+    names = [pa.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
+    survivors = pa.table(names, [f"u{index}" for index in range(len(names))]) if names else None
+    few = replace(block, keys=keys)
+    columns = {name: values[:64] for name, values in _keys(few, survivors, 1).items()}
+    rows = len(columns["k0"]) if keys else 1
+    for index, estimate in enumerate(block.estimates):
+        if isinstance(estimate, Picked):
+            pick = block.picks[estimate.pick]
+            columns[f"a{index}"] = _picked(pick, np.zeros((rows, max(1, len(pick.quantiles))), dtype=np.int64))
+        else:
+            forms = block.measurements[estimate.measurement].forms
+            columns[f"a{index}"] = estimate.values(tuple(np.full(rows, 1000, dtype=np.int64) for _ in forms))
+        columns[f"m{index}"] = pa.nulls(rows, pa.float64())
+    columns |= {f"d{index}": pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
     return pa.table(columns)
 
 

@@ -114,6 +114,21 @@ class Text:
     size = None
 
 
+def few_of(domain: Number | Coded | Flag | Day | Moment | Text) -> Number | Coded | Flag | Day | Moment | Text:
+    """The first values of a domain: something of its kind, where the kind is all that matters."""
+    match domain:
+        case Number():
+            return Number(step=domain.step, lo=domain.lo, hi=min(domain.hi, domain.lo + 1))
+        case Coded(values=values):
+            return Coded(values=values[:2])
+        case Day():
+            return Day(lo=domain.lo, hi=domain.at(min(domain.size - 1, 1)), grain=domain.grain, stamp=domain.stamp)
+        case Moment():
+            hi = min(domain.hi, domain.lo + timedelta(microseconds=int(domain.step * 1_000_000)))
+            return Moment(lo=domain.lo, hi=hi, step=domain.step)
+    return domain
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opaque:
     """An identifier: it may be counted or matched, never computed with.
