@@ -51,7 +51,7 @@ def noisy_table(
 
 
 def rehearsal(plan: Plan) -> dict[str, pa.Table]:
-    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid for."""
+    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid."""
     return {table_name(index): _rehearsed(block) for index, block in enumerate(plan.blocks)}
 
 
@@ -66,10 +66,11 @@ def _rehearsed(block: Block) -> pa.Table:
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
             pick = block.picks[estimate.pick]
-            columns[f"a{index}"] = _picked(pick, np.zeros((rows, max(1, len(pick.quantiles))), dtype=np.int64))
+            cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(pick.quantiles))))
+            columns[f"a{index}"] = _picked(pick, cells)
         else:
             forms = block.measurements[estimate.measurement].forms
-            columns[f"a{index}"] = estimate.values(tuple(np.full(rows, 1000, dtype=np.int64) for _ in forms))
+            columns[f"a{index}"] = estimate.values(tuple(1000 + 7 * np.arange(rows) for _ in forms))
         columns[f"m{index}"] = pa.nulls(rows, pa.float64())
     columns |= {f"d{index}": pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
     return pa.table(columns)
