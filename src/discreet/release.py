@@ -25,7 +25,7 @@ from discreet.accounting import Accountant
 from discreet.budget import Budget, Charge
 from discreet.errors import BudgetExceeded
 from discreet.mechanisms import Mechanism, to_row
-from discreet.noise import Items, Stream
+from discreet.noise import Items, Stream, Texts, text_items
 
 IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 bits
 
@@ -96,13 +96,12 @@ class Allowance:
         stream = self._spend(mechanism)
         table = exact.unwrap()
         named = table.select([f"u{index}" for index in range(keys)])
-        rows = list(zip(*(column.to_pylist() for column in named.columns), strict=True))
         # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
-        places, noisy = mechanism.release(_integers(table.column("s0")), stream, Items.keys(rows, stream))
-        order = sorted(
-            range(len(places)), key=lambda place: [(v is None, "" if v is None else v) for v in rows[places[place]]]
-        )
-        return named.take(pa.array([places[place] for place in order], pa.int64())), np.asarray(noisy)[order]
+        items = text_items([_texts(column) for column in named.columns], stream)
+        places, noisy = mechanism.release(_integers(table.column("s0")), stream, items)
+        survivors = named.take(pa.array(places, pa.int64()))
+        order = pc.sort_indices(survivors, sort_keys=[(name, "ascending") for name in survivors.column_names])
+        return survivors.take(order), np.asarray(noisy)[order.to_numpy()]
 
     def choose(self, mechanism: Any, exact: Exact, *, sizes: Sequence[int], cells: int) -> npt.NDArray[np.int64]:
         """The cell that a selection chooses in every group (for several quantiles: cells, one column each).
@@ -204,6 +203,17 @@ def _dense(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]
         values[position] = total
         result.append(values)
     return result
+
+
+def _texts(column: pa.ChunkedArray) -> Texts:
+    """A column of keys as text: within one type, what differs is written differently."""
+    texts = column.cast(pa.large_string()).combine_chunks()
+    _, places, content = texts.buffers()
+    return Texts(
+        content=np.frombuffer(content or b"", dtype=np.uint8),
+        places=np.frombuffer(places or bytes(8), dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1],
+        missing=texts.is_null().to_numpy(zero_copy_only=False),
+    )
 
 
 def _integers(column: pa.ChunkedArray) -> IntegerArray:

@@ -6,7 +6,7 @@
     sample   discrete_laplace, discrete_gaussian         choose_each  one choice for each of many items
     table    the tables those two draw from              coins        bernoulli, bernoulli_exp, uniform, permutation
     exact    certified exp and log on integers           bits         the same as coins, one at a time
-    tape     recording(), the one hook for tests
+    tape     recording(), the one hook for tests         texts        text_items: very many group keys at once
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from discreet.noise.stream import Items as Items
     from discreet.noise.stream import Stream as Stream
     from discreet.noise.tape import recording as recording
+    from discreet.noise.texts import Texts as Texts
+    from discreet.noise.texts import text_items as text_items
 
 _HOME = {
     "Stream": "stream",
@@ -41,6 +43,8 @@ _HOME = {
     "uniform": "coins",
     "permutation": "coins",
     "recording": "tape",
+    "Texts": "texts",
+    "text_items": "texts",
 }
 
 

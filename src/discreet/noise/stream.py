@@ -189,14 +189,19 @@ class Round:
         self._root, self._path, self._number = stream._root, stream.path, number
 
     def __call__(self, ids: Words) -> Words:
-        n = len(ids)
-        words = np.empty((n + 1, 2), dtype=_WORD)  # `update_into` wants room for one block more
-        if n:
-            self._cipher.update_into(np.ascontiguousarray(ids).data.cast("B"), words.data.cast("B"))
+        words = encrypted(self._cipher, ids)
         recording = tape.active()
         if recording is not None:
-            return recording.words(self._root, self._path, self._number, ids, words[:n])  # type: ignore[no-any-return]
-        return words[:n]
+            return recording.words(self._root, self._path, self._number, ids, words)  # type: ignore[no-any-return]
+        return words
+
+
+def encrypted(cipher: Any, blocks: Words) -> Words:
+    """Each block of two words under AES, by itself."""
+    words = np.empty((len(blocks) + 1, 2), dtype=_WORD)  # `update_into` wants room for one block more
+    if len(blocks):
+        cipher.update_into(np.ascontiguousarray(blocks).data.cast("B"), words.data.cast("B"))
+    return words[:-1]
 
 
 class _Bits:
