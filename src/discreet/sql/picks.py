@@ -21,7 +21,7 @@ from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
 from discreet.sql.estimates import as_written, number_type
 from discreet.sql.values import Coded, Day, Flag, Moment, Number
 
-FAN = 1 << 16  # cells of one pass
+FAN = 1 << 17  # cells of one pass
 MOST_CELLS = 1 << 23  # cells of one pass over all groups together: 64 MB of counts
 COARSE_SHARE = Fraction(1, 20)  # of the amount, for each pass but the last
 
