@@ -41,8 +41,8 @@ class Exposed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """Two people (or two equal sets) of whom a weighted sum follows; whoever knows one knows the other."""
+class Tied:
+    """A few people of whom the sum follows, or weighted sums of any two: whoever knows one knows another."""
 
     rows: tuple[int, ...]
     secret: str
@@ -53,7 +53,7 @@ class Pair:
 class Differences:
     finding: Finding
     exposed: tuple[Exposed, ...]
-    groups: tuple[Pair, ...]
+    groups: tuple[Tied, ...]
     questions: int
     skipped: tuple[tuple[int, str], ...]
 
@@ -99,11 +99,10 @@ def difference(
     answers are exact. Groups of up to `smallest` people whose sum follows are listed too.
     """
     asked = read_log(log, name)
-    data = Evaluated(table=table)
-    data.prepare(asked)
+    data = Evaluated.of(asked, table)
     told = _Answers(answers)
     exposed: list[Exposed] = []
-    groups: list[Pair] = []
+    groups: list[Tied] = []
     guessed: list[float] = []
     for secret in asked.columns if secrets is None else secrets:
         for quantity, values, rows in equations(asked, data, secret).values():
@@ -117,7 +116,7 @@ def difference(
                     Exposed(row=person, secret=secret, quantity=quantity, chain=weights, value=value, right=right)
                 )
                 guessed.append(_guess(values))
-            groups += [Pair(rows=rows_of, secret=secret, quantity=quantity) for rows_of in small]
+            groups += [Tied(rows=rows_of, secret=secret, quantity=quantity) for rows_of in small]
     people = {e.row for e in exposed}
     hits = sum(bool(e.right) for e in exposed)
     rate = Rate(hits=hits, n=len(exposed)) if exposed else Rate(hits=0, n=table.num_rows)
@@ -228,7 +227,7 @@ class _System:
         return people, [group for group in groups if group]
 
     def _proportional(self, solved: _Solved, smallest: int) -> list[tuple[int, ...]]:
-        """Two classes whose entries are proportional in every solution: a weighted sum of the two is determined."""
+        """People whose entries are proportional in every solution: whoever knows one of them knows the others."""
         if smallest < 2:
             return []
         nonzero = np.flatnonzero((solved.solutions[:, 0] != 0) & (self.sizes == 1))
@@ -238,8 +237,8 @@ class _System:
         inverse = np.array([pow(int(v), -1, solved.factored.p) for v in entries[:, 0]], dtype=np.float64)
         ratios = mod(entries[:, 1:] * inverse[:, None], solved.factored.p)
         _, where, counts = np.unique(ratios, axis=0, return_inverse=True, return_counts=True)
-        twos = np.flatnonzero(counts == 2)
-        return [tuple(int(self.first[nonzero[k]]) for k in np.flatnonzero(where.reshape(-1) == two)) for two in twos]
+        tied = np.split(np.argsort(where.reshape(-1), kind="stable"), np.cumsum(counts)[:-1])
+        return [tuple(sorted(self.first[nonzero[group]].tolist())) for group in tied if len(group) > 1]
 
     def _people(self, c: int) -> tuple[int, ...]:
         return tuple(np.flatnonzero(self.classes == c).tolist())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,10 +74,12 @@ def read_log(text: str | Sequence[str], table: str) -> Log:
 
 def _statements(text: str) -> list[str]:
     import sqlglot
+    from sqlglot import exp
     from sqlglot.errors import SqlglotError
 
     try:
-        return [s.sql("duckdb") for s in sqlglot.parse(text, dialect="duckdb") if s is not None]
+        parsed = sqlglot.parse(text, dialect="duckdb")
+        return [s.sql("duckdb") for s in parsed if s is not None and not isinstance(s, exp.Semicolon)]
     except SqlglotError:  # one bad statement should not hide the others
         return [s for s in re.split(r";\s*(?:\n|$)", text) if s.strip()]
 
@@ -187,48 +189,51 @@ class Row:
     inverted: bool = False  # the answer counts those without the secret
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evaluated:
     """The table's rows under every condition of a log, each evaluated once, by a DuckDB that can reach nothing else."""
 
-    table: pa.Table
-    _values: dict[str, NDArray[Any]] = field(default_factory=dict)
+    rows: int
+    conditions: dict[str, Bits]
+    numbers: dict[str, NDArray[np.float64]]
+    keys: dict[str, NDArray[np.object_]]
 
-    def prepare(self, log: Log) -> None:
-        wanted = {p.sql for q in log.questions for a in q.aggregates for p in a.conditions}
-        numeric = {a.value.sql for q in log.questions for a in q.aggregates}
-        keys = {part.sql for q in log.questions for _, part in q.keys}
-        self._run(sorted(wanted), "coalesce(CAST(({}) AS BOOLEAN), false)")
-        self._run(sorted(numeric), "coalesce(CAST(({}) AS DOUBLE), 0)")
-        self._run(sorted(keys), "({})")
-
-    def condition(self, part: Part) -> Bits:
-        return self._values["coalesce(CAST(({}) AS BOOLEAN), false)", part.sql]  # type: ignore[index]
-
-    def number(self, part: Part) -> NDArray[np.float64]:
-        return self._values["coalesce(CAST(({}) AS DOUBLE), 0)", part.sql]  # type: ignore[index]
-
-    def key(self, part: Part) -> NDArray[np.object_]:
-        return self._values["({})", part.sql]  # type: ignore[index]
-
-    def _run(self, expressions: list[str], shape: str) -> None:
+    @classmethod
+    def of(cls, log: Log, table: pa.Table) -> Evaluated:
         import duckdb
 
         connection = duckdb.connect(config={"enable_external_access": "false", "python_enable_replacements": "false"})
-        connection.register("data", self.table)
-        for start in range(0, len(expressions), 200):
-            some = expressions[start : start + 200]
-            shown = ", ".join(f"{shape.format(e)} AS c{i}" for i, e in enumerate(some))
-            try:
-                found = connection.sql(f"SELECT {shown} FROM data").to_arrow_table()
-            except duckdb.Error as problem:
-                first = str(problem).splitlines()[0]
-                raise UsageError(f"A condition of the log does not fit the table: {first}") from None
-            for i, expression in enumerate(some):
-                values = found.column(i)
-                array = np.array(values.to_pylist(), dtype=object) if shape == "({})" else values.to_numpy()
-                self._values[shape, expression] = array  # type: ignore[index]
+        connection.register("data", table)
+        conditions = {part.sql for q in log.questions for a in q.aggregates for part in a.conditions}
+        numbers = {a.value.sql for q in log.questions for a in q.aggregates}
+        keys = {part.sql for q in log.questions for _, part in q.keys}
+        found = cls(
+            rows=table.num_rows,
+            conditions=_columns_of(connection, conditions, "coalesce(CAST(({}) AS BOOLEAN), false)"),
+            numbers=_columns_of(connection, numbers, "coalesce(CAST(({}) AS DOUBLE), 0)"),
+            keys=_columns_of(connection, keys, "({})", plain=True),
+        )
         connection.close()
+        return found
+
+
+def _columns_of(connection: Any, expressions: set[str], shape: str, *, plain: bool = False) -> dict[str, NDArray[Any]]:
+    import duckdb
+
+    columns: dict[str, NDArray[Any]] = {}
+    ordered = sorted(expressions)
+    for start in range(0, len(ordered), 200):
+        some = ordered[start : start + 200]
+        shown = ", ".join(f"{shape.format(e)} AS c{i}" for i, e in enumerate(some))
+        try:
+            found = connection.sql(f"SELECT {shown} FROM data").to_arrow_table()
+        except duckdb.Error as problem:
+            first = str(problem).splitlines()[0]
+            raise UsageError(f"A condition of the log does not fit the table: {first}") from None
+        for i, expression in enumerate(some):
+            values = found.column(i)
+            columns[expression] = np.array(values.to_pylist(), dtype=object) if plain else values.to_numpy()
+    return columns
 
 
 def equations(log: Log, data: Evaluated, secret: str) -> dict[bytes, tuple[str, NDArray[np.float64], list[Row]]]:
@@ -257,13 +262,13 @@ def _rows(
         return
     if aggregate.mean and (hidden or hidden_keys):
         return  # a mean over an unknown number of people is not a sum
-    members = np.ones(data.table.num_rows, dtype=bool)
+    members = np.ones(data.rows, dtype=bool)
     for part in aggregate.conditions:
         if secret not in part.columns:
-            members = members & data.condition(part)
-    values = data.number(aggregate.value).copy()
+            members = members & data.conditions[part.sql]
+    values = data.numbers[aggregate.value.sql].copy()
     for part in hidden:
-        values = values * data.condition(part)
+        values = values * data.conditions[part.sql]
     known_keys = [(at, p) for at, p in question.keys if secret not in p.columns]
     shown = aggregate.value.sql if aggregate.value.sql != "1" else ""
     for known, inside in _split(known_keys, members, data):
@@ -283,7 +288,7 @@ def _split(
         yield (), members
         return
     labels: dict[tuple[Any, ...], int] = {}
-    columns = [data.key(part) for _, part in keys]
+    columns = [data.keys[part.sql] for _, part in keys]
     codes = np.full(len(members), -1, dtype=np.int64)
     for i in np.flatnonzero(members):
         codes[i] = labels.setdefault(tuple(column[i] for column in columns), len(labels))

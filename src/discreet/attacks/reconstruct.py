@@ -58,14 +58,13 @@ def reconstruct(
     """Guess the bits behind answers = queries @ bits + noise."""
     q, a = _checked(queries, answers, method)
     bits, residual = solve(q, a, method)
-    share = float(np.clip(a.sum() / max(q.sum(), 1), 0, 1))
     if truth is not None:
         true = np.asarray(truth).astype(np.int8)
         if true.shape != bits.shape:
             raise UsageError(f"The truth has {true.size} bits and the queries are about {bits.size} people.")
         rate, share = Rate(hits=int((bits == true).sum()), n=bits.size), float(true.mean())
     else:
-        rate = _expected(q, a, share, method)
+        rate, share = _expected(q, a, method)
     return Reconstructed(
         finding=rate.finding("reconstruct", chance=max(share, 1 - share)),
         bits=bits,
@@ -194,18 +193,24 @@ def _codes(queries: Floats) -> NDArray[np.uint32]:
     return np.asarray((queries.astype(np.uint32) << places).sum(axis=1, dtype=np.uint32))
 
 
-def _expected(queries: Floats, answers: Floats, share: float, method: Method) -> Rate:
-    """Nobody knows the truth: attack invented bits behind the same queries, with noise as large as the residuals."""
+def _expected(queries: Floats, answers: Floats, method: Method) -> tuple[Rate, float]:
+    """Nobody knows the truth: attack invented bits behind the same queries, with noise as large as the residuals.
+
+    Also the share of ones, as far as the answers tell it: drawn towards 1/2 as their noise grows.
+    """
     m, n = queries.shape
     dice = Dice()
     quick: Method = method if n <= 200 else "least-squares"
     noise = _noise(queries @ _least_squares(queries, answers) - answers, n) ** 0.5
+    asked = max(float(queries.sum()), 1.0)
+    trust = (1 / 12) / (1 / 12 + m * (noise / asked) ** 2)
+    share = 0.5 + trust * (float(np.clip(answers.sum() / asked, 0, 1)) - 0.5)
     hits, times = 0, 3 if n <= 1000 else 1
     for _ in range(times):
         invented = (dice.uniform(n) < share).astype(np.float64)
         found, _ = solve(queries, queries @ invented + noise * dice.normal(m), quick)
         hits += int((found == invented).sum())
-    return Rate(hits=round(hits / times), n=n)
+    return Rate(hits=round(hits / times), n=n), share
 
 
 def _checked(queries: ArrayLike, answers: ArrayLike, method: str) -> tuple[Floats, Floats]:

@@ -21,7 +21,7 @@ Rows = NDArray[np.float32]
 
 BATCH = 500
 MOST = 16_000  # predicates
-MOST_TRIES = 200  # batches before giving up on finding enough of them
+MOST_TRIES = 100  # batches before giving up on finding enough of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
