@@ -104,4 +104,3 @@ def test_differencing_stays_near_chance(staffed):
         answers=lambda sql: curator.ask(sql, analyst="eve", epsilon="1/101").table,
     )
     assert private.finding.success < 0.52 + sure(n) < 1.0
-    assert bits.sum() >= 0
