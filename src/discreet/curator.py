@@ -145,9 +145,13 @@ class Curator:
 
     def _recall(self, offered: Offer) -> StoredAnswer | None:
         """A stored answer at least as precise as what is asked for now."""
-        found = self._ledger.recall(question=offered.plan.canonical(), policy=self.policy.digest, snapshot=self._number)
-        good = [stored for stored in found if stored.cost.amount >= offered.cost.amount]
-        return max(good, key=lambda stored: stored.cost.amount, default=None)
+        found = self._ledger.recall(
+            question=offered.plan.canonical(),
+            policy=self.policy.digest,
+            snapshot=self._number,
+            at_least=offered.cost.amount,
+        )
+        return max(found, key=lambda stored: stored.cost.amount, default=None)
 
     def _answer(self, sql: str, sheet: Sheet, *, cost: Charge, left: Charge, id: str) -> Answer:
         return Answer(

@@ -229,6 +229,8 @@ def test_recall_finds_anybody_s_answers_to_the_same_question(ledger: Ledger) -> 
         ledger.post(ask(ledger, **changes), b"%d" % i, meta={"margins": [i]})
     ask(ledger, cost=charge("1/4"))  # open, so there is nothing to recall
     assert recalled(ledger) == [b"0", b"1", b"2"]
+    assert recalled(ledger, at_least=Fraction(1, 5)) == [b"1"]
+    assert recalled(ledger, at_least=Fraction(1, 4)) == []
     assert [stored.meta for stored in ledger.recall(question="q", policy="p" * 64, snapshot=0)][1] == {"margins": [1]}
     assert recalled(ledger, policy="other") == [b"3"]
     assert recalled(ledger, "other") == recalled(ledger, snapshot=1) == []

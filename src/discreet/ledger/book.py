@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -179,12 +180,20 @@ class Ledger:
             self._journal.file.keep_answer(charge, post, waiting.question, answer)
             self._journal.file.erase_key(charge)
 
-    def recall(self, *, question: str, policy: str, snapshot: int) -> tuple[StoredAnswer, ...]:
-        """Every answer already released to this question on this snapshot, whoever paid for it, oldest first (S10)."""
+    def recall(
+        self, *, question: str, policy: str, snapshot: int, at_least: Fraction = Fraction(0)
+    ) -> tuple[StoredAnswer, ...]:
+        """Every answer already released to this question on this snapshot that cost `at_least` this amount, whoever
+        paid for it, oldest first (S10).
+        """
         subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
         with self._journal.session(write=False) as balance:
             found = self._journal.file.answers_to(subject)
-            return tuple(self._stored(balance, charge, post, subject) for charge, post in found)
+            dear = [each for each in found if not at_least or self._cost(each[0]).amount >= at_least]
+            return tuple(self._stored(balance, charge, post, subject) for charge, post in dear)
+
+    def _cost(self, charge: int) -> Charge:
+        return charge_from_row(self._journal.row(charge).body["cost"])
 
     def amend(self, *, limit: Charge, analysts: Mapping[str, Charge]) -> bool:
         """Set all limits by a recorded row; says whether anything changed. What was spent stays spent."""
