@@ -36,6 +36,7 @@ Environment = Mapping[str, "Relation | Released"]
 
 Keys = dict[str, tuple[Key | Unknown, str]]
 UNBOUNDED = 2**31  # groups, where their number is not public
+MOST_ROWS = 1_000_000  # of one person, after joins: nobody alone can keep the engine busy for long (S13)
 
 _SELECT_PARTS = frozenset(
     (
@@ -207,6 +208,12 @@ class Analysis:
                     clause, "two public tables are joined before a private one.", "Name the private table first."
                 )
             left = join(left, right, clause, where, self.alias())
+            if left.rows > MOST_ROWS:
+                raise reject(
+                    clause,
+                    f"these joins can give one person {left.rows} rows, and {MOST_ROWS} are allowed.",
+                    "Aggregate per person before joining: GROUP BY the owner in a subquery.",
+                )
         assert isinstance(left, Relation)
         return left
 

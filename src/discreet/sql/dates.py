@@ -287,8 +287,12 @@ def _date_diff(node: exp.Expression, read: Read) -> Value:
     lo, hi = (
         _count(unit, earlier, later) for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
     )
+    sql = f"date_diff('{unit}', {a.sql}, {b.sql})"
+    if unit == "week":  # the engine counts stretches of seven days, and bounds are those of Mondays passed
+        first, last = (f"CAST(date_trunc('week', {each.sql}) AS DATE)" for each in (a, b))
+        sql = f"(date_diff('day', {first}, {last}) // 7)"
     return Value(
-        sql=f"date_diff('{unit}', {a.sql}, {b.sql})",
+        sql=sql,
         domain=Number(step=Fraction(1), lo=lo, hi=hi),
         nullable=start.nullable or end.nullable,
     )

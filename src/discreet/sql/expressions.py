@@ -368,6 +368,9 @@ def _coalesce(node: exp.Coalesce, scope: Scope) -> Value:
 
 def _nullif(node: exp.Nullif, scope: Scope) -> Value:
     value, other = translate(node.this, scope), translate(node.expression, scope)
+    if isinstance(value.domain, Opaque):
+        # Privacy: S4. What is NULL for some people is no owner: as a window's partition it would hold many people.
+        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
     same = comparison("=", value, other, node)
     return Value(sql=f"(CASE WHEN {same.sql} THEN NULL ELSE {value.sql} END)", domain=value.domain, nullable=True)
 
@@ -381,12 +384,14 @@ def _extreme(function: str) -> Translator:
         if isinstance(domain, Coded):
             raise reject(node, f"{function.upper()} of categories is not answered.", "Use CASE.")
         if isinstance(domain, Number):
+            # Privacy: the engine's integers must hold every argument, not only the result, or a large one is an error.
+            most = domain.largest
             fixed = [numbers.grid(value).lo for value in common if value.constant]
             if fixed and function == "least":
                 domain = Number(step=domain.step, lo=domain.lo, hi=min(fixed))
             elif fixed:
                 domain = Number(step=domain.step, lo=max(fixed), hi=domain.hi)
-            wide = [integer_sql(value.sql, domain.largest) for value in common if not isinstance(value.domain, Missing)]
+            wide = [integer_sql(value.sql, most) for value in common if not isinstance(value.domain, Missing)]
         else:
             wide = [value.sql for value in common if not isinstance(value.domain, Missing)]
         return Value(

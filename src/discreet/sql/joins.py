@@ -214,7 +214,7 @@ def _outer(field: Field) -> Field:
     """A column of the side that may be missing: NULL is one more value."""
     value = field.value
     domain = Opaque(owner=False, link=None) if isinstance(value.domain, Opaque) else value.domain
-    origins = frozenset((alias, rows + 1) for alias, rows in field.origins)
+    origins = frozenset((alias, rows + 1) for alias, rows in field.origins) or frozenset({(value.sql, 2)})
     return replace(field, value=replace(value, nullable=True, domain=domain, constant=False), origins=origins)
 
 

@@ -110,9 +110,10 @@ def divide(left: Value, right: Value, node: exp.Expression) -> Value:
         return scale(left, 1 / divisor)
     a, b = grid(left), grid(right)
     ratio = a.step / b.step / QUOTIENT_STEP
-    n = f"({integer_sql(left.sql, a.largest * ratio.numerator)} * {ratio.numerator})"
-    d = f"({integer_sql(right.sql, b.largest * ratio.denominator)} * {ratio.denominator})"
-    check_size(0, a.largest * ratio.numerator * 2 + b.largest * ratio.denominator, node)
+    bound = 2 * (a.largest * ratio.numerator + b.largest * ratio.denominator)  # of the numbers on the way, too
+    check_size(0, bound, node)
+    n = f"({integer_sql(left.sql, bound)} * {ratio.numerator})"
+    d = f"({integer_sql(right.sql, bound)} * {ratio.denominator})"
     smallest = b.lo if b.lo > 0 else -b.hi if b.hi < 0 else 1
     most = -(-a.largest * ratio.numerator // (smallest * ratio.denominator)) + 1
     check_size(0, most, node)

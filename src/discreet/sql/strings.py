@@ -15,7 +15,7 @@ from discreet.sql.parse import check_length, reject, show
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, literal
 
 MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
-MAX_LENGTH = 10_000  # LENGTH of a text is counted up to here
+MAX_LENGTH = 10_000  # LENGTH of a text is counted up to here, and || cuts off the rest
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*")
 
@@ -378,6 +378,8 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
             )
             return relabelled(codes, labels)
     joined = f"concat({decoded(left)}, {decoded(right)})" if skip_null else f"({decoded(left)} || {decoded(right)})"
+    # Privacy: a text that doubles in every subquery would use up the memory, for those people alone who have one.
+    joined = f"left({joined}, {MAX_LENGTH})"
     return Value(sql=joined, domain=Text(), nullable=nullable)
 
 
