@@ -56,6 +56,7 @@ def census(rows: int) -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]
     hours = np.where(rng.random(n) < 0.5, 40, np.clip(rng.normal(38 + 4 * sex - 12 * (age < 20), 11, n), 0, 97)).astype(
         int
     )
+    hours = np.where(rng.random(n) < 0.5, hours // 5 * 5, hours)  # people round
     gain = np.where(rng.random(n) < 0.06 + 0.01 * school, rng.integers(1, 100, n) // (1 + (rng.random(n) < 0.6) * 6), 0)
     weight = np.clip(rng.gamma(4, 8, n), 0, 99).astype(int)
     score = 0.35 * (school - 9) + 0.04 * (hours - 40) + 1.5 * (household == 1) + 0.04 * (age - 38) + 0.08 * gain - 1.9

@@ -4,10 +4,11 @@ Estimation finds the most probable table given noisy counts: the entropy (the lo
 against the squared residuals, each in units of its noise. In the dual that is a smooth convex problem with one
 parameter per noisy count,
 
-    F(x) = n log Z(x) - <x, y> + prior / 2 * sum of (sigma x)^2,        dF/dx = model's counts - y + prior sigma^2 x,
+    F(x) = n log Z(x) - <x, y> + prior / 2 * sum of (sigma (x - c))^2,   dF/dx = model's counts - y + prior sigma^2 (x - c),
 
 which L-BFGS solves in tens of propagations. `prior` 1 takes all tables for equally likely, 0 is the plain
-maximum-entropy fit; in between, correlations that noise may have made are shrunk toward independence.
+maximum-entropy fit; in between, correlations that noise may have made are shrunk toward independence. The centers c are
+0, or the logarithms of histograms that are trusted before anything else is known.
 """
 
 from __future__ import annotations
@@ -198,6 +199,7 @@ class Target:
     cells: Integers
     counts: Floats
     std: float
+    center: Floats | None = None
 
     @cached_property
     def identical(self) -> bool:
@@ -235,6 +237,8 @@ def estimate(
     noisy = np.concatenate([target.counts for target in targets])
     ridge = np.concatenate([np.full(len(t.counts), prior * t.std**2 + 1e-6) for t in targets])
 
+    center = np.concatenate([np.zeros(len(t.counts)) if t.center is None else t.center for t in targets])
+
     def value(x: Floats) -> tuple[float, Floats, list[Floats]]:
         potentials = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
         for target, clique, lo, hi in zip(targets, home, ends, ends[1:], strict=False):
@@ -245,10 +249,10 @@ def estimate(
             t.seen(summed(tables[clique], tree.cliques[clique], t.columns))
             for t, clique in zip(targets, home, strict=True)
         ]
-        gradient = total * np.concatenate(seen) - noisy + ridge * x
-        return total * log_z - float(x @ noisy) + float(ridge @ x**2) / 2, gradient, tables
+        gradient = total * np.concatenate(seen) - noisy + ridge * (x - center)
+        return total * log_z - float(x @ noisy) + float(ridge @ (x - center) ** 2) / 2, gradient, tables
 
-    first = np.zeros(len(noisy))
+    first = center.copy()
     for known, lo in zip(start, ends, strict=False):
         first[lo : lo + len(known)] = known
     scale = np.maximum(noisy, 1.0) + ridge

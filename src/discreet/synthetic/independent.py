@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.synthetic.axis import Axis
 from discreet.synthetic.graphical import Model, junction_tree
-from discreet.synthetic.marginals import Marginals, Measured
+from discreet.synthetic.marginals import Marginals
 from discreet.synthetic.smooth import in_groups, smoothed
 
 Floats = NDArray[np.float64]
@@ -23,6 +24,7 @@ class Histogram:
     groups: Integers
     counts: Floats
     std: float  # of the noise on a cell
+    noisy: Floats  # the counts as released, before smoothing
 
     @property
     def size(self) -> int:
@@ -47,7 +49,13 @@ def random(data: Marginals) -> Synthesis:
     found = data.measure((smallest,), share=1, partition=(np.zeros(data.axes[smallest].size, dtype=np.int64),))
     total = max(1.0, float(found.counts[0]))
     columns = tuple(
-        Histogram(groups=np.arange(size), counts=np.full(size, total / size), std=found.std) for size in data.sizes
+        Histogram(
+            groups=np.arange(size),
+            counts=np.full(size, total / size),
+            std=found.std,
+            noisy=np.full(size, total / size),
+        )
+        for size in data.sizes
     )
     return Synthesis(histograms=columns, model=product(columns, total))
 
@@ -65,8 +73,10 @@ def product(columns: Sequence[Histogram], total: float) -> Model:
     return Model(tree=tree, tables=tables, total=total)
 
 
-def histograms(data: Marginals, *, share: float) -> tuple[tuple[Histogram, ...], float]:
-    """All one-way marginals, smoothed, and how many rows there are.
+def histograms(
+    data: Marginals, *, share: float, before: Sequence[Histogram] = ()
+) -> tuple[tuple[Histogram, ...], float]:
+    """All one-way marginals, smoothed, and how many rows there are; together with those released `before`.
 
     A column of k cells gets a part in proportion to k^(2/3), which minimises the sum of all cells' errors.
     """
@@ -74,27 +84,32 @@ def histograms(data: Marginals, *, share: float) -> tuple[tuple[Histogram, ...],
     found = []
     for column, weight in enumerate(weights):
         data.tell("counting columns", column / len(weights))
-        found.append(data.measure((column,), share=share * float(weight / weights.sum()) * (1 - 1e-7)))
+        new = data.measure((column,), share=share * float(weight / weights.sum()) * (1 - 1e-7))
+        noisy, std = new.counts.astype(np.float64), new.std
+        if before:
+            old, trust = before[column], before[column].std ** -2 / (before[column].std ** -2 + std**-2)
+            noisy, std = trust * old.noisy + (1 - trust) * noisy, (old.std**-2 + std**-2) ** -0.5
+        found.append((noisy, std))
     data.tell("counting columns", 1.0)
     total = estimated_total(found)
-    columns = []
-    for measured, axis in zip(found, data.axes, strict=True):
-        counts = measured.counts.astype(np.float64)
-        if axis.ordered and axis.column.nullable:  # NULL has no neighbors
-            missing = max(0.0, float(counts[-1]))
-            rest = smoothed(counts[:-1], std=measured.std, ordered=True, total=max(1.0, total - missing))
-            counts = np.append(rest, missing)
-            counts *= total / counts.sum()
-        else:
-            counts = smoothed(counts, std=measured.std, ordered=axis.ordered, total=total)
-        columns.append(Histogram(groups=np.arange(axis.size), counts=counts, std=measured.std))
-    return tuple(columns), total
+    return tuple(_histogram(axis, *each, total) for axis, each in zip(data.axes, found, strict=True)), total
 
 
-def estimated_total(found: Sequence[Measured]) -> float:
+def _histogram(axis: Axis, noisy: Floats, std: float, total: float) -> Histogram:
+    if axis.ordered and axis.column.nullable:  # NULL has no neighbors
+        missing = min(max(0.0, float(noisy[-1])), total)
+        rest = smoothed(noisy[:-1], std=std, ordered=True, total=max(1.0, total - missing))
+        counts = np.append(rest, missing)
+        counts *= total / counts.sum()
+    else:
+        counts = smoothed(noisy, std=std, ordered=axis.ordered, total=total)
+    return Histogram(groups=np.arange(axis.size), counts=counts, std=std, noisy=noisy)
+
+
+def estimated_total(found: Sequence[tuple[Floats, float]]) -> float:
     """How many rows there are: every marginal tells, and the more precise ones count for more."""
-    precision = np.array([1 / (len(each.counts) * each.std**2) for each in found])
-    sums = np.array([float(each.counts.sum()) for each in found])
+    precision = np.array([1 / (len(noisy) * std**2) for noisy, std in found])
+    sums = np.array([float(noisy.sum()) for noisy, _ in found])
     return max(1.0, float(precision @ sums / precision.sum()))
 
 
@@ -107,5 +122,5 @@ def grouped(data: Marginals, columns: Sequence[Histogram], *, least: float, most
         groups = in_groups(cells, least=least * column.std, most=most, ordered=axis.ordered)
         if nulls:
             groups = np.append(groups, groups.max() + 1)
-        found.append(Histogram(groups=groups, counts=column.counts, std=column.std))
+        found.append(replace(column, groups=groups))
     return tuple(found)

@@ -100,11 +100,11 @@ class Marginals:
 
     def std(self, share: float) -> float:
         """The standard deviation of each count of a marginal that is given a share of what was paid."""
-        noise = self._noise(self._part(share), times=1)
-        return float(noise.sigma) if isinstance(noise, DiscreteGaussian) else math.sqrt(2) * float(noise.scale)
+        return _std(self._noise(self._part(share), times=1))
 
-    def spread_evenly(self, share: float, parts: int) -> float:
-        return share / parts * (1 - 1e-7)
+    def distance_std(self, share: float, count: int) -> float:
+        """The standard deviation of each of `count` distances that are given a share together."""
+        return _std(self._noise(self._part(share), times=count, distance=True))
 
     def measure(self, columns: Columns, *, share: float, partition: Partition | None = None) -> Measured:
         """Noisy counts of all cells of some columns, or of groups of them."""
@@ -126,8 +126,7 @@ class Marginals:
         """The noisy l1 distance of every candidate's counts to its model's, and the noise's standard deviation."""
         noise = self._noise(self._part(share), times=len(candidates), distance=True)
         noisy = self._allowance.distances(noise, [self._exact(c.columns) for c in candidates], **_models(candidates))
-        std = float(noise.sigma) if isinstance(noise, DiscreteGaussian) else math.sqrt(2) * float(noise.scale)
-        return np.asarray(noisy, dtype=np.float64), std
+        return np.asarray(noisy, dtype=np.float64), _std(noise)
 
     def select(
         self, candidates: Sequence[Candidate], *, share: float, factors: Sequence[int], expected: Sequence[int]
@@ -163,6 +162,10 @@ class Marginals:
             query = f"SELECT k0, count(*) AS s0 FROM ({inner}) AS cells WHERE k0 IS NOT NULL GROUP BY k0"
             self._known[columns] = self._fetch(query)
         return self._known[columns]
+
+
+def _std(noise: DiscreteGaussian | DiscreteLaplace) -> float:
+    return float(noise.sigma) if isinstance(noise, DiscreteGaussian) else math.sqrt(2) * float(noise.scale)
 
 
 def _models(candidates: Sequence[Candidate]) -> dict[str, Any]:

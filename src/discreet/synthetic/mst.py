@@ -6,6 +6,7 @@ distances of counts to the product of the released histograms (S16).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 
@@ -62,11 +63,14 @@ def independent_candidate(columns: Sequence[Histogram], pair: Columns) -> Candid
 
 
 def one_way_targets(columns: Sequence[Histogram]) -> list[Target]:
-    """The histograms' groups as a model is to fit them."""
-    return [
-        Target(columns=(index,), cells=np.arange(column.size), counts=column.grouped, std=1.0)
-        for index, column in enumerate(columns)
-    ]
+    """The histograms' groups as a model is to fit them, and starts from."""
+    found = []
+    for index, column in enumerate(columns):
+        rows, cells = column.grouped, np.bincount(column.groups)
+        center = np.log(np.maximum(rows, 1e-3) / rows.sum())
+        std = column.std * math.sqrt(float(cells.mean()))
+        found.append(Target(columns=(index,), cells=np.arange(len(rows)), counts=rows, std=std, center=center))
+    return found
 
 
 def target(columns: Sequence[Histogram], measured: Measured) -> Target:

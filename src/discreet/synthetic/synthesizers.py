@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from discreet.synthetic.default import default
 from discreet.synthetic.independent import Synthesis, independent, random
 from discreet.synthetic.marginals import Marginals
 from discreet.synthetic.mst import mst
 
 Synthesizer = Callable[[Marginals], Synthesis]
 
-SYNTHESIZERS: dict[str, Synthesizer] = {"random": random, "independent": independent, "mst": mst}
-DEFAULT = "mst"
+SYNTHESIZERS: dict[str, Synthesizer] = {"random": random, "independent": independent, "mst": mst, "default": default}
+DEFAULT = "default"
