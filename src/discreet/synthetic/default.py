@@ -1,0 +1,206 @@
+"""`default`: a few rounds of "measure all distances cheaply, then count the pairs that are worth their noise".
+
+1. One-way marginals, smoothed; cells that noise would drown are put into groups, and groups into coarser levels.
+2. Each round releases, as one noisy vector, the distance of every pair's counts to the model at several levels. That
+   costs little, because a distance is one number of sensitivity m while it is of the size of the table.
+3. From these the error that remains after counting a pair at a level is predicted (a Wiener filter's), and the set of
+   pairs and levels that removes most error is counted, as long as the junction tree stays small enough. The first
+   round takes a forest; later ones close its cycles where the model is still wrong.
+All choices are functions of what was released, so they cost nothing more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.synthetic.graphical import Fit, Target, cells_needed, estimate
+from discreet.synthetic.independent import Histogram, Synthesis, grouped, histograms, product
+from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition
+from discreet.synthetic.mst import one_way_targets, target
+from discreet.synthetic.smooth import in_groups
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+ONE_WAY = 0.20  # share of the one-way marginals
+DISTANCES = 0.03  # and of the distances of one round
+ROUNDS = (0.3, 0.35, 0.35)  # of the rest, what each round's pairs get
+LEVELS = (3, 6, 12, 64)  # most groups of a column at each level
+MOST_GROUPS = 32
+LEAST = 2.0  # standard deviations of noise that a group should hold
+MOST_CELLS = 400_000  # of the junction tree
+PRIOR = 0.1
+CAUTION = 1.0  # standard deviations by which a noisy distance is taken to be less
+POOR = 0.02  # noise on distances, as a part of the rows, above which there is too little budget for rounds and levels
+POOR_ONE_WAY, POOR_DISTANCES = 0.6, 0.08
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Option:
+    """A pair at one level: what the model expects of it, and how far it was found to be from that."""
+
+    pair: Columns
+    partition: Partition  # of the axes' cells
+    expected: Floats
+    distance: float  # l1, beyond what sampling alone would make
+
+    def gain(self, std: float) -> float:
+        """How much l1 error counting it with this noise removes.
+
+        Deviations are taken to be in proportion to the expected counts; of one of size d, noise leaves
+        d std / sqrt(d^2 + std^2).
+        """
+        deviations = self.distance * self.expected / self.expected.sum()
+        left = deviations * std / np.sqrt(deviations**2 + std**2 + 1e-12)
+        return self.distance - float(left.sum())
+
+
+def default(data: Marginals) -> Synthesis:
+    """One-way marginals, then rounds of pairs."""
+    fine, total = histograms(data, share=ONE_WAY)
+    pairs = len(fine) * (len(fine) - 1) // 2
+    poor = pairs > 0 and data.distance_std(DISTANCES, pairs * len(LEVELS)) > POOR * total
+    if poor:
+        fine, total = histograms(data, share=POOR_ONE_WAY - ONE_WAY, before=fine)
+    columns = grouped(data, fine, least=LEAST, most=MOST_GROUPS)
+    targets, model = one_way_targets(columns), product(columns, total)
+    if not pairs:
+        return Synthesis(histograms=columns, model=model)
+    sizes = [column.size for column in columns]
+    levels = [_levels(column, axis.ordered) for column, axis in zip(columns, data.axes, strict=True)]
+    if poor:
+        levels, rounds, distances = [each[1:2] for each in levels], (1.0,), POOR_DISTANCES
+    else:
+        rounds, distances = ROUNDS, DISTANCES
+    share = (1 - (POOR_ONE_WAY if poor else ONE_WAY) - distances * len(rounds)) * (1 - 1e-6)
+    fit, kept = None, 0.0
+    for number, part in enumerate(rounds):
+        data.tell("rounds", number / len(rounds))
+        options = _options(data, columns, levels, model, share=distances)
+        budget = share * part + kept
+        chosen = _chosen(data, options, sizes, targets, share=budget, forest=number == 0)
+        kept = 0.0 if chosen else budget
+        weights = np.array([float(option.expected.size) for option in chosen]) ** (1 / 2)
+        for option, weight in zip(chosen, weights, strict=True):
+            each = budget * float(weight / weights.sum()) * (1 - 1e-7)
+            targets.append(target(columns, data.measure(option.pair, share=each, partition=option.partition)))
+        fit = _fitted(data, sizes, targets, total, fit)
+        model = fit.model
+    return Synthesis(histograms=columns, model=model)
+
+
+def _fitted(data: Marginals, sizes: Sequence[int], targets: Sequence[Target], total: float, fit: Fit | None) -> Fit:
+    start = () if fit is None else fit.parameters
+    return estimate(sizes, targets, total=total, prior=PRIOR, start=start)
+
+
+def _levels(column: Histogram, ordered: bool) -> list[Integers]:
+    """Coarser and coarser groupings of a column's groups."""
+    rows = column.grouped
+    found = []
+    for most in LEVELS:
+        if len(rows) <= most:
+            found.append(np.arange(len(rows)))
+        else:
+            found.append(in_groups(rows, least=rows.sum() / most / 2, most=most, ordered=ordered))
+    return found
+
+
+def _options(
+    data: Marginals, columns: Sequence[Histogram], levels: Sequence[list[Integers]], model: object, *, share: float
+) -> list[Option]:
+    """Every pair at every level, with noisy distances to the model."""
+    found: list[Candidate] = []
+    for a, b in combinations(range(len(columns)), 2):
+        table = model.marginal((a, b)) * model.total  # type: ignore[attr-defined]
+        known: set[tuple[int, int]] = set()
+        for left, right in zip(levels[a], levels[b], strict=True):
+            shape = (int(left.max()) + 1, int(right.max()) + 1)
+            if shape in known or min(shape) < 2:
+                continue
+            known.add(shape)
+            coarse = np.zeros(shape)
+            np.add.at(coarse, (left[:, None], right[None, :]), table)
+            partition = (left[columns[a].groups], right[columns[b].groups])
+            found.append(Candidate(columns=(a, b), partition=partition, model=coarse))
+    noisy, std = data.distances(found, share=share)
+    return [
+        Option(
+            pair=candidate.columns,
+            partition=candidate.partition,
+            expected=candidate.model.ravel(),
+            distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * std),
+        )
+        for candidate, distance in zip(found, noisy, strict=True)
+    ]
+
+
+def _sampling(expected: Floats) -> float:
+    """The l1 distance that a table drawn from the model itself would have."""
+    return float(np.minimum(np.sqrt(2 * expected / math.pi), 2 * expected).sum())
+
+
+def _chosen(
+    data: Marginals,
+    options: Sequence[Option],
+    sizes: Sequence[int],
+    targets: Sequence[Target],
+    *,
+    share: float,
+    forest: bool,
+) -> list[Option]:
+    """The set of pairs that is predicted to remove most error for a share, split evenly."""
+    best: tuple[float, list[Option]] = (0.0, [])
+    count = 1
+    while count <= len(sizes) * 4:
+        std = data.std(share / count)
+        able = sorted(_best_levels(options, std), key=lambda pair: -pair[0])
+        found = _that_fit(able, sizes, targets, count, forest=forest)
+        gain = sum(each for each, _ in found)
+        if gain > best[0]:
+            best = (gain, [option for _, option in found])
+        if len(found) < count:
+            break
+        count += max(1, count // 4)
+    return best[1]
+
+
+def _best_levels(options: Sequence[Option], std: float) -> list[tuple[float, Option]]:
+    best: dict[Columns, tuple[float, Option]] = {}
+    for option in options:
+        gain = option.gain(std)
+        if gain > best.get(option.pair, (0.0, option))[0]:
+            best[option.pair] = (gain, option)
+    return list(best.values())
+
+
+def _that_fit(
+    able: Sequence[tuple[float, Option]],
+    sizes: Sequence[int],
+    targets: Sequence[Target],
+    count: int,
+    *,
+    forest: bool,
+) -> list[tuple[float, Option]]:
+    """The best ones, one after another, as long as the junction tree stays small (or a forest)."""
+    sets, tree_of = [each.columns for each in targets], list(range(len(sizes)))
+    found: list[tuple[float, Option]] = []
+    for gain, option in able:
+        if len(found) == count:
+            break
+        a, b = option.pair
+        if forest:
+            if tree_of[a] == tree_of[b]:
+                continue
+            tree_of = [tree_of[a] if tree == tree_of[b] else tree for tree in tree_of]
+        elif cells_needed(sizes, [*sets, option.pair]) > MOST_CELLS:
+            continue
+        sets.append(option.pair)
+        found.append((gain, option))
+    return found
