@@ -42,7 +42,9 @@ def imported(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "discreet" else [node.module]
+            names = (
+                [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "discreet" else [node.module]
+            )
         found |= {name.split(".")[1] for name in names if name.startswith("discreet.")}
     return found
 

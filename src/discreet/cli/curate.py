@@ -53,14 +53,29 @@ def check(policy: Policy, format: FormatOption = Format.table) -> None:
         count = overtaking(epsilon=declared.budget.epsilon, delta=declared.budget.delta)
         using = "this policy uses" if declared.budget.accountant == "zcdp" else "write"
         notes.append(
-            f"Beyond about {count} equal questions, {using} accountant: zcdp, which gives smaller margins than plain sums."
+            f"Beyond about {count} equal questions, {using} accountant: zcdp: it has smaller margins than plain sums."
         )
+    notes += _limits_apart(declared)
     if format is Format.json:
         print(json.dumps({"problems": [], "notes": notes}, ensure_ascii=False))
         return
     for note in notes:
         print(f"- {note}")
     print("The policy and its source agree.")
+
+
+def _limits_apart(declared: PolicyValue) -> list[str]:
+    """What the policy says about limits that the ledger does not know yet."""
+    from discreet.curator import terms_of
+    from discreet.ledger import Ledger
+
+    if not Path(declared.ledger).exists():
+        return ["There is no ledger yet: discreet ledger POLICY --create makes one."]
+    terms = terms_of(declared)
+    with Ledger.open(str(declared.ledger), terms) as book:
+        if book.limits == (terms.limit, dict(terms.analysts)):
+            return []
+    return ["The ledger has other limits than the policy, and the ledger's hold: discreet ledger POLICY --amend."]
 
 
 def snapshot(policy: Policy) -> None:
@@ -92,6 +107,7 @@ def ledger(
         bool, typer.Option("--export-head", help="Print how far the ledger is, to keep elsewhere.")
     ] = False,
     certificate: Annotated[str | None, typer.Option(help="Print what is needed to audit one answer.")] = None,
+    rotate_key: Annotated[bool, typer.Option("--rotate-key", help="Go on under a new key.")] = False,
     analyst: Annotated[str | None, typer.Option(help="Only this analyst's spending.")] = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -104,6 +120,10 @@ def ledger(
     if create:
         create_ledger(declared)
         print(f"Created {declared.ledger} and its key {declared.ledger}.key. Keep the key; back both up.")
+        return
+    if rotate_key:
+        Ledger.rotate_key(str(declared.ledger))
+        print(f"{declared.ledger} goes on under a new key. Back up {declared.ledger}.key: it holds all keys so far.")
         return
     terms = terms_of(declared)
     with Ledger.open(str(declared.ledger), terms, words=accountant_of(declared).budget) as book:
