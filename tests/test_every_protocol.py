@@ -151,6 +151,7 @@ def distribution(case: Case, answer: Any, monkeypatch: pytest.MonkeyPatch) -> di
         patched.setattr(bits, "below", choices.below)
         while True:
             report = case.protocol.respond(answer)
+            assert type(report) is int
             found[report] += choices.probability
             if not choices.next():
                 return {report: mass for report, mass in found.items() if mass}

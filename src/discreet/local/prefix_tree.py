@@ -8,6 +8,7 @@ prefix is one Walsh-Hadamard transform of votes, counted by the mask of the 16 b
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from discreet.errors import UsageError
 from discreet.local import field as finite
@@ -163,7 +164,7 @@ def walk(protocol: HeavyHitters, tally: Rows, *, confidence: float) -> Estimate:
         speaking = int(at.sum())
         parents = [code for code, _ in found]
         supports = _extensions(protocol, parents, tally.words[at, :-1], sent[at], depth)
-        least = int(binom.isf(FALSELY / max(supports.size, 1), speaking, q)) + 1
+        least = _least(speaking, q, FALSELY / max(supports.size, 1))
         found = _standing_out(protocol, parents, supports, least, depth)
     strings = [(protocol.text(code, protocol.code_bits), support) for code, support in found]
     named = [(string, support) for string, support in strings if string]
@@ -207,6 +208,11 @@ def _masked(a: NDArray[np.int64], c: int, g: int) -> NDArray[np.int64]:
     table = _byte_masks(c, g).astype(np.int64)
     both: NDArray[np.int64] = table[a & 255] | table[a >> 8] << 8
     return both
+
+
+def _least(n: int, q: float, chance: float) -> int:
+    """The least number that a binomial variable reaches with this probability at most; n + 1 if there is none."""
+    return bisect_left(range(n + 2), -chance, key=lambda k: -1.0 if k == 0 else -float(bdtrc(k - 1, n, q)))
 
 
 def _standing_out(
