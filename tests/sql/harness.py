@@ -1,0 +1,224 @@
+"""Pairs of questions and what they may cost, and the machinery to hold each against all small databases.
+
+plans.sql      a line of tags (aggregate / relation / clause: in words), a question, and the sensitivities it must have
+rejected.sql   a question, and a part of the sentence with which it must be refused
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from discreet.errors import EngineFailure
+from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.offer import offer
+from discreet.policy import Policy
+from discreet.sql.analyze import plan
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block, Plan
+
+from . import policies
+
+HERE = Path(__file__).parent
+NEIGHBORS = ("add_remove", "change_one")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A question, where it stands in the matrix, and the sensitivities that are written under it."""
+
+    policy: str
+    aggregate: str
+    relation: str
+    clause: str
+    words: str
+    sql: str
+    expected: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        return f"{self.policy}: {self.aggregate} / {self.relation} / {self.clause}"
+
+
+_HEAD = re.compile(r"-- ([^/]+) / ([^/]+) / ([^:]+): (.+)")
+
+
+def cases(file: Path = HERE / "plans.sql") -> tuple[Case, ...]:
+    """The pairs of plans.sql."""
+    found, policy, head, sql, expected = [], "", None, list[str](), list[str]()
+
+    def finish() -> None:
+        if head is not None:
+            aggregate, relation, clause, words = (part.strip() for part in head.groups())
+            found.append(
+                Case(
+                    policy=policy,
+                    aggregate=aggregate,
+                    relation=relation,
+                    clause=clause,
+                    words=words,
+                    sql="\n".join(sql).rstrip().removesuffix(";"),
+                    expected=tuple(expected),
+                )
+            )
+
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("-- policy: "):
+            finish()
+            head, policy = None, line.removeprefix("-- policy: ").strip()
+        elif line.startswith("-->"):
+            expected.append(line.removeprefix("-->").strip())
+        elif match := _HEAD.fullmatch(line):
+            finish()
+            head, sql, expected = match, [], []
+        elif line.strip() and not line.startswith("--"):
+            sql.append(line)
+    finish()
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A question that must be refused, and what the refusal says."""
+
+    policy: str
+    words: str
+    sql: str
+    says: str
+
+
+def refusals(file: Path = HERE / "rejected.sql") -> tuple[Refusal, ...]:
+    """The pairs of rejected.sql: `-- words`, the question, `--> part of the refusal`."""
+    found, policy, words, sql = [], "", "", list[str]()
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line.startswith("-- policy: "):
+            policy = line.removeprefix("-- policy: ").strip()
+        elif line.startswith("-->"):
+            says = line.removeprefix("-->").strip()
+            found.append(Refusal(policy=policy, words=words, sql="\n".join(sql), says=says))
+            words, sql = "", []
+        elif line.startswith("-- ") and not sql:
+            words = line.removeprefix("-- ")
+        elif line.strip() or sql:
+            sql.append(line)
+    return tuple(found)
+
+
+# --- planning ---------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _public_database(name: str) -> Any:
+    connection = duckdb.connect()
+    for table, content in policies.public(name).items():
+        connection.register(table, content)
+    return connection
+
+
+def planned(sql: str, policy: Policy, *, name: str) -> Plan:
+    """The plan of a question, by the analysis alone."""
+
+    def evaluate(text: str) -> pa.Table:
+        try:
+            return _public_database(name).sql(text).to_arrow_table()
+        except duckdb.Error:
+            raise EngineFailure from None
+
+    return plan(sql, policy, policies.public(name), evaluate)
+
+
+@cache
+def plan_of(case: Case, neighbors: str = "add_remove") -> Plan:
+    return planned(case.sql, policies.policy(case.policy, neighbors), name=case.policy)
+
+
+def statistics(plan: Plan) -> list[tuple[str, str]]:
+    """What a plan measures, with l1, l2 and linf; how far a person moves the ranks of a pick, or touches keys."""
+    found = []
+    for block in plan.blocks:
+        if block.same_as is not None:
+            continue
+        if block.unknown:
+            touched = block.touched * (2 if block.neighbors == "change_one" else 1)
+            found.append(("keys", str(touched)))
+        for each in block.measurements:
+            sensitivity = each.sensitivity
+            found.append((each.name, f"{sensitivity.l1} {_root(sensitivity.l2_squared)} {sensitivity.linf}"))
+        for pick in block.picks:
+            found.append((pick.name, f"rank {_rank(pick)}"))
+    return found
+
+
+def _rank(pick: Pick) -> str:
+    if pick.kind == "mode":
+        return str(pick.max_rows)
+    factor = 1 if pick.neighbors == "change_one" else max(max(q, 1 - q) for q in pick.quantiles)
+    return str(pick.max_rows * factor)
+
+
+def _root(square: int) -> str:
+    root = math.isqrt(square)
+    return str(root) if root * root == square else f"√{square}"
+
+
+def expected(case: Case) -> tuple[str, ...]:
+    """What stands under a question: `name: add_remove's sensitivities | change_one's`."""
+    sides = [statistics(plan_of(case, neighbors)) for neighbors in NEIGHBORS]
+    return tuple(f"{name}: {one} | {other}" for (name, one), (_, other) in zip(*sides, strict=True))
+
+
+# --- from exact tables to vectors -------------------------------------------------------------------------------------
+
+Vector = dict[tuple[Any, ...], tuple[int, ...]]  # the sums of each group that exists
+
+
+def forms_of(vector: Vector, forms: tuple[tuple[int, ...], ...]) -> dict[tuple[Any, ...], int]:
+    """A measurement's numbers: one per group and form; those that are not there are zero."""
+    return {
+        (*key, index): sum(factor * value for factor, value in zip(form, sums, strict=True))
+        for key, sums in vector.items()
+        for index, form in enumerate(forms)
+    }
+
+
+def by_database(block: Block, *, keys: list[str], sums: list[str], extra: tuple[str, ...] = (), base: int) -> str:
+    """The block's exact SELECT for many databases at once: owners are numbered `database * base + person`.
+
+    As long as rows of different people never meet, databases of different people do not meet either; a test compares
+    this with the block's own query on single databases.
+    """
+    conditions = [*block.conditions, *extra]
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    listed = [f"({block.owner} // {base}) AS db"]
+    listed += [f"{sql} AS k{index}" for index, sql in enumerate(keys)]
+    listed += [f"{sql} AS s{index}" for index, sql in enumerate(sums)]
+    group = ", ".join(["db", *(f"k{index}" for index in range(len(keys)))])
+    required = [f"k{index} IS NOT NULL" for index in range(len(keys)) if index not in block.unknown]
+    inner = f"SELECT {', '.join(listed)} FROM {block.source}{where} GROUP BY {group}"
+    return f"SELECT * FROM ({inner}) WHERE {' AND '.join(required) or 'TRUE'}"
+
+
+def whole(value: Any) -> int:
+    """A sum as an exact integer; the sum of no rows is 0."""
+    return 0 if value is None else int(value)
+
+
+def picks_of(case: Case, neighbors: str) -> Iterator[tuple[Block, Pick, Quantile | Quantiles | Any]]:
+    """Every pick with the mechanism of its first pass, at some epsilon."""
+    from fractions import Fraction
+
+    from discreet.curator import accountant_of, terms_of
+
+    policy = policies.policy(case.policy, neighbors)
+    offered = offer(plan_of(case, neighbors), accountant_of(policy), amount=Fraction(1), limit=terms_of(policy).limit)
+    for each in offered.blocks:
+        for pick, mechanisms in zip(each.block.picks, each.picked, strict=True):
+            yield each.block, pick, mechanisms
