@@ -1,8 +1,8 @@
 """Rows from a description: any number, any number of times, free.
 
-Rows are drawn clique by clique down the junction tree. Within the rows that agree on what is known already, values are
-drawn from evenly spaced places of their distribution, in random order: counts stay within a row or two of the model's,
-instead of a sampling error of their square root.
+Rows are drawn clique by clique down the junction tree. The rows that agree on what is known already take their values
+from evenly spread places of its distribution: counts stay within a few rows of the model's, instead of a sampling
+error of their square root.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 BATCH = 1 << 17
+_GOLDEN = (5**0.5 - 1) / 2
 _BELOW_ONE = 1 - 2.0**-30
 
 
@@ -60,34 +61,47 @@ def _batch(
 ) -> pa.RecordBatch:
     drawn: dict[int, Integers] = {}
     items, axes = Items.positions(size), description.axes
+    order = np.arange(size)
     for number, step in enumerate(steps):
-        words = stream.words(items, number)
-        _draw(step, drawn, words, size)
+        order = _draw(step, drawn, order, _uniforms(stream.words(items, number)[:, 0]))
+    shuffled = np.argsort(stream.words(items, len(steps) + len(axes))[:, 0])
     arrays = []
     for column, axis in enumerate(axes):
-        codes = drawn[column + len(axes)]
+        codes = drawn[column + len(axes)][shuffled]
         uniforms = _uniforms(stream.words(items, len(steps) + column)[:, 0]) if axis.bins < axis.values else None
         arrays.append(axis.decoded(codes, uniforms).cast(schema.field(column).type))
     return pa.record_batch(arrays, schema=schema)
 
 
-def _draw(step: Step, drawn: dict[int, Integers], words: NDArray[np.uint64], size: int) -> None:
-    """Evenly spaced places within rows that agree, in random order."""
-    group = np.zeros(size, dtype=np.int64)
+def _draw(step: Step, drawn: dict[int, Integers], order: Integers, uniforms: Floats) -> Integers:
+    """Draw a step's columns for all rows, and return the order in which the next step takes them.
+
+    Rows that agree on what is known take their values at multiples of the golden ratio, from a random start: any run
+    of them is spread evenly over the distribution. They come in the order of what was drawn before, so that also
+    combinations with columns that are not in the same clique keep close to what the model expects.
+    """
+    group = np.zeros(len(order), dtype=np.int64)
     for column, cells in zip(step.known, step.known_sizes, strict=True):
         group = group * cells + drawn[column]
-    # The upper bits sort by group, the lower ones at random within it.
-    order = np.argsort((group.astype(np.uint64) << np.uint64(32)) | (words[:, 0] >> np.uint64(32)))
+    order = order[_stable(group[order], int(np.prod(step.known_sizes)))]
     ranked = group[order]
     counts = np.bincount(ranked)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    place = (np.arange(size) - starts[ranked] + _uniforms(words[:, 1])) / counts[ranked]
+    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])[ranked]
+    place = (np.arange(len(order)) - starts) * _GOLDEN + uniforms[starts]
+    place -= np.floor(place)
     width = len(step.places) // max(1, int(np.prod(step.known_sizes)))
     found = np.searchsorted(step.places, ranked + place * _BELOW_ONE, side="right") - ranked * width
-    codes = np.empty(size, dtype=np.int64)
-    codes[order] = np.minimum(found, width - 1)
+    found = np.minimum(found, width - 1)
+    codes = np.empty(len(order), dtype=np.int64)
+    codes[order] = found
     for column, cells in zip(reversed(step.new), reversed(step.new_sizes), strict=True):
         codes, drawn[column] = np.divmod(codes, cells)
+    return order[_stable(found, width)]
+
+
+def _stable(codes: Integers, size: int) -> Integers:
+    """A stable order; in linear time where the codes are small."""
+    return np.argsort(codes.astype(np.uint16) if size <= 1 << 16 else codes, kind="stable")
 
 
 def _uniforms(words: NDArray[np.uint64]) -> Floats:

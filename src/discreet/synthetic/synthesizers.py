@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from discreet.synthetic.aim import aim
 from discreet.synthetic.default import default
 from discreet.synthetic.independent import Synthesis, independent, random
 from discreet.synthetic.marginals import Marginals
 from discreet.synthetic.mst import mst
+from discreet.synthetic.privbayes import privbayes
 
 Synthesizer = Callable[[Marginals], Synthesis]
 
-SYNTHESIZERS: dict[str, Synthesizer] = {"random": random, "independent": independent, "mst": mst, "default": default}
+SYNTHESIZERS: dict[str, Synthesizer] = {
+    "random": random,
+    "independent": independent,
+    "privbayes": privbayes,
+    "mst": mst,
+    "aim": aim,
+    "default": default,
+}
 DEFAULT = "default"
