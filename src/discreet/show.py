@@ -77,17 +77,19 @@ def answer_html(answer: Answer) -> str:
     columns, rows, margins = answer.table.column_names, _rows(answer.table), _rows(answer.margins)
     head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
     body = "".join(
-        "<tr>"
-        + "".join(f"<td>{html.escape(cell(value, margin))}</td>" for value, margin in zip(row, half, strict=True))
-        + "</tr>"
+        "<tr>" + "".join(_html_cell(value, margin) for value, margin in zip(row, half, strict=True)) + "</tr>"
         for row, half in zip(rows, margins, strict=True)
     )
     note = f"cost {answer.cost}; left {answer.left}; ± holds with 95 %"
     if any(answer.selected):
         note += "; rows were selected after noise, the margins hold before that"
-    return (
-        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(note)}</p>{_bars(answer)}"
-    )
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"{table}<p>{html.escape(note)}</p>{_bars(answer)}"
+
+
+def _html_cell(value: Any, margin: float | None) -> str:
+    side = "left" if isinstance(value, str) else "right"
+    return f'<td style="text-align: {side}; padding: 0 0.8em">{html.escape(cell(value, margin))}</td>'
 
 
 def _bars(answer: Answer) -> str:
@@ -116,4 +118,6 @@ def _bars(answer: Answer) -> str:
             f'<path d="M{x(value - margin):.1f} {top + 8}H{x(value + margin):.1f}" stroke="#22303a" stroke-width="2"/>'
         )
     height = 16 + len(labels) * 22
-    return f'<svg width="580" height="{height}" font-family="sans-serif" font-size="12">{"".join(marks)}</svg>'
+    title = html.escape(f"{answer.table.column_names[with_margin[0]]}, with the half-width of 95 % as a line")
+    picture = f'<svg width="580" height="{height}" font-family="sans-serif" font-size="12">{"".join(marks)}</svg>'
+    return f'<figure style="margin: 0"><figcaption>{title}</figcaption>{picture}</figure>'
