@@ -50,11 +50,7 @@ YES_NO = ("no", "yes")
 HALVES = Decimals(lo=Fraction(0), hi=Fraction(3), step=Fraction(1, 2))
 LETTERS = ("", "a", "b", "c", "aa")
 
-EPSILONS = ("0.1", "1", "ln 3 or so", "3", "6")
-
-
-def epsilon_of(text: str) -> Fraction:
-    return Fraction(10986, 10000) if text.startswith("ln") else Fraction(text)
+EPSILONS = (Fraction(1, 10), Fraction(1), Fraction(3), Fraction(6))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +72,7 @@ def cases() -> Iterator[Case]:
     yield Case(protocol=TwoCoins(domain=YES_NO), answers=YES_NO)
     for truth in ("3/4", "0.51", "0.99"):
         yield Case(protocol=Truthful(domain=YES_NO, truth=Fraction(truth)), answers=YES_NO)
-    for text in EPSILONS:
-        epsilon = epsilon_of(text)
+    for epsilon in EPSILONS:
         yield Case(protocol=Warner(domain=YES_NO, epsilon=epsilon), answers=YES_NO)
         for d in (2, 3, 5):
             for kind in (KaryResponse, SymmetricUnary, OptimizedUnary, HadamardResponse, LocalHashing, SubsetSelection):

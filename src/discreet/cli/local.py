@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -70,7 +71,7 @@ def respond(
     elif receipt is not None:
         print(f"The collector accepted {receipt['accepted']} reports and had {receipt['repeated']} already.")
     elif out is None:
-        sys.stdout.flush()
+        print("This is all there is to send; --to ADDRESS sends it, --out FILE keeps it:")
         print(line.decode(), end="")
 
 
@@ -212,11 +213,9 @@ async def _serve(
     from discreet.local.serve import listen
 
     def estimate() -> dict[str, Any]:
-        reading = _store(path, survey, store)  # its own connection: reading does not hold up commits
-        try:
-            return _estimate_json(reading, reading.sums())
-        finally:
-            reading.close()
+        with closing(_store(path, survey, store)) as reading:  # its own connection: commits are not held up
+            sums, suspicions = reading.examined()
+            return _estimate_json(sums, suspicions)
 
     server, committing, address = await listen(kept, host=host, port=port, address=url, estimate=estimate)
     print(f"{survey.name} is open at {address}/ (estimates: {address}/estimate)")
@@ -283,10 +282,10 @@ def estimate(
     """What the respondents answered, with margins."""
     asked = _survey(survey)
     kept = _store(survey, asked, store)
-    total = kept.sums()
+    total, suspicions = kept.examined()
     for path in sums or ():
         total = total + _sums(asked, path)
-    found = _estimate_json(kept, total)
+    found = _estimate_json(total, suspicions)
     if chart is not None:
         from discreet.local.chart import document
 
@@ -301,9 +300,9 @@ def estimate(
     print(f"reports dropped so far{_refused(dict(total.refused)).removeprefix('; dropped') or ': none'}")
 
 
-def _estimate_json(store: Store, sums: Sums) -> dict[str, Any]:
+def _estimate_json(sums: Sums, suspicions: dict[str, list[str]]) -> dict[str, Any]:
     found = sums.as_estimate_json()
-    for key, sentences in store.suspicions().items():
+    for key, sentences in suspicions.items():
         found[key]["suspicions"] = sentences
     return found
 

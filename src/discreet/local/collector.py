@@ -2,7 +2,8 @@
 
 The store is one SQLite file to which rows are only added. Its key is (respondent, question, round), so a report that is
 sent again is the same row, and rows lie in the order of random names: when a report came, and in whose company, is not
-kept. Partial sums of many collectors add up to the sums of all reports (send each respondent to one collector).
+kept. One report for each question is also the check of a respondent's lifetime ε, for the questions fit it together.
+Partial sums of many collectors add up to the sums of all reports (send each respondent to one collector).
 """
 
 from __future__ import annotations
@@ -206,19 +207,17 @@ class Store:
         return [report if isinstance(report, int) else int.from_bytes(report, "little") for (report,) in held]
 
     def sums(self) -> Sums:
-        tallies = {
-            question.key(round): question.protocol.tally(self.reports(question, round))
-            for question, round in self.rounds()
-        }
-        return Sums(survey=self.survey, tallies=tallies, refused=Counter(self.refused()))
+        return self.examined(suspect=False)[0]
 
-    def suspicions(self) -> dict[str, list[str]]:
-        """What the reports themselves show of made-up ones, for each question where they do."""
-        found = {
-            question.key(round): suspicions(question.protocol, self.reports(question, round))
-            for question, round in self.rounds()
-        }
-        return {key: sentences for key, sentences in found.items() if sentences}
+    def examined(self, *, suspect: bool = True) -> tuple[Sums, dict[str, list[str]]]:
+        """The sums, and what the reports themselves show of made-up ones, for each question where they do."""
+        tallies, told = {}, {}
+        for question, round in self.rounds():
+            reports = self.reports(question, round)
+            tallies[question.key(round)] = question.protocol.tally(reports)
+            told[question.key(round)] = suspicions(question.protocol, reports) if suspect else []
+        found = Sums(survey=self.survey, tallies=tallies, refused=Counter(self.refused()))
+        return found, {key: sentences for key, sentences in told.items() if sentences}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -83,9 +83,10 @@ class Device:
                 "that it may have from you in a lifetime. Nothing is sent."
             )
         source = Watched()
-        record = answered.setdefault(version, {"cost": str(cost), "reports": {}, "remembered": {}})
+        record = answered.get(version, {"cost": str(cost), "reports": {}, "remembered": {}})
         report = _drawn(question, answer, record["remembered"], source)
         record["reports"][key] = f"{report:x}"
+        answered[version] = record
         self._save()
         return Sent(key=key, report=report, words=tuple(source.words), cost=cost)
 
@@ -111,7 +112,7 @@ class Device:
         try:
             self._memory = json.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return
+            self._memory = {}
         except (OSError, ValueError):
             # Privacy: without its memory the device would forget what was spent, and answer again with new coins.
             raise UsageError(f"{self.path}, the memory of your answers, cannot be read. Nothing is sent.") from None

@@ -18,7 +18,7 @@ _SHOWN = 6
 
 
 def greeting(survey: Survey, spent: Fraction, cap: Fraction) -> Iterator[str]:
-    yield f"{survey.name}: {len(survey.questions)} questions. Your answers are randomized here, then sent."
+    yield f"{survey.name}: {len(survey.questions)} questions. Your answers are randomized here, and stay here."
     yield (
         f"All together they can cost you ε = {number(survey.cost)}; you have spent {number(spent)} of the "
         f"{number(cap)} that this survey may ever have from you."
@@ -54,17 +54,24 @@ def coins(question: Question, sent: Sent) -> Iterator[str]:
         if sent.words:
             yield f"{len(sent.words)} coins were tossed: {protocol.draws[0]}"
         return
-    others = 0
-    for name, word in zip(protocol.draws, sent.words, strict=True):
+    others, tossed = 0, dict(zip(protocol.draws, sent.words, strict=True))
+    for name, word in tossed.items():
         threshold = _threshold(protocol, name)
         if threshold is None:
             others += 1
-        else:
+        elif 0 < threshold < 1 << 64 and not _unused(protocol, name, tossed):
             fell = "heads" if word < threshold else "tails"
             share = "" if threshold == 1 << 63 else f" (of a coin with {float(Fraction(threshold, 1 << 64)):.1%} heads)"
             yield f"{_CAPTIONS.get(name, name)}: {fell}{share}"
     if others:
         yield f"and {others} draw{'s' * (others > 1)} in which everything is equally likely"
+
+
+def _unused(protocol: Any, name: str, tossed: dict[str, int]) -> bool:
+    """Whether a coin decided nothing: all coins are tossed, but Hybrid uses those of one of its parts."""
+    if "mix" not in tossed or name == "mix":
+        return False
+    return (name == "inside") != bool(tossed["mix"] < protocol.mix)
 
 
 def _threshold(protocol: Any, name: str) -> int | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +28,7 @@ MOST_HEAD = 1 << 14
 MOST_WAITING = 1 << 16
 """Reports that may wait for the disk; beyond that a sender is told to come back."""
 IDLE = 60.0
+FRESH = 2.0
 _STATUS = {
     200: "OK", 204: "No Content", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed",
     411: "Length Required", 413: "Content Too Large", 500: "Internal Server Error", 503: "Service Unavailable",
@@ -48,6 +50,8 @@ class Collector:
         self._waiting = 0
         self._wake = asyncio.Event()
         self._disk = ThreadPoolExecutor(max_workers=1)
+        self._estimating = asyncio.Lock()
+        self._found: tuple[float, dict[str, Any]] | None = None
 
     async def commit_forever(self) -> None:
         """All that waits goes to the disk as one transaction; who sent it hears of it after."""
@@ -95,13 +99,21 @@ class Collector:
         if path == "/survey.json":
             return 200, "application/json", self._compiled
         if path in ("/estimate", "/estimate.json"):
-            found = await asyncio.to_thread(self._estimate)
+            found = await self._estimated()
             if path.endswith(".json"):
                 return 200, "application/json", json.dumps(found, ensure_ascii=False).encode()
             from discreet.local.chart import document
 
             return 200, "text/html; charset=utf-8", document(self._survey.name, found).encode()
         return 404, "application/json", _error("There is /, /reports, /survey.json, /estimate and /estimate.json.")
+
+    async def _estimated(self) -> dict[str, Any]:
+        """At most one estimate at a time and one in FRESH seconds, however many ask."""
+        async with self._estimating:
+            if self._found is None or time.monotonic() - self._found[0] > FRESH:
+                found = await asyncio.to_thread(self._estimate)
+                self._found = (time.monotonic(), found)
+            return self._found[1]
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Requests of one connection, one after the other, until it closes, idles or sends what is not HTTP."""
