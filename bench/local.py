@@ -14,6 +14,7 @@ missed; the rows go to bench/results/local.json too.
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import string
 import subprocess
@@ -23,16 +24,22 @@ import time
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
 from discreet import local
 from discreet.domain import Integers
+from discreet.local.question import submission
+from discreet.local.survey import from_text
+from discreet.noise import bits
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench" / "results"
 N, D, EPSILON = 1_000_000, 1000, 1
 MOST_SECONDS, TIMES = 2.0, 10.0
+LEAST_RATE = 10_000  # reports a second that the collector takes
+SURVEY = "survey: bench\nepsilon: 2\nquestions:\n  q: {ask: Yes or no?, values: [no, yes], epsilon: 1}\n"
 RUNS = 3  # of ours, for the error
 NOISE = 1.2  # a peer's error is one draw of it: 1,000 values, so within 20 % in all but 10^-9 of runs
 
@@ -157,6 +164,50 @@ def heavy_hitters(n: int) -> dict[str, Any]:
     return row
 
 
+def collector() -> dict[str, float]:
+    """Reports a second over HTTP on loopback, each acknowledged after it is on the disk; by reports in a request."""
+    rates = {}
+    survey = from_text(SURVEY, file="bench")
+    for size, requests, connections in ((1, 10_000, 64), (10, 3_000, 32), (100, 600, 16)):
+        bodies = [b"".join(_line(survey) for _ in range(size)) for _ in range(requests)]
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "bench.yaml").write_text(SURVEY)
+            command = (
+                "import sys; from discreet.cli import main; main(['collect', 'serve', 'bench.yaml', '--port', '0'])"
+            )
+            serving = subprocess.Popen([sys.executable, "-c", command], cwd=folder, stdout=subprocess.PIPE, text=True)
+            try:
+                assert serving.stdout is not None
+                address = urlsplit(serving.stdout.readline().split(" is open at ")[1].split("/ ")[0])
+                started = time.perf_counter()
+                accepted = asyncio.run(_sent(address, bodies, connections))
+                rates[f"{size} in a request"] = accepted / (time.perf_counter() - started)
+                assert accepted == size * requests
+            finally:
+                serving.terminate()
+                serving.wait()
+    return rates
+
+
+def _line(survey: Any) -> bytes:
+    return submission(survey, f"{bits.SYSTEM.bits(128):032x}", {"q": bits.below(bits.SYSTEM, 2)})
+
+
+async def _sent(address: Any, bodies: list[bytes], connections: int) -> int:
+    async def one(mine: list[bytes]) -> int:
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        accepted = 0
+        for body in mine:
+            writer.write(b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = int(head.split(b"Content-Length: ")[1].split(b"\r\n")[0])
+            accepted += json.loads(await reader.readexactly(length))["accepted"]
+        writer.close()
+        return accepted
+
+    return sum(await asyncio.gather(*(one(bodies[k::connections]) for k in range(connections))))
+
+
 def shown(name: str, own: dict[str, Any], protocol: Any, peers: list[dict[str, Any]]) -> None:
     formula = f"{float(protocol.variance(n=1)):.4g}" if hasattr(protocol, "support") else ""
     both = f"{own['n_mse']:.4g} / {own['n_mse_consistent']:.3g}" if "n_mse_consistent" in own else f"{own['n_mse']:.4g}"
@@ -202,6 +253,12 @@ def main() -> None:
         rows["heavy_hitters"] = heavy_hitters(N)
         for epsilon, row in rows["heavy_hitters"].items():
             print(f"heavy_hitters, {epsilon}: {row}")
+    if options.only in "collector":
+        rows["collector"] = collector()
+        for size, rate in rows["collector"].items():
+            print(f"collector, {size}: {rate:,.0f} reports a second")
+        if max(rows["collector"].values()) < LEAST_RATE:
+            missed.append(f"collector: fewer than {LEAST_RATE} reports a second")
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "local.json").write_text(json.dumps(rows, indent=1))
     print("\n".join(missed) if missed else "all targets met")

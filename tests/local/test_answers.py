@@ -13,6 +13,7 @@ import pytest
 from discreet import local
 from discreet.domain import Categories, Decimals, Integers
 from discreet.errors import UsageError
+from discreet.local import odds
 from discreet.local.response import KaryResponse
 
 GRID = Decimals(lo=Fraction(-1), hi=Fraction(2), step=Fraction(1, 10))
@@ -62,7 +63,7 @@ def test_a_domain_that_is_none_is_refused(domain: Any) -> None:
         KaryResponse(domain=domain, epsilon=1)
 
 
-@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), None, "x", True, 1e-320])
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), None, "x", True, 1e-320, 1e-12])
 def test_an_epsilon_that_is_none_is_refused(epsilon: Any) -> None:
     for kind in (
         local.KaryResponse,
@@ -86,6 +87,12 @@ def test_domains_may_be_given_in_several_ways() -> None:
     assert local.Duchi(domain=Integers(lo=0, hi=1), epsilon=1).size == 2
 
 
+def test_the_smallest_epsilon_still_tells_something() -> None:
+    for d in (2, 1000, 1 << 22):
+        support = KaryResponse(domain=d, epsilon=odds.LEAST).support
+        assert support.p > support.q
+
+
 @pytest.mark.parametrize("epsilon", [20, 60, 1000])
 def test_a_very_large_epsilon_is_never_certain(epsilon: int) -> None:
     """Ratios stay below e^ε, so that no report is impossible for anybody."""
@@ -97,28 +104,31 @@ def test_a_very_large_epsilon_is_never_certain(epsilon: int) -> None:
 ENCODERS = ["response", "unary", "hashing", "hadamard", "subset", "numeric", "square_wave", "heavy_hitters", "memoize"]
 MEASURE = """
 import sys, time
-import encodings.idna
 start = time.process_time()
+import dataclasses, fractions, typing
+between = time.process_time()
 import discreet.local.{module}
-print(time.process_time() - start, *sorted(sys.modules))
+print(between - start, time.process_time() - start, *sorted(sys.modules))
 """
 
 
 @pytest.mark.parametrize("module", [*ENCODERS, "device"])
 def test_an_encoder_needs_the_standard_library_only(module: str) -> None:
-    loaded = measured(module)[1]
+    loaded = measured(module)[2]
     foreign = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"discreet", "__main__"}
-    assert foreign <= {"_distutils_hack", "_virtualenv", "sitecustomize"} | {
-        n for n in foreign if n.startswith("__editable__")
-    }
+    ours_to_install = {name for name in foreign if name.startswith("__editable__")} | {"_distutils_hack", "_virtualenv"}
+    assert foreign <= ours_to_install | {"sitecustomize"}
 
 
 def test_an_encoder_loads_in_thirty_milliseconds() -> None:
-    """The best of several, because a busy machine is not the encoder's doing."""
-    assert min(measured("response")[0] for _ in range(12)) < 0.030
+    """The best of several. Where a busy machine makes even the standard library slow, no more than 2.5 times its share:
+    that takes 10 ms on an idle machine, and all of it 20."""
+    runs = [measured("response") for _ in range(12)]
+    assert min(total for _, total, _ in runs) < max(0.030, 2.5 * min(library for library, _, _ in runs))
 
 
-def measured(module: str) -> tuple[float, list[str]]:
+def measured(module: str) -> tuple[float, float, list[str]]:
+    """Seconds for what it takes of the standard library, seconds in all, and the modules that are loaded."""
     code = MEASURE.format(module=module)
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    return float(shown[0]), shown[1:]
+    return float(shown[0]), float(shown[1]), shown[2:]

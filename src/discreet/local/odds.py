@@ -2,17 +2,22 @@
 
 Every encoder tosses coins of the form "64 random bits are below t", so its output distribution is rational and known
 exactly, takes the same work whatever comes out, and is three lines in any language. Rounding of t goes to the private
-side: a ratio is at most e^ε, and under it by less than a relative 2^-64 * (1 + 1/p) * (1 + 1/(1-p)).
+side: a ratio is at most e^ε, and under it by less than a relative 2^-64 * (1 + 1/p) * (1 + 1/(1-p)), which is 2^-50 for
+up to a thousand values and ε up to 9.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
 
+from discreet.budget import number
+from discreet.errors import UsageError
 from discreet.noise import exact
 from discreet.noise.bits import WORD
 
 _BITS = 192
+LEAST = Fraction(1, 1 << 36)
+"""Below this ε the rounding of a threshold could swallow all that a report tells."""
 
 
 def threshold(epsilon: Fraction, *, odds: Fraction = Fraction(1)) -> int:
@@ -20,6 +25,10 @@ def threshold(epsilon: Fraction, *, odds: Fraction = Fraction(1)) -> int:
 
     t <= 2^64 / (1 + e^-epsilon / odds). The upper end of the enclosure makes t smaller, if it makes a difference.
     """
+    if epsilon < LEAST:
+        raise UsageError(
+            f"At epsilon {number(epsilon)} a report tells nothing that 64-bit coins could tell from nothing."
+        )
     _, high = exact.exp_minus(epsilon, _BITS)
     scaled = odds.numerator << _BITS
     return min(WORD - 1, WORD * scaled // (scaled + high * odds.denominator))

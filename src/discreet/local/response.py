@@ -171,7 +171,7 @@ class Truthful:
 
     def __post_init__(self) -> None:
         truth = amount(self.truth, name="truth")
-        if not Fraction(1, 2) < truth < 1 or truth.denominator > bits.WORD:
+        if not Fraction(1, 2) < truth < 1 or truth.denominator > HALF:
             raise UsageError(f"The truth is told with a probability between 1/2 and 1, not {self.truth}.")
         object.__setattr__(self, "domain", _two(self.domain))
         object.__setattr__(self, "truth", truth)
