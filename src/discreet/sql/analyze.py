@@ -394,6 +394,7 @@ class Analysis:
         keys_touched = distinct_values(frozenset().union(*unclear), relation.touched or relation.rows)
         groups = math.prod(key.size for key in found if isinstance(key, Key))
         unknown = any(isinstance(key, Unknown) for key in found)
+        touched = min(touched, keys_touched * groups) if unknown else touched
         if not rewrite.requests:
             raise reject(
                 node,
