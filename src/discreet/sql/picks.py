@@ -148,7 +148,8 @@ class Pick:
     def key_column(self, index: int, starts: list[int] | None, cell_of_group: str) -> str:
         """The SQL of a row's cell in pass `index`; `starts` are where each group's window begins."""
         width = self.widths[index]
-        position = f"CAST({self.position} AS BIGINT)"
+        # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond them.
+        position = f"CAST({self.position} AS {'BIGINT' if self.domain.size < 2**62 else 'HUGEINT'})"
         if starts is None:
             return position if width == 1 else f"({position} // {width})"
         begin = str(starts[0]) if len(starts) == 1 else f"list_extract({starts}, CAST({cell_of_group} AS BIGINT) + 1)"

@@ -1,0 +1,151 @@
+"""What must hold of one statement: how it is answered does not depend on data, and data moves no more than claimed.
+
+`verdict` plans a statement, runs the exact SELECTs of its plan on all databases of a world, and raises `Violation` when
+a measurement, a rank score or the people of an unknown key move by more than the plan says, when a group lies outside
+the public grid, when the engine fails on any of them, or when anything but a refusal comes out of planning.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from typing import Any
+
+from discreet.engines.watch import interrupted
+from discreet.errors import Rejected, UsageError
+from discreet.sql.analyze import plan
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block, Key
+
+from .worlds import World
+
+LONG = 5.0  # seconds for an exact SELECT over a handful of rows
+SLOW = 2.0  # seconds of planning: parsing and analysis of any statement within the limits take less
+
+
+class Violation(AssertionError):
+    """A statement for which the promise does not hold."""
+
+
+def verdict(sql: str, world: World, source: random.Random) -> str:
+    """How the statement was answered: "answered", "public", or the reason of the refusal in general words."""
+    began = time.process_time()
+    try:
+        planned = plan(sql, world.policy, world.public, world.evaluate)
+    except (Rejected, UsageError) as refusal:
+        _in_time(began, sql)
+        return f"refused: {_general(str(refusal))}"
+    except Exception as error:
+        raise Violation(f"planning raised {type(error).__name__}: {error}") from error
+    _in_time(began, sql)
+    for block in planned.blocks:
+        if block.same_as is None:
+            _measured(block, world)
+            for pick in block.picks:
+                _picked(block, pick, world, source)
+    return "answered" if planned.blocks else "public"
+
+
+def _in_time(began: float, sql: str) -> None:
+    spent = time.process_time() - began
+    if spent > SLOW:
+        raise Violation(f"planning took {spent:.1f} s")
+
+
+def _general(text: str) -> str:
+    """A refusal without what was asked in it, to be counted."""
+    reason = re.sub(r"^Rejected \(line \d+, column \d+\): ", "", text)
+    reason = re.sub(r"[A-Z_]+\(.*?\)+|'[^']*'|\"[^\"]*\"|\d+(\.\d+)?", "…", reason)
+    return " ".join(reason.split(".")[0].split()[-9:])
+
+
+def fetched(world: World, sql: str) -> dict[str, list[tuple[Any, ...]]]:
+    found = {}
+    for name, cursor in world.cursors.items():
+        try:
+            with interrupted(LONG, cursor.interrupt):
+                found[name] = cursor.execute(sql).fetchall()
+        except Exception as error:
+            raise Violation(f"the engine failed on {name!r}: {error}\n{sql}") from error
+    return found
+
+
+def _measured(block: Block, world: World) -> None:
+    width = len(block.keys)
+    if block.measurements:
+        exact = fetched(world, block.query)
+        for rows in exact.values():
+            for row in rows:
+                _on_grid(block, row)
+        for measurement in block.measurements:
+            vectors = {name: _forms(rows, width, measurement.forms) for name, rows in exact.items()}
+            claim = measurement.sensitivity
+            for before, after in world.pairs:
+                moved = _moved(vectors[before], vectors[after])
+                found = (len(moved), sum(moved), sum(each * each for each in moved), max(moved, default=0))
+                allowed = (claim.l0, claim.l1, claim.l2_squared, claim.linf)
+                for norm, here, most in zip(("l0", "l1", "l2 squared", "linf"), found, allowed, strict=True):
+                    if here > most:
+                        what = f"{measurement.name}: {norm} {here} > {most} between {before!r} and {after!r}"
+                        raise Violation(f"{what}\n{block.query}")
+    if block.unknown:
+        people = {
+            name: {row[:-1]: (int(row[-1]),) for row in rows}
+            for name, rows in fetched(world, block.people_query).items()
+        }
+        touched = block.touched * (2 if block.neighbors == "change_one" else 1)
+        for before, after in world.pairs:
+            moved = _moved(_flat(people[before]), _flat(people[after]))
+            if len(moved) > touched or max(moved, default=0) > 1:
+                raise Violation(f"people per key: {moved} for {touched} keys\n{block.people_query}")
+
+
+def _on_grid(block: Block, row: tuple[Any, ...]) -> None:
+    for key, place in zip(block.keys, row, strict=False):
+        if isinstance(key, Key) and not (isinstance(place, int) and 0 <= place < key.size):
+            raise Violation(f"a key lies at {place!r} of {key.size}\n{block.query}")
+
+
+def _forms(rows: list[tuple[Any, ...]], width: int, forms: tuple[tuple[int, ...], ...]) -> dict[Any, int]:
+    return {
+        (row[:width], index): sum(f * int(value or 0) for f, value in zip(form, row[width:], strict=True))
+        for row in rows
+        for index, form in enumerate(forms)
+    }
+
+
+def _flat(people: dict[Any, tuple[int]]) -> dict[Any, int]:
+    return {key: count for key, (count,) in people.items()}
+
+
+def _moved(a: dict[Any, int], b: dict[Any, int]) -> list[int]:
+    """By how much each number that changes changes; what is not there is zero."""
+    changes = (abs(a.get(key, 0) - b.get(key, 0)) for key in a.keys() | b.keys())
+    return [change for change in changes if change]
+
+
+def _picked(block: Block, pick: Pick, world: World, source: random.Random) -> None:
+    """Rows per group and cell: one person moves them by at most `rows`, in or out, and no cell is off the grid.
+
+    A rank score at any cell moves by no more than the rows that move, so this bounds the scores of all mechanisms.
+    """
+    for index in range(len(pick.widths) if block.cells <= 1_000 else 1):
+        starts = None
+        if index:
+            size = pick.domain.size
+            starts = [source.randrange(-pick.widths[index - 1], size) for _ in range(block.cells)]
+        sql = block.pick_query(pick, index, starts)
+        exact = fetched(world, sql)
+        counts = {}
+        for name, rows in exact.items():
+            for row in rows:
+                _on_grid(block, row)
+                if not 0 <= row[-2] < pick.cells(index):
+                    raise Violation(f"{pick.name}: a row lies in cell {row[-2]} of {pick.cells(index)}\n{sql}")
+            counts[name] = {row[:-1]: row[-1] for row in rows}
+        for before, after in world.pairs:
+            moved = sum(_moved(counts[before], counts[after]))
+            most = pick.rows * (2 if block.neighbors == "change_one" else 1)
+            if moved > most:
+                raise Violation(f"{pick.name}: {moved} rows move, of {most}\n{sql}")

@@ -1,0 +1,28 @@
+-- Statements that once broke the promise, with what they did. The fuzzer's check runs each on every run.
+
+-- a window over everybody: NULLIF of an owner was taken for an owner
+SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY NULLIF(person_id, person_id) ORDER BY age) AS n FROM people) AS t WHERE n <= 1;
+SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY NULLIF(person_id, visit_id) ORDER BY cost) AS n FROM visits) AS t;
+
+-- an engine error that only rows with large values raise: LEAST and GREATEST cast their arguments to the result's size
+SELECT SUM(LEAST(big * big, 5)) FROM visits;
+SELECT SUM(GREATEST(0 - big * cost * cost, -5)) FROM visits;
+SELECT SUM(LEAST(income * income * income * income * income * income, 5)) FROM people;
+
+-- an engine error in a quotient: twice the dividend and the divisor did not fit together
+SELECT SUM((age * 100 + 4600000000000) / (age + 4600000000000000000)) FROM people;
+
+-- DATE_DIFF in weeks was bounded as Mondays passed, and computed as stretches of seven days
+SELECT SUM(DATE_DIFF('week', born, DATE '1970-01-05')) FROM people;
+SELECT DATE_DIFF('week', DATE '2024-01-01', day), COUNT(*) FROM visits GROUP BY 1;
+
+-- a constant of the side of an outer join that may be missing is two values
+SELECT b.one, COUNT(DISTINCT a.person_id) FROM visits AS a LEFT JOIN (SELECT person_id, 1 AS one FROM people) AS b ON a.person_id = b.person_id AND a.cost > 3 GROUP BY b.one;
+
+-- texts that double until memory runs out, for people who have one; joins that multiply until time does
+WITH a AS (SELECT person_id, name || name AS n FROM people), b AS (SELECT person_id, n || n AS n FROM a), c AS (SELECT person_id, n || n AS n FROM b), d AS (SELECT person_id, n || n AS n FROM c), e AS (SELECT person_id, n || n AS n FROM d), f AS (SELECT person_id, n || n AS n FROM e), g AS (SELECT person_id, n || n AS n FROM f), h AS (SELECT person_id, n || n AS n FROM g) SELECT COUNT(DISTINCT n) FROM h;
+SELECT COUNT(*) FROM visits a JOIN visits b ON a.person_id = b.person_id JOIN visits c ON a.person_id = c.person_id JOIN visits d ON a.person_id = d.person_id JOIN visits e ON a.person_id = e.person_id JOIN visits f ON a.person_id = f.person_id JOIN visits g ON a.person_id = g.person_id JOIN visits h ON a.person_id = h.person_id;
+
+-- an engine error for rows far out on a grid of more than 2^63 cells
+SELECT MEDIAN(big * cost), QUANTILE_CONT(big * cost * cost, 0.9) FROM visits;
+SELECT clinic, MAX(big * cost - big) FROM visits GROUP BY clinic;

@@ -1,0 +1,78 @@
+"""Thousands of statements, legitimate and hostile, on neighboring databases: none tells more than it claims."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from .check import Violation, verdict
+from .run import run, summary
+from .worlds import POLICIES, world
+
+FOUND = Path(__file__).parent / "found.sql"
+
+
+def found() -> list[str]:
+    lines = (line for line in FOUND.read_text(encoding="utf-8").splitlines() if not line.startswith("--"))
+    return [sql.strip() for sql in re.split(r";\n", "\n".join(lines) + "\n") if sql.strip()]
+
+
+def test_statements(capsys: pytest.CaptureFixture[str]) -> None:
+    counts, violations = run(2_000, seconds=25)
+    with capsys.disabled():
+        print(f"\n{summary(counts)}")
+    assert not violations, violations[0]
+    assert sum(counts.values()) >= 500
+    assert sum(count for name, count in counts.items() if name.endswith(": answered")) >= 100, "the grammar is too wild"
+
+
+@pytest.mark.slow
+def test_many_statements(capsys: pytest.CaptureFixture[str]) -> None:
+    counts, violations = run(100_000, seconds=3_600)
+    with capsys.disabled():
+        print(f"\n{summary(counts)}")
+    assert not violations, violations[0]
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_found_once(name: str) -> None:
+    source = random.Random(os.urandom(16))
+    here = world(name, source)
+    for sql in found():
+        verdict(sql, here, source)
+
+
+def test_the_check_sees_violations() -> None:
+    """The check itself is checked: a claim that is too small, an error that some rows raise, a row over all people."""
+    from dataclasses import replace
+
+    from discreet.sql import analyze
+
+    from . import check
+
+    source = random.Random(os.urandom(16))
+    here = world("shop", source)
+    planned = analyze.plan(
+        "SELECT clinic, SUM(cost) FROM visits GROUP BY clinic", here.policy, here.public, here.evaluate
+    )
+    block = planned.blocks[0]
+    measurement = block.measurements[0]
+    small = replace(measurement, sensitivity=replace(measurement.sensitivity, l1=0, l2_squared=0, linf=0))
+    wrong = (
+        replace(block, measurements=(small,)),
+        replace(block, sums=("sum(CAST(big * 4 AS BIGINT))",)),
+        replace(block, key_sql=("cost",)),
+        replace(block, sums=('(SELECT sum(c) FROM (SELECT count(*) AS c FROM "visits")) * count(*)',)),
+    )
+    seen = set()
+    for here in (world("shop", source) for _ in range(4)):
+        for index, each in enumerate(wrong):
+            try:
+                check._measured(each, here)
+            except Violation:
+                seen.add(index)
+    assert seen == set(range(len(wrong)))
