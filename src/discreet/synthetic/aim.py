@@ -1,4 +1,4 @@
-"""`aim`: again and again, count the pair whose counts are farthest from the model beyond its noise [McKenna et al. 2022].
+"""`aim`: again and again, count the pair that is farthest from the model beyond its noise [McKenna et al. 2022].
 
 The workload is all pairs. A tenth of each round's part chooses, the rest counts; rounds that teach nothing double the
 parts of those that follow; the size of the model grows with what has been spent.

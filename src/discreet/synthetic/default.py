@@ -19,7 +19,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.synthetic.graphical import Fit, Target, cells_needed, estimate
+from discreet.synthetic.graphical import Fit, Model, Target, cells_needed, estimate
 from discreet.synthetic.independent import Histogram, Synthesis, grouped, histograms, product
 from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition
 from discreet.synthetic.mst import one_way_targets, target
@@ -28,17 +28,17 @@ from discreet.synthetic.smooth import in_groups
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-ONE_WAY = 0.20  # share of the one-way marginals
+ONE_WAY = 0.30  # share of the one-way marginals
 DISTANCES = 0.03  # and of the distances of one round
 ROUNDS = (0.3, 0.35, 0.35)  # of the rest, what each round's pairs get
-LEVELS = (3, 6, 12, 64)  # most groups of a column at each level
+LEVELS = (2, 4, 8, 16, 64)  # most groups of a column at each level
 MOST_GROUPS = 32
 LEAST = 2.0  # standard deviations of noise that a group should hold
-MOST_CELLS = 400_000  # of the junction tree
-PRIOR = 0.1
+MOST_CELLS = 200_000  # of the junction tree
+PRIOR = 0.02
 CAUTION = 1.0  # standard deviations by which a noisy distance is taken to be less
 POOR = 0.02  # noise on distances, as a part of the rows, above which there is too little budget for rounds and levels
-POOR_ONE_WAY, POOR_DISTANCES = 0.6, 0.08
+POOR_ONE_WAY, POOR_DISTANCES, POOR_LEVEL = 0.75, 0.08, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,10 +74,10 @@ def default(data: Marginals) -> Synthesis:
         return Synthesis(histograms=columns, model=model)
     sizes = [column.size for column in columns]
     levels = [_levels(column, axis.ordered) for column, axis in zip(columns, data.axes, strict=True)]
+    rounds: tuple[float, ...] = (1.0,) if poor else ROUNDS
+    distances = POOR_DISTANCES if poor else DISTANCES
     if poor:
-        levels, rounds, distances = [each[1:2] for each in levels], (1.0,), POOR_DISTANCES
-    else:
-        rounds, distances = ROUNDS, DISTANCES
+        levels = [each[POOR_LEVEL : POOR_LEVEL + 1] for each in levels]
     share = (1 - (POOR_ONE_WAY if poor else ONE_WAY) - distances * len(rounds)) * (1 - 1e-6)
     fit, kept = None, 0.0
     for number, part in enumerate(rounds):
@@ -113,12 +113,12 @@ def _levels(column: Histogram, ordered: bool) -> list[Integers]:
 
 
 def _options(
-    data: Marginals, columns: Sequence[Histogram], levels: Sequence[list[Integers]], model: object, *, share: float
+    data: Marginals, columns: Sequence[Histogram], levels: Sequence[list[Integers]], model: Model, *, share: float
 ) -> list[Option]:
     """Every pair at every level, with noisy distances to the model."""
     found: list[Candidate] = []
     for a, b in combinations(range(len(columns)), 2):
-        table = model.marginal((a, b)) * model.total  # type: ignore[attr-defined]
+        table = model.marginal((a, b)) * model.total
         known: set[tuple[int, int]] = set()
         for left, right in zip(levels[a], levels[b], strict=True):
             shape = (int(left.max()) + 1, int(right.max()) + 1)
@@ -129,6 +129,8 @@ def _options(
             np.add.at(coarse, (left[:, None], right[None, :]), table)
             partition = (left[columns[a].groups], right[columns[b].groups])
             found.append(Candidate(columns=(a, b), partition=partition, model=coarse))
+    if not found:  # every column is one group
+        return []
     noisy, std = data.distances(found, share=share)
     return [
         Option(

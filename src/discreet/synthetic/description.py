@@ -243,7 +243,9 @@ def _axis(entry: Any) -> Axis:
 
 
 def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: float) -> Model:
-    cliques, parents, tables = [], [], []
+    cliques: list[tuple[int, ...]] = []
+    parents: list[int] = []
+    tables: list[Floats] = []
     for number, entry in enumerate(entries):
         clique = tuple(names.index(_text(each)) for each in _list(entry["columns"], "columns"))
         parent = entry["parent"]

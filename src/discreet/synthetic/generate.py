@@ -68,7 +68,7 @@ def _batch(
     arrays = []
     for column, axis in enumerate(axes):
         codes = drawn[column + len(axes)][shuffled]
-        uniforms = _uniforms(stream.words(items, len(steps) + column)[:, 0]) if axis.bins < axis.values else None
+        uniforms = _uniforms(stream.words(items, len(steps) + column)[:, 0]) if axis.bins < axis.values else np.zeros(0)
         arrays.append(axis.decoded(codes, uniforms).cast(schema.field(column).type))
     return pa.record_batch(arrays, schema=schema)
 

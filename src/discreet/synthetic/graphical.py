@@ -4,7 +4,8 @@ Estimation finds the most probable table given noisy counts: the entropy (the lo
 against the squared residuals, each in units of its noise. In the dual that is a smooth convex problem with one
 parameter per noisy count,
 
-    F(x) = n log Z(x) - <x, y> + prior / 2 * sum of (sigma (x - c))^2,   dF/dx = model's counts - y + prior sigma^2 (x - c),
+    F(x) = n log Z(x) - <x, y> + prior / 2 * sum of (sigma (x - c))^2
+    dF/dx = model's counts - y + prior sigma^2 (x - c)
 
 which L-BFGS solves in tens of propagations. `prior` 1 takes all tables for equally likely, 0 is the plain
 maximum-entropy fit; in between, correlations that noise may have made are shrunk toward independence. The centers c are
@@ -17,6 +18,8 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,9 +189,13 @@ class Model:
         for position, (others, message) in enumerate(below):
             later = {c for child in children[clique][position + 1 :] for c in self.tree.separators[child]}
             keep = tuple(c for c in dict.fromkeys((*columns, *others)) if c in wanted or c in shared or c in later)
-            table, columns = np.einsum(table, columns, message, others, keep), keep
+            table, columns = _einsum(table, columns, message, others, keep), keep
         keep = tuple(column for column in columns if column in wanted or column in shared)
-        return keep, np.einsum(table, columns, keep)
+        return keep, _einsum(table, columns, keep)
+
+
+def _einsum(*operands: Any) -> Floats:
+    return np.asarray(np.einsum(*operands), dtype=np.float64)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -208,7 +215,9 @@ class Target:
     def seen(self, table: Floats) -> Floats:
         """What a table over the columns looks like here."""
         flat = table.ravel()
-        return flat if self.identical else np.bincount(self.cells, weights=flat, minlength=len(self.counts))
+        if self.identical:
+            return flat
+        return np.asarray(np.bincount(self.cells, weights=flat, minlength=len(self.counts)), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +267,7 @@ def estimate(
     scale = np.maximum(noisy, 1.0) + ridge
     found, tables = _minimized(value, first, scale, steps, tolerance * max(total, 1.0), progress)
     model = Model(tree=tree, tables=tuple(tables), total=total)
-    return Fit(model=model, parameters=tuple(found[lo:hi] for lo, hi in zip(ends, ends[1:], strict=False)))
+    return Fit(model=model, parameters=tuple(found[lo:hi] for lo, hi in pairwise(ends)))
 
 
 def _home(tree: Tree, columns: Columns) -> int:

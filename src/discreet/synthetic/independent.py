@@ -32,7 +32,7 @@ class Histogram:
 
     @property
     def grouped(self) -> Floats:
-        return np.bincount(self.groups, weights=self.counts)
+        return np.asarray(np.bincount(self.groups, weights=self.counts), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

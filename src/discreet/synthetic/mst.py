@@ -16,7 +16,7 @@ from discreet.synthetic.graphical import Target, estimate
 from discreet.synthetic.independent import Histogram, Synthesis, grouped, histograms, product
 from discreet.synthetic.marginals import Candidate, Columns, Marginals, Measured, flat
 
-PRIOR = 0.1  # of `graphical.estimate`
+PRIOR = 0.03  # of `graphical.estimate`
 
 
 def mst(data: Marginals) -> Synthesis:

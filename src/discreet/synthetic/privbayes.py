@@ -1,4 +1,4 @@
-"""`privbayes`: a Bayesian network, column by column [Zhang et al. 2014], the correlated mode of the lectures done right.
+"""`privbayes`: a Bayesian network, column by column [Zhang et al. 2014]; the lectures' correlated mode, done right.
 
 Each step chooses privately a column and up to two parents among those in the network: the ones whose counts are
 farthest from "the column knows nothing of these parents". That is an l1 distance to a released table (S16), not mutual
@@ -59,7 +59,7 @@ def _families(sizes: list[int], sets: list[Columns], known: list[int], most_cell
     most = 2 if len(sizes) <= MANY else 1
     parents = [each for count in range(1, most + 1) for each in combinations(sorted(known), count)]
     every = [(column, each) for column in range(len(sizes)) if column not in known for each in parents]
-    able = [
+    return [
         (column, each)
         for column, each in every
         if len(each) == 1
@@ -68,7 +68,6 @@ def _families(sizes: list[int], sets: list[Columns], known: list[int], most_cell
             and cells_needed(sizes, [*sets, (column, *each)]) <= MOST_CELLS
         )
     ]
-    return able
 
 
 def _unrelated(model: Model, column: int, parents: Columns) -> np.ndarray:

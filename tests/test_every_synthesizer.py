@@ -1,0 +1,226 @@
+"""One battery for every synthesizer: within its charge, within the domain, right where noise is small."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from discreet.accounting import SumAccountant, ZcdpAccountant
+from discreet.errors import DiscreetError
+from discreet.mechanisms import from_row
+from discreet.synthetic import describe as module
+from discreet.synthetic.description import Description
+from discreet.synthetic.synthesizers import SYNTHESIZERS
+from synthetic.small_table import curator, rows
+
+BUDGETS = {
+    "zcdp": "delta: 1e-6, accountant: zcdp",
+    "sum": "accountant: sum",
+    "sum with delta": "delta: 1e-6, accountant: sum",
+}
+
+
+@pytest.fixture(scope="module", params=SYNTHESIZERS)
+def described(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, ...]:
+    """A curator after one small description."""
+    made = curator(tmp_path_factory.mktemp("described"), count=300)
+    return request.param, made, made.describe("people", epsilon="0.7", synthesizer=request.param, analyst="alice")
+
+
+@pytest.fixture(scope="module", params=[name for name in SYNTHESIZERS if name != "random"])
+def precise(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Description]:
+    """A description with next to no noise."""
+    made = curator(tmp_path_factory.mktemp("precise"))
+    return request.param, made.describe("people", epsilon=500, synthesizer=request.param)
+
+
+def spending(made: Any, description: Description) -> tuple[dict[str, Any], list[Any]]:
+    """The posted row and its mechanisms' losses, after checks that hold for every charge."""
+    charge, post = (row for row in made._ledger.rows() if row["kind"] in ("charge", "post"))
+    assert charge["mechanisms"] is None
+    assert made._ledger.spent() == made._ledger.spent("alice")
+    assert made._accountant.budget(made._ledger.spent()).epsilon <= Fraction("0.7")
+    assert description.cost == made._accountant.budget(made._ledger.spent()).as_json()
+    return post, [from_row(row).loss() for row in post["mechanisms"]]
+
+
+def test_spends_nearly_all_and_no_more_than_charged(described: tuple[Any, ...]) -> None:
+    name, made, description = described
+    post, losses = spending(made, description)
+    used, paid = sum(loss.rho for loss in losses), Fraction(post["meta"]["amount"])
+    assert used <= paid == made._ledger.spent().amount
+    if name != "default":  # which keeps what no pair is worth
+        assert used > Fraction("0.99") * paid
+
+
+@pytest.mark.parametrize(("name", "budget"), [("independent", "sum"), ("default", "sum"), ("mst", "sum with delta")])
+def test_in_other_currencies_too(name: str, budget: str, tmp_path: Path) -> None:
+    made = curator(tmp_path, count=300, budget=BUDGETS[budget])
+    description = made.describe("people", epsilon="0.7", synthesizer=name, analyst="alice")
+    post, losses = spending(made, description)
+    if budget == "sum":
+        assert sum(loss.epsilon for loss in losses) <= Fraction(post["meta"]["amount"]) <= Fraction("0.7")
+    else:
+        assert "ZcdpAccountant" in post["meta"]["currency"]
+        assert made._ledger.spent().delta > 0
+        assert sum(loss.rho for loss in losses) <= Fraction(post["meta"]["amount"])
+
+
+def test_rows_lie_in_the_domain(described: tuple[Any, ...]) -> None:
+    made = described[2].generate(rows=2000)
+    assert made.column_names == ["age", "income", "sex", "ill", "smoker", "day", "seen"]
+    found = made.to_pydict()
+    assert all(0 <= age <= 99 for age in found["age"])
+    assert set(found["sex"]) <= {"F", "M", "X"}
+    assert set(found["ill"]) <= {"none", "flu", "cold", None}
+    assert all(income is None or 0 <= income <= 200000 for income in found["income"])
+    assert all(day.year == 2024 for day in found["day"])
+    assert not any(made.column(name).null_count for name in ("age", "sex", "smoker", "day", "seen"))
+
+
+def test_recovers_one_way_marginals_at_large_epsilon(precise: tuple[str, Description]) -> None:
+    description = precise[1]
+    assert abs(description.rows - 3000) <= 3
+    made, true = description.generate(rows=3000).to_pydict(), rows(3000).to_pydict()
+    for column in ("age", "sex", "ill", "smoker"):
+        values = set(true[column]) | set(made[column])
+        apart = sum(abs(true[column].count(value) - made[column].count(value)) for value in values)
+        assert apart < 0.05 * 6000, column
+
+
+def test_recovers_correlations_at_large_epsilon(precise: tuple[str, Description]) -> None:
+    """Smokers have the flu; women are under 30, men over 60."""
+    name, description = precise
+    made = description.generate(rows=3000).to_pydict()
+    ill = np.mean([(ill == "flu") == smoker for ill, smoker in zip(made["ill"], made["smoker"], strict=True)])
+    young = np.mean([(age < 45) == (sex == "F") for age, sex in zip(made["age"], made["sex"], strict=True)])
+    assert (min(ill, young) > 0.95) == (name != "independent")
+
+
+@pytest.mark.parametrize("name", ["mst", "default"])
+@pytest.mark.parametrize(("neighbors", "factor"), [("add_remove", 1), ("change_one", 2)])
+def test_sensitivities_follow_rows_per_person_and_neighbors(
+    name: str, neighbors: str, factor: int, tmp_path: Path
+) -> None:
+    made = curator(tmp_path, count=60, neighbors=neighbors, max_rows=3)
+    made.describe("people", epsilon=1, synthesizer=name)
+    post = next(row for row in made._ledger.rows() if row["kind"] == "post")
+    for row in post["mechanisms"]:
+        if row["mechanism"] == "DiscreteGaussian":
+            assert Fraction(row["l2_squared"]) >= 9 * factor
+            assert Fraction(row["l2_squared"]) % (9 * factor) == 0
+        else:
+            assert Fraction(row["linf"]) == 3 * factor
+
+
+@pytest.mark.parametrize("name", ["independent", "default"])
+def test_the_same_again_is_free_and_the_same(name: str, tmp_path: Path) -> None:
+    made = curator(tmp_path, count=100)
+    first = made.describe("people", epsilon=1, synthesizer=name)
+    spent = made._ledger.spent()
+    assert made.describe("people", epsilon=1, synthesizer=name).to_bytes() == first.to_bytes()
+    assert made._ledger.spent() == spent
+    made.describe("people", epsilon=1, synthesizer=name, columns=["age", "sex"])
+    assert made._ledger.spent().amount == 2 * spent.amount
+
+
+@pytest.mark.parametrize("name", SYNTHESIZERS)
+def test_interrupted_at_any_round_it_stays_charged_and_resumes_to_the_same_bytes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = curator(tmp_path, count=100)
+    fetch, asked = made._fetch, []
+
+    def failing(query: str) -> object:
+        asked.append(query)
+        if len(asked) in (1, 4, 9):
+            raise KeyboardInterrupt
+        return fetch(query)
+
+    monkeypatch.setattr(made, "_fetch", failing)
+    spent = None
+    for _ in range(4):
+        try:
+            description = made.describe("people", epsilon=1, synthesizer=name)
+            break
+        except KeyboardInterrupt:
+            assert spent in (None, made._ledger.spent())
+            spent = made._ledger.spent()
+            assert spent.amount > 0
+    assert made._ledger.spent() == spent
+    charges = [row for row in made._ledger.rows() if row["kind"] == "charge"]
+    assert len(charges) == 1
+    assert description.certificate["charge"] == charges[0]["number"]
+
+
+@pytest.mark.parametrize("name", SYNTHESIZERS)
+def test_as_a_function_of_key_and_data_it_is_deterministic(name: str, tmp_path: Path) -> None:
+    made = curator(tmp_path, count=100)
+    work = commissioned(made, name)
+    run = [
+        module.carried_out(work, key=b"k" * 32, fetch=made._fetch, cost={}, certificate={}, progress=None)[0].to_bytes()
+        for _ in range(2)
+    ]
+    assert run[0] == run[1]
+
+
+@pytest.mark.parametrize("name", SYNTHESIZERS)
+def test_nothing_is_read_before_the_charge_and_nothing_but_counts_after_it(name: str, tmp_path: Path) -> None:
+    """Every question to the engine counts rows by cell of a public grid: none asks for a size, a value, a NULL rate."""
+    made, seen = curator(tmp_path, count=50), []
+    fetch = made._fetch
+
+    def noted(query: str) -> object:
+        assert made._ledger.spent().amount > 0
+        seen.append(query)
+        return fetch(query)
+
+    made._fetch = noted  # type: ignore[method-assign]
+    made.describe("people", epsilon=1, synthesizer=name)
+    assert seen
+    assert all(query.startswith("SELECT k0, count(*) AS s0 FROM (") and query.endswith("GROUP BY k0") for query in seen)
+
+
+@pytest.mark.parametrize("name", SYNTHESIZERS)
+def test_an_empty_table_is_described_like_any_other(name: str, tmp_path: Path) -> None:
+    description = curator(tmp_path, count=0).describe("people", epsilon="0.1", synthesizer=name)
+    assert description.generate(rows=100).num_rows == 100
+
+
+@pytest.mark.parametrize("name", SYNTHESIZERS)
+def test_one_column_is_enough(name: str, tmp_path: Path) -> None:
+    description = curator(tmp_path, count=100).describe("people", epsilon=1, synthesizer=name, columns=["sex"])
+    assert description.generate(rows=10).column_names == ["sex"]
+
+
+def test_over_budget_changes_nothing(tmp_path: Path) -> None:
+    made = curator(tmp_path, count=10)
+    with pytest.raises(DiscreetError, match=r"Over budget"):
+        made.describe("people", epsilon=900, analyst="alice")
+    assert made._ledger.spent().amount == 0
+
+
+def commissioned(made, name: str):  # type: ignore[no-untyped-def]
+    return module.commission(
+        made.policy, "people", made._accountant, amount=made._amount(1), limit=made._limit,
+        synthesizer=name, columns=None, bins=None,
+    )  # fmt: skip
+
+
+def test_the_currency_with_less_noise_is_taken(tmp_path: Path) -> None:
+    """In a sum budget, few columns are cheaper by Laplace; many by one (ε, δ) row."""
+    made = curator(tmp_path, count=10, budget=BUDGETS["sum with delta"])
+    few = module.commission(
+        made.policy, "people", made._accountant, amount=made._amount(1), limit=made._limit,
+        synthesizer="independent", columns=["sex"], bins=None,
+    )  # fmt: skip
+    many = commissioned(made, "mst")
+    assert isinstance(few.inside, SumAccountant)
+    assert few.cost.delta == 0
+    assert isinstance(many.inside, ZcdpAccountant)
+    assert many.cost.delta > 0
+    assert many.cost.amount <= 1
