@@ -154,7 +154,8 @@ class Pick:
             return position if width == 1 else f"({position} // {width})"
         begin = str(starts[0]) if len(starts) == 1 else f"list_extract({starts}, CAST({cell_of_group} AS BIGINT) + 1)"
         offset = f"({position} - ({begin}))"
-        return f"(CASE WHEN {offset} < 0 THEN 0 ELSE least({offset} // {width} + 1, {self.fan + 1}) END)"
+        inside = f"least({offset} // {width} + 1, {self.fan + 1})"  # which of a NULL would be the last cell
+        return f"(CASE WHEN {offset} < 0 THEN 0 WHEN {offset} >= 0 THEN {inside} END)"
 
     def windows(self, index: int, chosen: Any) -> list[int]:
         """Where each group's window of pass `index` begins: half a cell below the cell just chosen."""
