@@ -534,7 +534,10 @@ class RowScope(Names):
                 "IN (SELECT ...) is answered for owners, and for one column of a public table.",
                 "Write a list of constants.",
             )
-        listed = self.analysis.of_public(inner, node).column(0).unique().to_pylist()
+        column = self.analysis.of_public(inner, node).column(0)
+        if pa.types.is_nested(column.type):
+            raise reject(node, "IN (SELECT ...) needs a column of plain values.", "Write a list of constants.")
+        listed = column.unique().to_pylist()
         if len(listed) > public.MAX_LISTED:
             raise reject(node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}.")
         if not listed:

@@ -17,6 +17,7 @@ from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text, Value, l
 
 MAX_LISTED = 1_000  # distinct values up to which a public text is treated as a category
 MAX_INLINE = 2_000  # rows of a computed public table that are written into the engine's SQL
+MOST_FLOAT = 1_000_000_000_000  # floats beyond are NULL beside private rows: on a grid of a millionth they do not fit
 SCHEMA = "public_tables"  # where a snapshot keeps public tables
 
 
@@ -82,7 +83,7 @@ def _engine_type(kind: pa.DataType) -> str:
     if pa.types.is_boolean(kind):
         return "BOOLEAN"
     if pa.types.is_integer(kind):
-        return "BIGINT"
+        return "HUGEINT" if kind == pa.uint64() else "BIGINT"
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if pa.types.is_floating(kind):
@@ -104,22 +105,32 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
     if len(known) == 0:
         return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=True)
     if pa.types.is_integer(kind):
-        return _number(f"CAST({sql} AS BIGINT)", known, Fraction(1), nullable)
-    if pa.types.is_decimal(kind):
-        step = Fraction(1, 10**kind.scale)
-        return _number(f"CAST({sql} * {10**kind.scale} AS BIGINT)", known, step, nullable)
+        return _number(f"CAST({sql} AS {_engine_type(kind)})", known, Fraction(1), nullable)
+    if pa.types.is_decimal(kind) and _units(known, 10**kind.scale) < 2**62:
+        return _number(f"CAST({sql} * {10**kind.scale} AS BIGINT)", known, Fraction(1, 10**kind.scale), nullable)
     if pa.types.is_floating(kind):
-        return _number(f"CAST(round({sql} * 1000000) AS BIGINT)", known, Fraction(1, 10**6), nullable)
+        # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who meet that row only.
+        finite = known.filter(pc.less(pc.abs(known), MOST_FLOAT))
+        if len(finite) == 0:
+            return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
+        inside = f"(CASE WHEN abs({sql}) < {MOST_FLOAT} THEN CAST(round({sql} * 1000000) AS BIGINT) END)"
+        return _number(inside, finite, Fraction(1, 10**6), nullable or len(finite) < len(known))
     if pa.types.is_date(kind):
         return Value(sql=sql, domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()), nullable=nullable)
     if pa.types.is_timestamp(kind):
         lo, hi = (end.as_py().replace(tzinfo=None) for end in (pc.min(known), pc.max(known)))
         return Value(sql=sql, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
-    texts = sorted(set(known.cast(pa.string()).to_pylist()))
-    if len(texts) > MAX_LISTED:
+    listed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
+    texts = sorted(set(known.cast(pa.string()).to_pylist())) if listed or pa.types.is_time(kind) else []
+    if not 0 < len(texts) <= MAX_LISTED:  # also lists, intervals and whatever else has no domain of its own
         return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
     position = f"(list_position([{', '.join(map(literal, texts))}], CAST({sql} AS VARCHAR)) - 1)"
     return Value(sql=position, domain=Coded(values=tuple(texts)), nullable=nullable)
+
+
+def _units(known: pa.ChunkedArray, scale: int) -> int:
+    """The largest of the decimals, in units of their last digit."""
+    return max(abs(int(end.as_py() * scale)) for end in (pc.min(known), pc.max(known)))
 
 
 def _number(sql: str, known: pa.ChunkedArray, step: Fraction, nullable: bool) -> Value:
