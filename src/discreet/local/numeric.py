@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from discreet.budget import amount
 from discreet.errors import UsageError
 from discreet.local import answers, odds
+from discreet.local import window as sliding
 from discreet.local.support import estimate
 from discreet.local.window import Window
 from discreet.noise import bits
@@ -160,22 +161,6 @@ class Piecewise:
         object.__setattr__(self, "window", Window.of(steps=domain.size - 1, share=share, epsilon=epsilon))
 
     @property
-    def size(self) -> int:
-        return self.window.cells
-
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
-        return self.window.sent(answers.step(self.domain, answer), source)
-
-    def encode(self, values: Any) -> NDArray[np.int64]:
-        from discreet.local.many import Draws
-
-        step = answers.steps(self.domain, values)
-        return self.window.many_sent(step, Draws(len(step)))
-
-    def mass(self, report: int, answer: Any) -> Fraction:
-        return self.window.mass(report, answers.step(self.domain, answer))
-
-    @property
     def pieces(self) -> tuple[int, ...]:
         return (0, self.size)
 
@@ -185,9 +170,8 @@ class Piecewise:
     def reading_variance(self, step: int) -> Fraction:
         return self.window.reading_variance(step)
 
-    def parameters(self) -> dict[str, int | str]:
-        return self.window.parameters()
-
+    size = property(sliding.size)
+    respond, encode, mass, parameters = sliding.respond, sliding.encode, sliding.mass, sliding.parameters
     tally, read, estimate, variance = _tally, _read, estimate, _variance
 
 
@@ -221,7 +205,7 @@ class Hybrid:
     @property
     def size(self) -> int:
         """Cells of the window, then Duchi's two."""
-        return self.piecewise.size + 2
+        return self.piecewise.window.cells + 2
 
     def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
         step = answers.step(self.domain, answer)

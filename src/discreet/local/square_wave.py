@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from discreet.budget import amount
 from discreet.errors import UsageError
 from discreet.local import answers, odds
+from discreet.local import window as sliding
 from discreet.local.support import estimate
 from discreet.local.window import Window
-from discreet.noise import bits
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from discreet.local.estimate import Estimate, Floats, Tally
 
 MOST_VALUES = 1024
@@ -52,22 +49,6 @@ class SquareWave:
         window = Window.of(steps=domain.size - 1, share=_share(epsilon), epsilon=epsilon)
         object.__setattr__(self, "window", window)
 
-    @property
-    def size(self) -> int:
-        return self.window.cells
-
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
-        return self.window.sent(answers.step(self.domain, answer), source)
-
-    def encode(self, values: Any) -> NDArray[np.int64]:
-        from discreet.local.many import Draws
-
-        step = answers.steps(self.domain, values)
-        return self.window.many_sent(step, Draws(len(step)))
-
-    def mass(self, report: int, answer: Any) -> Fraction:
-        return self.window.mass(report, answers.step(self.domain, answer))
-
     def tally(self, reports: Any) -> Tally:
         from discreet.local.estimate import histogram
 
@@ -85,9 +66,8 @@ class SquareWave:
         read, mass = inverse(self.window), channel(self.window)[:, answers.step(self.domain, answer)]
         return ((read**2) @ mass - (read @ mass) ** 2) / n
 
-    def parameters(self) -> dict[str, int | str]:
-        return self.window.parameters()
-
+    size = property(sliding.size)
+    respond, encode, mass, parameters = sliding.respond, sliding.encode, sliding.mass, sliding.parameters
     estimate = estimate
 
 

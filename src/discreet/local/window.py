@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from discreet.local import odds
+from discreet.local import answers, odds
 from discreet.noise import bits
 
 if TYPE_CHECKING:
@@ -82,6 +82,37 @@ class Window:
 
     def parameters(self) -> dict[str, int | str]:
         return {"steps": self.steps, "width": self.width, "inside": hex(self.inside)}
+
+
+# Methods of the protocols that send a cell of their window.
+
+
+def size(protocol: Any) -> int:
+    cells: int = protocol.window.cells
+    return cells
+
+
+def respond(protocol: Any, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    window: Window = protocol.window
+    return window.sent(answers.step(protocol.domain, answer), source)
+
+
+def encode(protocol: Any, values: Any) -> NDArray[np.int64]:
+    from discreet.local.many import Draws
+
+    step, window = answers.steps(protocol.domain, values), protocol.window
+    cells: NDArray[np.int64] = window.many_sent(step, Draws(len(step)))
+    return cells
+
+
+def mass(protocol: Any, report: int, answer: Any) -> Fraction:
+    window: Window = protocol.window
+    return window.mass(report, answers.step(protocol.domain, answer))
+
+
+def parameters(protocol: Any) -> dict[str, int | str]:
+    window: Window = protocol.window
+    return window.parameters()
 
 
 def _powers(n: int, power: int) -> Fraction:
