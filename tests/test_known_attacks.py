@@ -161,13 +161,17 @@ def test_averaging_by_repetition_and_paraphrase(tmp_path: Path) -> None:
     for _ in range(3):
         again = [curator.ask(paraphrases[0], analyst=who, epsilon="0.1") for who in ("alice", "bob")]
         assert len({answer.table.column(0)[0].as_py() for answer in again}) == 1
-    seen = []
-    with pytest.raises(BudgetExceeded):
-        for index in range(1000):
-            # Always a little more than before, so that no stored answer will do.
+    spent: list[Any] = []
+
+    def insist() -> None:
+        for index in range(1000):  # always a little more than before, so that no stored answer will do
             price = Fraction(2, 10) + Fraction(index, 10**6)
-            seen += [curator.ask(sql, analyst="alice", epsilon=price).cost.epsilon for sql in paraphrases]
-    assert sum(seen) <= 1
+            for sql in paraphrases:
+                spent.append(curator.ask(sql, analyst="alice", epsilon=price).cost.epsilon)
+
+    with pytest.raises(BudgetExceeded):
+        insist()
+    assert 0 < sum(spent) <= 1
 
 
 def test_negative_and_odd_epsilon(curator: Curator) -> None:
@@ -180,7 +184,7 @@ def test_negative_and_odd_epsilon(curator: Curator) -> None:
     assert curator._ledger.left("alice") == left
 
 
-# --- one person's value -------------------------------------------------------------------------------------------------
+# --- one person's value ----------------------------------------------------------------------------------------------
 
 ORACLES = (
     "SELECT COUNT(*) FROM people WHERE 1 / (income - 56274) > 0",
@@ -273,14 +277,14 @@ def test_limit_inside(curator: Curator) -> None:
         "SELECT SUM(income) FROM (SELECT income FROM people LIMIT 1) AS t",
         "SELECT COUNT(*) FROM (SELECT * FROM people OFFSET 3) AS t",
         "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY income) AS n FROM people) AS t",
-        "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY NULLIF(person_id, person_id)) AS n FROM people) AS t",
+        "SELECT SUM(n) FROM (SELECT RANK() OVER (PARTITION BY NULLIF(person_id, person_id)) AS n FROM people) AS t",
         "SELECT COUNT(*) FROM people TABLESAMPLE 10%",
         "SELECT COUNT(*) FROM people WHERE person_id IN (SELECT person_id FROM visits LIMIT 1)",
     ):
         assert outcome(curator, sql).startswith("Rejected"), sql
 
 
-# --- the budget -----------------------------------------------------------------------------------------------------------
+# --- the budget -------------------------------------------------------------------------------------------------------
 
 
 def _ask_in_child(path: str, queue: Any) -> None:
@@ -338,9 +342,8 @@ def test_rollback_of_the_ledger(tmp_path: Path) -> None:
     for file in saved.glob(ledger.name + "*"):
         if file.is_file():
             shutil.copy(file, ledger.parent / file.name)
-    with pytest.raises(LedgerUnavailable):
-        with Ledger.open(ledger) as older:
-            older.verify(head)
+    with pytest.raises(LedgerUnavailable), Ledger.open(ledger) as older:
+        older.verify(head)
 
 
 def test_tiny_epsilon_does_not_determine_the_value(curator: Curator) -> None:
@@ -357,8 +360,8 @@ def test_time_in_hardened_mode(tmp_path: Path) -> None:
     import time
 
     slow = (
-        "SELECT COUNT(*) FROM visits a JOIN visits b ON a.person_id = b.person_id JOIN visits c ON a.person_id = c.person_id"
-        " WHERE a.person_id = 7"
+        "SELECT COUNT(*) FROM visits a JOIN visits b ON a.person_id = b.person_id"
+        " JOIN visits c ON a.person_id = c.person_id WHERE a.person_id = 7"
     )
     for name, tables in (("victim", people()), ("without", people(victim=False))):
         curator = opened(tmp_path / name, tables, deadline="0.6s")
