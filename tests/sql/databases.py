@@ -1,4 +1,4 @@
-"""Small databases at the edges of a policy: every value a lowest, a highest, a zero, a NULL or a constant of a question.
+"""Small databases at the edges of a policy: every value a lowest, a highest, a zero, a NULL, a constant of a question.
 
 Rows are made in stored form (steps of a grid, codes, owners), in tables of the types that `engines.prepare` makes.
 A family is many databases in one: `background + nobody`, `background + one person` for many persons; databases of the
@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import tempfile
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,7 @@ def edges(column: Column, constants: list[Any]) -> list[Any]:
         case Booleans():
             found = [True, False]
         case Dates():
-            days = [domain.lo, domain.hi, domain.lo + timedelta(days=31), *_days(constants)]
+            days = [domain.lo, domain.hi, *(domain.lo + timedelta(days=gap) for gap in (31, 180)), *_days(constants)]
             found = [day for day in days if domain.lo <= day <= domain.hi]
         case Timestamps():
             found = [domain.lo, domain.hi, domain.lo + timedelta(seconds=3599), domain.lo + timedelta(hours=25)]
@@ -231,7 +231,3 @@ def constants_of(sqls: list[str]) -> list[Any]:
         found |= {date.fromisoformat(each) for each in re.findall(r"'(\d{4}-\d\d-\d\d)'", sql)}
         found |= {float(each) for each in re.findall(r"(?<![\w.'])\d+(?:\.\d+)?(?![\w'-])", sql)}
     return sorted(found, key=str)
-
-
-def noon(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day, 12)

@@ -40,7 +40,7 @@ def _write() -> None:
         if line.startswith("-->"):
             continue
         lines.append(line)
-        pending = pending or bool(line.strip()) and not line.startswith("--")
+        pending = pending or (bool(line.strip()) and not line.startswith("--"))
         if pending and line.endswith(";"):
             lines += [f"--> {each}" for each in harness.expected(next(remaining))]
             pending = False

@@ -1338,7 +1338,7 @@ SELECT date_trunc('week', opened) AS week, COUNT(*) AS tickets FROM tickets GROU
 -- persons / sessions / group text: Subscribers per site
 SELECT site, COUNT(DISTINCT sub_id) AS subscribers FROM sessions GROUP BY site;
 --> keys: 2 | 4
---> COUNT(DISTINCT sub_id): 3 √3 1 | 6 √6 1
+--> COUNT(DISTINCT sub_id): 2 √2 1 | 4 2 1
 
 -- persons / sessions / group text and category: Subscribers per site and port
 SELECT site, port, COUNT(DISTINCT sub_id) AS subscribers FROM sessions GROUP BY site, port;

@@ -187,10 +187,10 @@ PUBLIC: dict[str, dict[str, dict[str, list[Any]]]] = {
 _REST = """
 neighbors: {neighbors}
 source: data
-budget: {{epsilon: 1e30, delta: 1e-6, accountant: {accountant}}}
-limits: {{epsilon: 1e15, seconds: 60, memory: 1GB}}
+budget: {{epsilon: 1e60, delta: 1e-6, accountant: {accountant}}}
+limits: {{epsilon: 1e50, seconds: 60, memory: 1GB}}
 analysts:
-  ann: {{epsilon: 1e30}}
+  ann: {{epsilon: 1e60}}
 """
 
 
