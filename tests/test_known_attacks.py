@@ -279,6 +279,8 @@ def test_limit_inside(curator: Curator) -> None:
         "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY income) AS n FROM people) AS t",
         "SELECT SUM(n) FROM (SELECT RANK() OVER (PARTITION BY NULLIF(person_id, person_id)) AS n FROM people) AS t",
         "SELECT COUNT(*) FROM people TABLESAMPLE 10%",
+        "SELECT COUNT(*) FROM offices LEFT JOIN people ON offices.zip = people.zip",
+        "SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE cost > 5)",
         "SELECT COUNT(*) FROM people WHERE person_id IN (SELECT person_id FROM visits LIMIT 1)",
     ):
         assert outcome(curator, sql).startswith("Rejected"), sql

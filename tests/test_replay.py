@@ -1,11 +1,10 @@
-"""Record and replay through the door (S14): with the same draws on neighbors, the next draw has the same scale and index.
+"""Record and replay through the door (S14): the same draws on neighbors, the same scale and index of the next.
 
 As long as what has left agrees; after that, unknown keys and later passes of a quantile may differ, and rightly so.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -105,6 +104,7 @@ def test_same_draws_on_neighbors(neighbors: list[Curator], sql: str) -> None:
     first, (tape, table) = asked(neighbors[0], sql, None)
     second, (_, other) = asked(neighbors[1], sql, tape)
     assert first, "nothing was drawn"
+    assert len({(each.path, each.scale, each.ids) for each in first}) == len(first), "two draws share their noise"
     same = table.equals(other)
     for index, (a, b) in enumerate(zip(first, second, strict=False)):
         known_keys = "zip" not in sql

@@ -26,3 +26,17 @@ SELECT COUNT(*) FROM visits a JOIN visits b ON a.person_id = b.person_id JOIN vi
 -- an engine error for rows far out on a grid of more than 2^63 cells
 SELECT MEDIAN(big * cost), QUANTILE_CONT(big * cost * cost, 0.9) FROM visits;
 SELECT clinic, MAX(big * cost - big) FROM visits GROUP BY clinic;
+
+-- guards: nothing was ever wrong with these, and each would show one planted bug
+SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
+SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);
+SELECT COUNT(*) FROM people WHERE person_id NOT IN (SELECT person_id FROM visits);
+SELECT COUNT(*) FROM people AS p WHERE NOT EXISTS (SELECT 1 FROM visits AS v WHERE v.person_id = p.person_id AND v.cost > 2);
+SELECT sex, COUNT(*) FROM people GROUP BY sex;
+SELECT clinic, COUNT(*), SUM(cost), COUNT(DISTINCT person_id) FROM visits GROUP BY clinic;
+SELECT SUM(age), AVG(income), VARIANCE(income) FROM people;
+SELECT age, COUNT(*) FROM people GROUP BY age;
+SELECT SUM(income) FROM people;
+SELECT zip, COUNT(DISTINCT person_id) FROM (SELECT p.zip, v.person_id FROM people AS p JOIN visits AS v ON p.person_id = v.person_id) AS t GROUP BY zip;
+SELECT SUM(age - 50), SUM(age - 2) FROM people;
+SELECT SUM(x) FROM (SELECT age AS x FROM people UNION ALL SELECT age AS x FROM people) AS t;

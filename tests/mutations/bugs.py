@@ -1,0 +1,239 @@
+"""Planted bugs: small changes of trusted files, and the tests that must notice each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FUZZ = "tests/fuzz/test_statements.py::test_found_once"
+BRUTE = "tests/test_every_aggregate.py::test_no_neighbor_moves_more_than_claimed"
+ATTACKS = "tests/test_known_attacks.py"
+HARD = "tests/test_hardening.py"
+REPLAY = "tests/test_replay.py"
+MECHANISMS = "tests/test_every_mechanism.py"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bug:
+    """A planted bug: each edit is (file under src/discreet, old text, new text)."""
+
+    name: str
+    edits: tuple[tuple[str, str, str], ...]
+    tests: tuple[str, ...]
+
+
+def bug(name: str, file: str, old: str, new: str, *tests: str) -> Bug:
+    return Bug(name=name, edits=((file, old, new),), tests=tests)
+
+
+_NOISE = "discrete_laplace(stream, items, self.scale)"
+_OWNERS = '    sql.append(f"{inner.owner} = {outer.owner}")  # Privacy: S4. Only rows of the same person decide.\n'
+_RESERVE = "        reservation = self._ledger.reserve(\n            analyst=analyst,\n            question=offered"
+_READ = "Allowance(key=bytes(32), accountant=self._accountant, paid=offered.cost), self._fetch)\n"
+_CANONICAL = 'text = "\\n".join([*map(repr, self.blocks), self.after, *(column.name for column in self.columns)])'
+
+BUGS = (
+    bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale", "scale / 2"), MECHANISMS),
+    bug(
+        "missing clamp",
+        "engines/encode.py",
+        "CAST(least(greatest({x}, {low}), {high})",
+        "CAST(({x})",
+        "tests/engines/test_encode.py",
+    ),
+    bug(
+        "forgotten truncation",
+        "engines/prepare.py",
+        "self._truncated(table) if heavy else self._encoded(table)",
+        "self._encoded(table)",
+        f"{ATTACKS}::test_rows_instead_of_people",
+    ),
+    bug(
+        "threshold on rows instead of persons",
+        "sql/plan.py",
+        'people = "count(*)" if self.rows == 1 else f"count(DISTINCT {self.owner})"',
+        'people = "count(*)"',
+        FUZZ,
+        BRUTE,
+    ),
+    bug(
+        "read before the charge",
+        "curator.py",
+        _RESERVE,
+        f"        measure(offered, {_READ}{_RESERVE}",
+        f"{HARD}::test_nothing_is_read_before_the_charge",
+    ),
+    bug(
+        "recall by what is shown",
+        "sql/plan.py",
+        _CANONICAL,
+        _CANONICAL.replace("*map(repr, self.blocks), ", ""),
+        f"{HARD}::test_other_questions_have_other_answers",
+    ),
+    bug(
+        "float sum",
+        "sql/aggregates.py",
+        'return f"sum({value.sql})" if power == 1',
+        'return f"CAST(sum(CAST({value.sql} AS DOUBLE)) AS HUGEINT)" if power == 1',
+        f"{HARD}::test_sums_are_exact_beyond_floats",
+    ),
+    bug(
+        "ignored FILTER",
+        "sql/aggregates.py",
+        'return sql if condition is None else f"{sql} FILTER (WHERE {condition})"',
+        "return sql",
+        f"{HARD}::test_no_clause_is_ignored",
+    ),
+    bug(
+        "LIMIT inside",
+        "sql/analyze.py",
+        '_refuse_order(node, ("having", "order", "limit", "offset"))',
+        '_refuse_order(node, ("having",))',
+        f"{ATTACKS}::test_limit_inside",
+    ),
+    bug(
+        "NaN kept",
+        "engines/encode.py",
+        "CASE WHEN {x} IS NULL OR isnan({x}) THEN NULL",
+        "CASE WHEN {x} IS NULL THEN NULL",
+        "tests/engines/test_encode.py",
+        f"{ATTACKS}::test_not_a_number",
+    ),
+    bug(
+        "one key for all charges",
+        "ledger/chain.py",
+        "def fresh_secret() -> bytes:",
+        "def fresh_secret() -> bytes:\n    return bytes(32)\n\n\ndef unused_secret() -> bytes:",
+        "tests/ledger/test_book.py",
+    ),
+    bug(
+        "delta not charged",
+        "mechanisms/threshold.py",
+        "rho=self.noise.loss().rho, delta=self.delta)",
+        "rho=self.noise.loss().rho, delta=Fraction(0))",
+        MECHANISMS,
+        "tests/mechanisms/test_threshold.py",
+    ),
+    bug("grid off by one", "sql/plan.py", "- ({domain.lo}))", "- ({domain.lo + 1}))", FUZZ),
+    bug(
+        "error text passed through",
+        "engines/duckdb.py",
+        'in: %s", type(error).__name__, sql)\n                raise EngineFailure from None',
+        'in: %s", error, sql)\n                raise EngineFailure(str(error)) from None',
+        f"{HARD}::test_the_second_wall",
+        f"{HARD}::test_no_private_value_in_any_log",
+    ),
+    bug(
+        "the wrong neighbors",
+        "sql/sensitivity.py",
+        'total, cells = rows * width, parts * groups\n    if neighbors == "add_remove":',
+        "total, cells = rows * width, parts * groups\n    if neighbors:",
+        FUZZ,
+        BRUTE,
+    ),
+    bug(
+        "ties in truncation",
+        "engines/prepare.py",
+        "OVER (PARTITION BY {owner} ORDER BY {order})",
+        "OVER (PARTITION BY {owner})",
+        "tests/engines/test_prepare.py",
+    ),
+    bug(
+        "fresh noise at resume",
+        "ledger/book.py",
+        "key=self._journal.unsealed(waiting), resumed=True",
+        "key=fresh_secret(), resumed=True",
+        "tests/ledger/test_book.py",
+    ),
+    bug(
+        "one key for two statistics",
+        "release.py",
+        'self._stream.derive("measurement", len(self.used))',
+        'self._stream.derive("measurement", 0)',
+        f"{HARD}::test_two_statistics_never_share_noise",
+        REPLAY,
+    ),
+    Bug(
+        name="EXISTS without owners",
+        edits=(
+            ("sql/joins.py", "        owned = owned or match is not None\n", "        owned = True\n"),
+            ("sql/joins.py", _OWNERS, ""),
+        ),
+        tests=(FUZZ,),
+    ),
+    bug(
+        "public LEFT JOIN private",
+        "sql/joins.py",
+        'if side == "LEFT" and isinstance(left, PublicSide):',
+        'if side == "NEVER" and isinstance(left, PublicSide):',
+        f"{ATTACKS}::test_limit_inside",
+    ),
+    bug(
+        "hi - lo under change_one",
+        "sql/sensitivity.py",
+        "rows * (max(hi, 0) - min(lo, 0))",
+        "rows * (hi - lo)",
+        FUZZ,
+        BRUTE,
+    ),
+    bug(
+        "grouping sets charged once",
+        "offer.py",
+        "for block in blocks for mechanism in block.mechanisms)",
+        "for block in blocks[:1] for mechanism in block.mechanisms)",
+        REPLAY,
+    ),
+    bug(
+        "largest value instead of the row's absence",
+        "sql/sensitivity.py",
+        "largest, span = rows * max(abs(lo), abs(hi))",
+        "largest, span = rows * (hi - lo)",
+        FUZZ,
+        BRUTE,
+    ),
+    bug(
+        "NULLIF of an owner",
+        "sql/expressions.py",
+        "    if isinstance(value.domain, Opaque):\n        # Privacy: S4. What is NULL",
+        "    if False:\n        # Privacy: S4. What is NULL",
+        FUZZ,
+        f"{ATTACKS}::test_limit_inside",
+    ),
+    bug(
+        "LEAST overflows",
+        "sql/expressions.py",
+        "most = domain.largest\n            fixed",
+        "most = 1\n            fixed",
+        FUZZ,
+    ),
+    bug("weeks by sevens", "sql/dates.py", 'if unit == "week":', 'if unit == "never":', FUZZ),
+    bug(
+        "outer constants are one value",
+        "sql/joins.py",
+        " or frozenset({(value.sql, 2)})",
+        "",
+        FUZZ,
+    ),
+    bug(
+        "row numbers outlive a join",
+        "sql/joins.py",
+        "replace(field, value=replace(field.value, numbering=False)) for field",
+        "field for field",
+        FUZZ,
+    ),
+    bug(
+        "rows of a join are not multiplied",
+        "sql/joins.py",
+        "rows = left.rows * (max(1, right.rows) if nullable else right.rows)",
+        "rows = max(left.rows, right.rows)",
+        FUZZ,
+        BRUTE,
+    ),
+    bug("UNION counts one side", "sql/analyze.py", "left.rows + right.rows", "max(left.rows, right.rows)", FUZZ, BRUTE),
+    bug(
+        "half of rho",
+        "mechanisms/discrete_gaussian.py",
+        "Fraction(self.l2_squared) / (2 *",
+        "Fraction(self.l2_squared) / (4 *",
+        MECHANISMS,
+    ),
+)

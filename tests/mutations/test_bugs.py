@@ -1,0 +1,23 @@
+"""Every planted bug is still plantable; `make slow` also runs the tests against each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .bugs import BUGS, Bug
+
+SOURCE = Path(__file__).parents[2] / "src" / "discreet"
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=lambda each: each.name)
+def test_is_plantable(bug: Bug) -> None:
+    for file, old, new in bug.edits:
+        assert old in (SOURCE / file).read_text(encoding="utf-8")
+        assert old != new
+
+
+def test_there_are_enough() -> None:
+    assert len({bug.name for bug in BUGS}) == len(BUGS) >= 20
+    assert all(bug.tests for bug in BUGS)
