@@ -58,18 +58,27 @@ def census(rows: int) -> tuple[dict[str, int], np.ndarray, np.ndarray, set[str]]
     )
     hours = np.where(rng.random(n) < 0.5, hours // 5 * 5, hours)  # people round
     gain = np.where(rng.random(n) < 0.06 + 0.01 * school, rng.integers(1, 100, n) // (1 + (rng.random(n) < 0.6) * 6), 0)
+    loss = np.where((gain == 0) & (rng.random(n) < 0.05), np.clip(rng.normal(40, 8, n), 1, 99), 0).astype(int)
     weight = np.clip(rng.gamma(4, 8, n), 0, 99).astype(int)
-    score = 0.35 * (school - 9) + 0.04 * (hours - 40) + 1.5 * (household == 1) + 0.04 * (age - 38) + 0.08 * gain - 1.9
+    score = (
+        0.35 * (school - 9)
+        + 0.04 * (hours - 40)
+        + 1.5 * (household == 1)
+        + 0.04 * (age - 38)
+        + 0.08 * gain
+        + 0.8 * (loss > 38)
+        - 1.9
+    )
     income = (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
     columns = {
         "age": (80, age), "sex": (2, sex), "household": (5, household), "role": (5, role), "school": (16, school),
         "job": (13, job), "sector": (8, sector), "region": (40, region), "origin": (5, origin), "hours": (98, hours),
-        "gain": (100, gain), "weight": (100, weight), "income": (2, income),
+        "gain": (100, gain), "loss": (100, loss), "weight": (100, weight), "income": (2, income),
     }  # fmt: skip
     table = np.column_stack([values for _, values in columns.values()])
     return (
         {name: size for name, (size, _) in columns.items()}, table[:rows], table[rows:],
-        {"age", "school", "hours", "gain", "weight"},
+        {"age", "school", "hours", "gain", "loss", "weight"},
     )  # fmt: skip
 
 

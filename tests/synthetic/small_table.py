@@ -68,4 +68,5 @@ def curator(
     path = folder / "policy.yaml"
     path.write_text(POLICY.format(budget=budget, neighbors=neighbors, max_rows=max_rows, more=more))
     create_ledger(Policy.read(path))
-    return discreet.open(path, tables={"people": rows(max(count, 4)).slice(0, count), "states": pa.table({"name": ["A", "B"]})})
+    people = rows(max(count, 4)).slice(0, count)
+    return discreet.open(path, tables={"people": people, "states": pa.table({"name": ["A", "B"]})})

@@ -32,6 +32,7 @@ ONE_WAY = 0.30  # share of the one-way marginals
 DISTANCES = 0.03  # and of the distances of one round
 ROUNDS = (0.3, 0.35, 0.35)  # of the rest, what each round's pairs get
 LEVELS = (2, 4, 8, 16, 64)  # most groups of a column at each level
+LEAST_OF_LEVEL = 0.5  # of an even part
 MOST_GROUPS = 32
 LEAST = 2.0  # standard deviations of noise that a group should hold
 MOST_CELLS = 200_000  # of the junction tree
@@ -108,7 +109,7 @@ def _levels(column: Histogram, ordered: bool) -> list[Integers]:
         if len(rows) <= most:
             found.append(np.arange(len(rows)))
         else:
-            found.append(in_groups(rows, least=rows.sum() / most / 2, most=most, ordered=ordered))
+            found.append(in_groups(rows, least=rows.sum() / most * LEAST_OF_LEVEL, most=most, ordered=ordered))
     return found
 
 

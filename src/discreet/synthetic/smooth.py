@@ -153,7 +153,7 @@ def in_groups(counts: Floats, *, least: float, most: int, ordered: bool) -> NDAr
             large -= 1  # the rest alone would still be too small
         groups[order] = np.minimum(np.arange(n), large)
         return _in_order(groups)
-    least = max(least, counts.sum() / most)
+    least = max(least, _fair(counts, most))
     groups, current, held = np.zeros(n, dtype=np.int64), 0, 0.0
     for cell in range(n):
         if held >= least or (held > 0 and held + counts[cell] > 1.5 * least and held > least / 2):
@@ -163,6 +163,15 @@ def in_groups(counts: Floats, *, least: float, most: int, ordered: bool) -> NDAr
     if held < least / 2 and current > 0:
         groups[groups == current] = current - 1
     return groups
+
+
+def _fair(counts: Floats, most: int) -> float:
+    """What each group holds when cells too large to share stand alone and the rest is divided evenly."""
+    alone = 0
+    rest = np.sort(counts)[::-1]
+    while alone < min(most - 1, len(rest)) and rest[alone] > rest[alone:].sum() / (most - alone):
+        alone += 1
+    return float(rest[alone:].sum()) / (most - alone)
 
 
 def _in_order(groups: NDArray[np.int64]) -> NDArray[np.int64]:
