@@ -274,7 +274,7 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
 
 
 def _date_diff(node: exp.Expression, read: Read) -> Value:
-    """DATE_DIFF(unit, start, end): boundaries of the unit between two dates."""
+    """DATE_DIFF(unit, start, end): boundaries of the unit between two dates; of weeks, how many have passed."""
     unit = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
     end, start = read(node.this), read(node.expression)
     start, end = read_constants(start, end, node)
@@ -288,9 +288,8 @@ def _date_diff(node: exp.Expression, read: Read) -> Value:
         _count(unit, earlier, later) for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
     )
     sql = f"date_diff('{unit}', {a.sql}, {b.sql})"
-    if unit == "week":  # the engine counts stretches of seven days, and bounds are those of Mondays passed
-        first, last = (f"CAST(date_trunc('week', {each.sql}) AS DATE)" for each in (a, b))
-        sql = f"(date_diff('day', {first}, {last}) // 7)"
+    if unit == "week":  # DuckDB counts whole stretches of seven days, and not Mondays passed
+        sql = f"(date_diff('day', {a.sql}, {b.sql}) // 7)"
     return Value(
         sql=sql,
         domain=Number(step=Fraction(1), lo=lo, hi=hi),
@@ -307,7 +306,7 @@ def _count(unit: str, start: datetime, end: datetime) -> int:
         case "day":
             return (end.date() - start.date()).days
         case "week":
-            return (grain_start(end.date(), "week") - grain_start(start.date(), "week")).days // 7
+            return int(Fraction((end.date() - start.date()).days, 7))
         case "month":
             return (end.year - start.year) * 12 + end.month - start.month
         case "quarter":

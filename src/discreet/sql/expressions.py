@@ -88,6 +88,8 @@ _ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
     exp.Between: frozenset(("low", "high", "symmetric")),
     exp.In: frozenset(("query", "unnest", "field")),
     exp.Case: frozenset(("ifs", "default")),
+    exp.Like: frozenset(("negate",)),
+    exp.ILike: frozenset(("negate",)),
     exp.If: frozenset(("true", "false")),
     exp.Least: frozenset(("ignore_nulls",)),
     exp.Greatest: frozenset(("ignore_nulls",)),
@@ -324,6 +326,14 @@ def _distinct_from(equal: bool) -> Translator:
     return apply
 
 
+def _like(*, ignore_case: bool) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        found = strings.like(translate(node.this, scope), node, ignore_case=ignore_case)
+        return flag(f"NOT {found.sql}", found) if node.args.get("negate") else found
+
+    return apply
+
+
 def _case(node: exp.Case, scope: Scope) -> Value:
     subject = translate(node.this, scope) if node.this else None
     check_length(len(subject.sql) * len(node.args["ifs"]) if subject else 0)
@@ -554,8 +564,8 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Is: _is,
     exp.NullSafeEQ: _distinct_from(True),
     exp.NullSafeNEQ: _distinct_from(False),
-    exp.Like: lambda node, scope: strings.like(translate(node.this, scope), node, ignore_case=False),
-    exp.ILike: lambda node, scope: strings.like(translate(node.this, scope), node, ignore_case=True),
+    exp.Like: _like(ignore_case=False),
+    exp.ILike: _like(ignore_case=True),
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,

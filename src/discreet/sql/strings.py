@@ -182,6 +182,8 @@ def like(value: Value, node: exp.Expression, *, ignore_case: bool) -> Value:
         fold = (lambda part: _characters(part, str.lower)) if ignore_case else str
         found = [code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), fold(text))]
         return among(value, found)
+    if isinstance(value.domain, Missing):
+        return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
     if isinstance(value.domain, Text):
         return Value(
             sql=f"({value.sql} {'ILIKE' if ignore_case else 'LIKE'} {literal(text)})",
@@ -359,15 +361,26 @@ def _concatenate(node: exp.Expression, read: Read) -> Value:
         return Value(sql="NULL", domain=Missing(), nullable=True)
     if not parts:
         return Value(sql="0", domain=Coded(values=("",)), constant=True)
+    parts = [_empty_for_null(part) for part in parts] if skip_null else parts
     result = parts[0]
     for part in parts[1:]:
         result = _pair(result, part, skip_null)
     return result
 
 
+def _empty_for_null(value: Value) -> Value:
+    """The text, or an empty one where it is NULL, which it may be whether or not that is meant."""
+    if value.constant:
+        return value
+    if isinstance(value.domain, Coded):
+        labels = (*map(str, value.domain.values), "")
+        return relabelled(replace(value, sql=f"coalesce({value.sql}, {value.domain.size})", nullable=False), labels)
+    return replace(value, sql=f"coalesce({value.sql}, '')", nullable=False)
+
+
 def _pair(left: Value, right: Value, skip_null: bool) -> Value:
     nullable = left.nullable or right.nullable
-    if isinstance(left.domain, Coded) and isinstance(right.domain, Coded) and not (skip_null and nullable):
+    if isinstance(left.domain, Coded) and isinstance(right.domain, Coded):
         a, b = left.domain.values, right.domain.values
         if len(a) * len(b) <= MAX_CODES:
             labels = [f"{x}{y}" for x in a for y in b]
