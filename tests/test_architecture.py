@@ -18,7 +18,7 @@ LAYERS = (
     ("sql", "synthetic", "local"),
     ("offer", "measure", "explain", "show", "bounds"),
     ("curator", "town"),
-    ("anonymity", "attacks"),
+    ("anonymity", "attacks", "audit"),
     ("cli",),
 )
 FORBIDDEN = {

@@ -150,7 +150,8 @@ class Grammar:
             lambda: f"LENGTH({self.expression(c, self.any('text', 'category'), d)})",
             lambda: f"EXTRACT({self.any(*PARTS)} FROM {self.expression(c, self.any('date', 'moment'), d)})",
             lambda: (
-                f"{self.any('YEAR', 'MONTH', 'QUARTER', 'DAYOFWEEK', 'WEEK', 'DAYOFYEAR')}({self.expression(c, 'date', d)})"
+                f"{self.any('YEAR', 'MONTH', 'QUARTER', 'DAYOFWEEK', 'WEEK', 'DAYOFYEAR')}"
+                f"({self.expression(c, 'date', d)})"
             ),
             lambda: f"{self.any('HOUR', 'MINUTE', 'SECOND')}({self.expression(c, 'moment', d)})",
             lambda: (
@@ -252,8 +253,10 @@ class Grammar:
         if depth == 0 or self.maybe(0.25):
             return self.scan()
         return self.source.choice(
-            (self.joined, self.joined, self.with_public, self.with_public, self.derived, self.derived, self.per_person)
-            + (self.windowed, self.stacked, self.distinct, self.linked, self.three)
+            (
+                *(self.joined, self.joined, self.with_public, self.with_public, self.derived, self.derived),
+                *(self.per_person, self.windowed, self.stacked, self.distinct, self.linked, self.three),
+            )
         )(depth - 1)
 
     def joined(self, depth: int) -> tuple[str, Columns]:
@@ -496,7 +499,7 @@ class Grammar:
                     f"SELECT SUM(a0) FROM ({inner}) AS q WHERE a0 > 0",
                     f"SELECT *, RANK() OVER (ORDER BY a0) FROM ({inner}) AS q",
                     f"{self.question(1)} UNION ALL {inner}",
-                    f"SELECT (SELECT COUNT(*) FROM people) + COUNT(*) FROM visits WHERE {self.expression(self.scan()[1], 'flag')}",
+                    "SELECT (SELECT COUNT(*) FROM people) + COUNT(*) FROM visits WHERE cost > 2",
                 )
             case "hostile":
                 return "hostile", self.hostile()
@@ -517,8 +520,8 @@ class Grammar:
             f"SELECT COUNT(*) FROM {inner} WHERE EXISTS (SELECT 1 FROM people WHERE age > 5)",
             "SELECT COUNT(*) FROM states LEFT JOIN people ON states.state = people.zip",
             f"SELECT COUNT(*) FROM {inner} WHERE {value} NOT IN (SELECT cost FROM visits)",
-            f"SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY NULLIF({owner}, {owner})) AS n FROM {inner}) AS t WHERE n = 1",
-            f"SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY {self.expression(columns, 'category')}) AS n FROM {inner}) AS t",
+            f"SELECT SUM(n) FROM (SELECT RANK() OVER (PARTITION BY NULLIF({owner}, {owner})) AS n FROM {inner}) AS t",
+            f"SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY {value}) AS n FROM {inner}) AS t",
             f"SELECT COUNT(*) FROM {inner}, {self.scan()[0]}",
             f"SELECT COUNT(*) FROM {inner} JOIN visits AS z ON z.cost = {value}",
             f"SELECT {owner}, COUNT(*) FROM {inner} GROUP BY {owner}",
@@ -532,7 +535,7 @@ class Grammar:
             f"SELECT SUM(CASE WHEN {flag} THEN 1000000 ELSE 0 END) FROM {inner}",
             f"SELECT COUNT(*) FILTER (WHERE {flag}) / COUNT(*) FROM {inner}",
             f"SELECT COUNT(*) FROM {inner} WHERE COALESCE({owner}, 1) = 1",
-            f"SELECT COUNT(*) FROM (SELECT {owner} AS o, {owner} AS p FROM {inner}) AS t JOIN people ON t.p = people.person_id",
+            f"SELECT COUNT(*) FROM (SELECT {owner} AS p FROM {inner}) AS t JOIN people ON t.p = people.person_id",
             f"SELECT k, COUNT(*) FROM (SELECT CAST({owner} AS VARCHAR) AS k FROM {inner}) AS t GROUP BY k",
             f"SELECT ANY_VALUE({value}), FIRST({value}) FROM {inner}",
             "SELECT COUNT(*) FROM read_csv('/etc/passwd')",

@@ -10,6 +10,7 @@ ATTACKS = "tests/test_known_attacks.py"
 HARD = "tests/test_hardening.py"
 REPLAY = "tests/test_replay.py"
 MECHANISMS = "tests/test_every_mechanism.py"
+FITS = "tests/test_every_mechanism.py::test_draws_fit_their_mass_and_no_other"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,13 +33,19 @@ _READ = "Allowance(key=bytes(32), accountant=self._accountant, paid=offered.cost
 _CANONICAL = 'text = "\\n".join([*map(repr, self.blocks), self.after, *(column.name for column in self.columns)])'
 
 BUGS = (
-    bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale", "scale / 2"), MECHANISMS),
-    bug(
-        "missing clamp",
-        "engines/encode.py",
-        "CAST(least(greatest({x}, {low}), {high})",
-        "CAST(({x})",
-        "tests/engines/test_encode.py",
+    bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale)", "scale / Fraction(2))"), FITS),
+    Bug(
+        name="missing clamp",
+        edits=(
+            ("engines/encode.py", "CAST(least(greatest({x}, {low}), {high})", "CAST(({x})"),
+            (
+                "engines/encode.py",
+                'ends = f"WHEN {x} < {low} THEN {domain.first}',
+                'ends = f"WHEN FALSE THEN {domain.first}',
+            ),
+            ("engines/encode.py", "WHEN {x} > {high} THEN {domain.last}", "WHEN FALSE THEN {domain.last}"),
+        ),
+        tests=("tests/engines/test_encode.py",),
     ),
     bug(
         "forgotten truncation",

@@ -1,0 +1,101 @@
+"""A ledger recomputed: every charge from the noise that it names, the sums, the chain, and a PLD of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from discreet.accounting import loss as distributions
+from discreet.budget import Charge, Loss
+from discreet.curator import accountant_of, terms_of
+from discreet.ledger import Ledger
+from discreet.ledger.terms import charge_from_row
+from discreet.mechanisms import from_row
+from discreet.policy import Policy
+
+MOST_LOSSES = 10_000  # of a batch whose distribution is computed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recomputed:
+    """One charge: what was charged, what its noise costs, and whether the former covers the latter."""
+
+    id: int
+    when: str
+    analyst: str
+    text: str
+    charged: Charge
+    due: Charge | None  # None: an algorithm that has not yet said what it used
+
+    @property
+    def covered(self) -> bool:
+        return self.due is None or (self.due.amount <= self.charged.amount and self.due.delta <= self.charged.delta)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerAudit:
+    """All charges, their sum beside what the ledger says was spent, the limit, and the whole as one batch."""
+
+    rows: int
+    charges: tuple[Recomputed, ...]
+    added: Charge
+    spent: Charge
+    limit: Charge
+    batch: Loss | None  # by privacy-loss distribution; where every loss is known and the budget is a `sum`
+
+    @property
+    def sound(self) -> bool:
+        within = self.spent.amount <= self.limit.amount and self.spent.delta <= self.limit.delta
+        # What was carried over from an earlier ledger is spent and has no charge here.
+        sums = self.added.amount <= self.spent.amount and self.added.delta <= self.spent.delta
+        return within and sums and all(each.covered for each in self.charges)
+
+
+def audited(policy: Policy) -> LedgerAudit:
+    """Verify the chain, then recompute; raises LedgerUnavailable where the chain is broken."""
+    accountant = accountant_of(policy)
+    with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
+        rows = ledger.verify()
+        written = ledger.rows()
+        spent, (limit, _) = ledger.spent(), ledger.limits
+    used = {row["charge"]: row["mechanisms"] for row in written if row["kind"] == "post"}
+    charges, losses = [], list[Loss]()
+    for row in written:
+        if row["kind"] != "charge":
+            continue
+        named = row["mechanisms"] if row["mechanisms"] is not None else used.get(row["number"])
+        found = None if named is None else _losses(named)
+        losses += found or []
+        charges.append(
+            Recomputed(
+                id=row["number"],
+                when=row["when"],
+                analyst=row["analyst"],
+                text=row["text"],
+                charged=charge_from_row(row["cost"]),
+                due=None if found is None else accountant.price(found),
+            )
+        )
+    zero = Charge(amount=Fraction(0))
+    return LedgerAudit(
+        rows=rows,
+        charges=tuple(charges),
+        added=sum((each.charged for each in charges), zero),
+        spent=spent,
+        limit=limit,
+        batch=_batch(losses, policy) if accountant.name == "sum" and all(c.due is not None for c in charges) else None,
+    )
+
+
+def _losses(rows: Sequence[Mapping[str, Any]]) -> list[Loss]:
+    return [from_row({name: str(value) for name, value in row.items()}).loss() for row in rows]
+
+
+def _batch(losses: Sequence[Loss], policy: Policy) -> Loss | None:
+    """All of it as if planned beforehand: what the same noise would have cost in one batch. Not a guarantee."""
+    if not 0 < len(losses) <= MOST_LOSSES or not policy.budget.delta or any(each.epsilon is None for each in losses):
+        return None
+    parts = [distributions.response(epsilon=each.epsilon, delta=each.delta) for each in losses if each.epsilon]
+    return distributions.batch(parts, delta=policy.budget.delta)

@@ -1,0 +1,111 @@
+"""The auditor's verbs: true claims hold, too little noise and too small charges are found out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet
+from discreet.audit import epsilon, ledger, report
+from discreet.cli import run
+from discreet.curator import create_ledger
+from discreet.errors import UsageError
+
+POLICY = """\
+unit: person
+neighbors: add_remove
+tables:
+  people:
+    owner: person_id
+    columns:
+      person_id: {identifier: true}
+      age: {integer: [0, 120]}
+      zip: text
+budget: {epsilon: 10, delta: 1e-6, accountant: ACCOUNTANT}
+limits: {epsilon: 5}
+analysts:
+  alice: {epsilon: 10}
+"""
+SURE = 1 - 1e-9
+
+
+@pytest.mark.parametrize("name", epsilon.AUDITS)
+def test_claims_hold_and_are_nearly_proved(name: str) -> None:
+    found = epsilon.audited(name, runs=200_000, confidence=SURE)
+    assert found.sound
+    assert found.proved > {"DiscreteGaussian": 0.2}.get(name, 0.3) * found.claimed
+
+
+@pytest.mark.parametrize("name", ["DiscreteLaplace", "DiscreteGaussian"])
+def test_too_little_noise_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism, _ = epsilon.AUDITS[name]
+    field = "scale" if name == "DiscreteLaplace" else "sigma"
+    quiet: Any = replace(mechanism, **{field: getattr(mechanism, field) / 4})  # type: ignore[type-var]
+    monkeypatch.setitem(epsilon.AUDITS, name, (mechanism, lambda _, n, runs: epsilon._added(quiet, n, runs)))
+    assert not epsilon.audited(name, runs=200_000, confidence=SURE).sound
+
+
+def test_bounds_of_coins() -> None:
+    """Randomized response at ε = log 3: no more than that is proved, and most of it."""
+    draws = np.random.default_rng()
+    first, second = draws.random(10**5) < 0.75, draws.random(10**5) < 0.25
+    proved = epsilon.lower_bound(first.astype(np.int64), second.astype(np.int64), delta=0, confidence=SURE)
+    assert 0.9 * np.log(3) < proved <= np.log(3)
+
+
+def test_refusals() -> None:
+    for arguments in ({"runs": 10, "confidence": 0.9}, {"runs": 10**4, "confidence": 1.0}):
+        with pytest.raises(UsageError):
+            epsilon.audited("DiscreteLaplace", **arguments)
+    with pytest.raises(UsageError):
+        epsilon.audited("Laplace", runs=10**4, confidence=0.9)
+
+
+@pytest.mark.parametrize("accountant", ["sum", "zcdp"])
+def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY.replace("ACCOUNTANT", accountant), encoding="utf-8")
+    policy = discreet.Policy.read(path)
+    create_ledger(policy)
+    people = pa.table({"person_id": range(30), "age": range(30), "zip": ["1"] * 30})
+    curator = discreet.open(path, tables={"people": people})
+    asked = (
+        "SELECT COUNT(*) FROM people",
+        "SELECT AVG(age), MEDIAN(age) FROM people",
+        "SELECT zip, COUNT(*) FROM people GROUP BY 1",
+    )
+    for sql in asked:
+        curator.ask(sql, analyst="alice", epsilon="0.5")
+    found = ledger.audited(policy)
+    assert found.sound
+    assert len(found.charges) == 3
+    assert found.added == found.spent
+    assert all(each.due is not None and each.due.amount > 0 for each in found.charges)
+    if accountant == "sum":
+        assert found.batch is not None
+        assert found.batch.epsilon is not None
+        assert found.batch.epsilon <= found.spent.amount
+    page = report.ledger_page(found, currency="ε")
+    assert "holds" in page
+    assert "BROKEN" not in page
+    short = replace(found.charges[0], charged=replace(found.charges[0].charged, amount=Fraction(1, 10**6)))
+    wrong = replace(found, charges=(short, *found.charges[1:]))
+    assert not wrong.sound
+    assert "BROKEN" in report.ledger_page(wrong, currency="ε")
+    assert run(["audit", "ledger", str(path), "--out", str(tmp_path / "report.html")]) == 0
+    assert "Sound." in capsys.readouterr().out
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert run(["audit", "mechanism", "all", "--runs", "20000", "--out", str(page)]) == 0
+    assert capsys.readouterr().out.count("holds") == len(epsilon.AUDITS)
+    assert page.read_text(encoding="utf-8").count("<rect") == 2 * len(epsilon.AUDITS)
+    assert run(["audit", "mechanism", "nothing"]) == 2
