@@ -1,8 +1,8 @@
 """Synthetic data, measured: errors of all pairs and of random triples, a classifier, CPU seconds and memory.
 
-    python bench/synthetic.py adult FOLDER [--epsilon 1] [--runs 3] [--synthesizer NAME]   train.csv, test.csv, domain.json
-    python bench/synthetic.py census [--rows 40000] ...                                     a generated table to tune on
-    python bench/synthetic.py scale [--rows 1000000] [--columns 40]                         describe and generate, timed
+    python bench/synthetic.py adult FOLDER [--epsilon 1] [--runs 3] [--auc]    train.csv, test.csv, domain.json
+    python bench/synthetic.py census [--rows 40000] ...                        a generated table to tune on
+    python bench/synthetic.py scale [--rows 1000000] [--columns 40]            describe and generate, timed
 
 Errors are mean total variation distances to the training table over all pairs, and over 64 random triples, of as many
 synthetic rows as the description expects. The classifier is trained on synthetic rows and scored on held-out true rows.
@@ -153,10 +153,8 @@ def run(arguments: argparse.Namespace) -> None:
                 one, two, three = errors(list(sizes.values()), train, table)
                 auc = classified(table, test) if arguments.auc else float("nan")
                 memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                print(
-                    f"{name or 'default':14} {epsilon:>7} {one:7.4f} {two:7.4f} {three:7.4f} {auc:6.3f} {seconds:6.1f} {memory:5.0f}",
-                    flush=True,
-                )
+                figures = f"{one:7.4f} {two:7.4f} {three:7.4f} {auc:6.3f} {seconds:6.1f} {memory:5.0f}"
+                print(f"{name or 'default':14} {epsilon:>7} {figures}", flush=True)
 
 
 def scale(arguments: argparse.Namespace) -> None:
@@ -171,9 +169,8 @@ def scale(arguments: argparse.Namespace) -> None:
         curator = curator_of(Path(folder), sizes, np.column_stack(columns), {n for n in sizes if int(n[1:]) % 2})
         began, cpu = time.monotonic(), time.process_time()
         description = curator.describe("people", epsilon=1)
-        print(
-            f"described {arguments.rows} x {arguments.columns}: {time.monotonic() - began:.1f} s, CPU {time.process_time() - cpu:.1f} s"
-        )
+        wall, used = time.monotonic() - began, time.process_time() - cpu
+        print(f"described {arguments.rows} x {arguments.columns}: {wall:.1f} s, CPU {used:.1f} s")
         began, rows = time.monotonic(), 0
         with pa.parquet.ParquetWriter(Path(folder) / "made.parquet", description.schema) as writer:
             for batch in description.batches(rows=arguments.generate):

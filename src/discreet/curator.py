@@ -226,12 +226,15 @@ class Curator:
             columns=columns,
             bins=bins,
         )
-        asked = {"question": work.question, "policy": self.policy.digest, "snapshot": self._number}
-        stored = [each for each in self._ledger.recall(**asked) if each.cost == work.cost]
-        reservation = (
-            stored[0]
-            if stored
-            else self._ledger.reserve(analyst=analyst, **asked, mechanisms=None, cost=work.cost, text=work.text)
+        stored = self._ledger.recall(question=work.question, policy=self.policy.digest, snapshot=self._number)
+        reservation = next((each for each in stored if each.cost == work.cost), None) or self._ledger.reserve(
+            analyst=analyst,
+            question=work.question,
+            policy=self.policy.digest,
+            snapshot=self._number,
+            mechanisms=None,
+            cost=work.cost,
+            text=work.text,
         )
         if isinstance(reservation, StoredAnswer):
             return Description.from_bytes(reservation.answer)

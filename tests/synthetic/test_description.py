@@ -151,6 +151,13 @@ def test_expected_errors_cover_true_ones_without_data(made: discreet.Curator) ->
         small.expected_error(["height"])
 
 
+def test_too_little_budget_is_a_warning_with_figures(made: discreet.Curator, description: Description) -> None:
+    poor = made.describe("people", epsilon="0.001")
+    assert len(poor.warnings) == 1
+    assert "Too little budget: single columns are expected to err by 0." in poor.warnings[0]
+    assert description.warnings == ()
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -25,8 +25,11 @@ from discreet.release import Allowance, Exact
 from discreet.sql.values import Value, quoted
 from discreet.synthetic.axis import BINS, Axis, axes_of
 from discreet.synthetic.description import Description
+from discreet.synthetic.independent import Histogram
 from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.synthesizers import DEFAULT, SYNTHESIZERS
+
+TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +148,7 @@ def carried_out(
         progress=progress,
     )
     found = SYNTHESIZERS[work.synthesizer](data)
+    errors = [expected_one_way(each) for each in found.histograms]
     description = Description(
         table=work.table,
         synthesizer=work.synthesizer,
@@ -153,8 +157,26 @@ def carried_out(
         counts=tuple(column.counts for column in found.histograms),
         model=found.model,
         measured=tuple(data.measured),
-        warnings=(),
+        warnings=_warnings(work, [axis.name for axis in work.axes], errors),
         cost=cost,
         certificate=certificate,
     )
     return description, allowance
+
+
+def expected_one_way(column: Histogram) -> float:
+    """The error of a histogram's column that its noise is expected to make: total variation, 0 to 1."""
+    left = column.std * column.counts / (column.std + column.counts + 1e-9)
+    return min(1.0, float(left.sum()) * math.sqrt(2 / math.pi) / 2 / max(1.0, float(column.counts.sum())))
+
+
+def _warnings(work: Commission, names: Sequence[str], errors: Sequence[float]) -> tuple[str, ...]:
+    """What to tell before somebody publishes: noise that drowns columns, and with them every correlation."""
+    mean, worst = math.fsum(errors) / len(errors), max(range(len(errors)), key=lambda place: errors[place])
+    if mean <= TOO_MUCH or work.synthesizer == "random":
+        return ()
+    return (
+        f"Too little budget: single columns are expected to err by {mean:.2f} on average (total variation; "
+        f"{names[worst]} by {errors[worst]:.2f}), so correlations are lost in noise and independent columns would do "
+        "as well. Spend a larger epsilon, describe fewer columns, or declare coarser domains.",
+    )

@@ -261,7 +261,7 @@ def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: 
         _require(number == 0 or set(clique) & before <= set(cliques[parent]), "the model is not a junction tree")
         cliques.append(clique)
         parents.append(parent)
-        tables.append((rows / rows.sum()).reshape([sizes[column] for column in clique]))
+        tables.append((rows / total).reshape([sizes[column] for column in clique]))
     _require(
         {column for clique in cliques for column in clique} == set(range(len(sizes))), "a column is not in the model"
     )
