@@ -55,7 +55,7 @@ def layer(name: str) -> int:
 
 def test_every_family_has_a_layer() -> None:
     families = {family(path) for path in MODULES} - {"__init__"}
-    assert families == {name for names in LAYERS for name in names}
+    assert families <= {name for names in LAYERS for name in names}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
