@@ -530,6 +530,11 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
         return numbers.clamp(value, lo, hi, node)
     if name in dates.PARTS and len(arguments) == 1:
         return dates.part(translate(arguments[0], scope), name, node)
+    if name in ("date_part", "datepart") and len(arguments) == 2:
+        wanted = arguments[0].name.lower() if isinstance(arguments[0], exp.Literal) else ""
+        if wanted in dates.PARTS:
+            return dates.part(translate(arguments[1], scope), wanted, node)
+        raise reject(node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(dates.PARTS))}.")
     raise reject(
         node, f"{node.name.upper()} is not a function that can be answered.", "docs/language.md lists the functions."
     )
@@ -577,6 +582,7 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Floor: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "down", node)),
     exp.Ceil: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "up", node)),
     exp.Round: _round,
+    exp.Trunc: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "toward_zero", node)),
     exp.Pow: _power,
     exp.Sqrt: _numeric_function(_square_root),
     exp.Ln: _numeric_function(

@@ -15,7 +15,7 @@ from discreet.mechanisms.simulate import Redraw
 from discreet.sql.estimates import Components, redraws
 from discreet.sql.margins import CONFIDENCE
 from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import Block, Column, Key, Plan, Unknown, table_name
+from discreet.sql.plan import Block, Column, Plan, Unknown, table_name
 from discreet.sql.values import Text, few_of
 
 
@@ -56,7 +56,7 @@ def rehearsal(plan: Plan) -> dict[str, pa.Table]:
 
 
 def _rehearsed(block: Block) -> pa.Table:
-    keys = tuple(cast(Key | Unknown, replace(key, domain=cast(Any, few_of(key.domain)))) for key in block.keys)
+    keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.keys)
     unknown = [key for key in keys if isinstance(key, Unknown)]
     names = [pa.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
     survivors = pa.table(names, [f"u{index}" for index in range(len(names))]) if names else None
