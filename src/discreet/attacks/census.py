@@ -7,11 +7,14 @@ tables it comes out infeasible, or vague if the noise is allowed for by margins,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import reduce
 from itertools import islice
-from math import ceil, floor, prod
+from math import ceil, floor, lcm, prod
+from operator import and_
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -19,12 +22,13 @@ from typing import Any, Literal
 from discreet.attacks.cells import Cell, Frame, cells
 from discreet.attacks.finding import Finding
 from discreet.attacks.published import Count, Mean, Statistic, Sum, Tables, read
-from discreet.attacks.worlds import Search, search, solver, without
+from discreet.attacks.worlds import Solution, lacking, sample, search, solver
 
 Verdict = Literal["exact", "partial", "vague", "infeasible", "undecided"]
 Record = dict[str, Any]
 
 SHOWN = 1000
+SAMPLES = 25  # worlds looked at where there are too many to list
 _SENTENCES: dict[Verdict, str] = {
     "exact": "Exactly one set of people fits: everybody is reconstructed.",
     "partial": "Several sets of people fit, and some people are in all of them.",
@@ -36,7 +40,10 @@ _SENTENCES: dict[Verdict, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconstruction:
-    """`worlds` fit (at least, if `capped`); `common` records are in all of them, also when capped."""
+    """`worlds` fit (at least, if `capped`); `common` records are in all of them, also when capped.
+
+    When capped, certainty and success are estimates, from a few worlds that lie far apart.
+    """
 
     finding: Finding
     worlds: int
@@ -76,7 +83,7 @@ def census(
     people = sum(part.people for part in parts) if worlds else _published_total(tables)
     likely = sorted((entry for part in parts for entry in part.likely), key=lambda entry: -entry.share)
     common = tuple(record for part in parts for record in part.common) if worlds else ()
-    success = min(1.0, _best_guess(likely, people) / people) if worlds and people else 0.0
+    success = min(1.0, sum(part.right for part in parts) / people) if worlds and people else 0.0
     return Reconstruction(
         finding=Finding(
             attack="census",
@@ -126,69 +133,81 @@ class _Part:
     worlds: int
     capped: bool
     people: int
+    right: float  # of the people in the best guess, on average over the worlds
     likely: tuple[_Likely, ...]
     common: tuple[Record, ...]
 
 
 def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
-    found = search(tables, cap=cap, seconds=until - monotonic())
+    """All solutions, each weighing as many worlds as it is; beyond the cap, what a few far apart have in common."""
     frame = Frame.of(tables)
-    weights = [solution.worlds for solution in found.solutions]
-    likely = _likely(frame, found, weights)
-    certain = [(e.copies, r) for e in likely if e.share == 1 for r in islice(frame.records(e.cell, e.position), SHOWN)]
+    found = search(tables, cap=cap, seconds=(until - monotonic()) / 4)
+    solutions = found.solutions
     if not found.complete:
-        certain = [(m, r) for m, r in certain if _certain(tables, r, copies=m, seconds=until - monotonic())]
-    people = [sum(filled.n for filled in solution.filled) for solution in found.solutions]
+        solutions = sample(tables, times=SAMPLES, seconds=(until - monotonic()) / 2) or solutions
+    if not solutions:
+        return _Part(worlds=0, capped=not found.complete, people=0, right=0.0, likely=(), common=())
+    seen = list(dict.fromkeys((*found.solutions, *solutions)))
+    common = reduce(and_, (solution.kept(frame) for solution in seen))
+    worlds = [solution.worlds for solution in solutions]
+    weights = worlds
+    if not found.complete:
+        common = _proved(tables, frame, common, until)
+        weights = [lcm(*worlds)] * len(worlds)  # each counts once, whatever it stands for
+    sizes = [sum(filled.n for filled in solution.filled) * w for solution, w in zip(solutions, weights, strict=True)]
+    people = round(Fraction(sum(sizes), sum(weights)))
+    likely = _likely(frame, solutions, weights)
+    halves = [(likely, likely)]
+    if not found.complete and len(solutions) > 1:  # a guess made from some of the sample is judged by the others
+        odd, even = (_likely(frame, solutions[k::2], weights[k::2]) for k in (0, 1))
+        halves = [(odd, even), (even, odd)]
     return _Part(
-        worlds=sum(weights),
+        worlds=sum(solution.worlds for solution in seen),
         capped=not found.complete,
-        people=round(sum(n * w for n, w in zip(people, weights, strict=True)) / sum(weights)) if weights else 0,
+        people=people,
+        right=sum(_best_guess(guess, judge, people) for guess, judge in halves) / len(halves),
         likely=likely,
-        common=tuple(record for _, record in certain),
+        common=tuple(dict(record) for record in common.elements()),
     )
 
 
-def _certain(tables: Tables, record: Record, *, copies: int, seconds: float) -> bool:
-    """Beyond the cap the solver is asked for a world without this record; only a proof that there is none counts."""
-    found = without(tables, record, copies=copies, seconds=seconds)
-    return found.complete and not found.solutions
+def _proved(tables: Tables, frame: Frame, shared: Counter[Any], until: float) -> Counter[Any]:
+    """Ask the solver for worlds that lack one of the shared records, until it proves that there are none."""
+    while shared:
+        found = lacking(tables, shared, seconds=until - monotonic())
+        if not found.solutions:
+            return shared if found.complete else Counter()
+        shared &= found.solutions[0].kept(frame)
+    return shared
 
 
-def _likely(frame: Frame, found: Search, weights: list[int]) -> tuple[_Likely, ...]:
-    hits: dict[tuple[int, int, int], int] = {}
-    cell_of: dict[int, Cell] = {}
-    for solution, weight in zip(found.solutions, weights, strict=True):
+def _likely(frame: Frame, solutions: Sequence[Solution], weights: Sequence[int]) -> tuple[_Likely, ...]:
+    """Each weight is a multiple of its solution's worlds, so all shares are sums of whole numbers."""
+    hits: dict[tuple[Cell, int, int], int] = {}
+    for solution, weight in zip(solutions, weights, strict=True):
         for filled in solution.filled:
-            cell, n, total = filled.cell, filled.n, filled.total
             others = weight // filled.ways()
-            cell_of[id(cell)] = cell
-            first, last = max(cell.low, total - (n - 1) * cell.high), min(cell.high, total - (n - 1) * cell.low)
-            for position in range(first, last + 1):
-                for copies in range(1, n + 1):
+            for position in filled.positions():
+                for copies in range(1, filled.n + 1):
                     ways = filled.ways(position, copies)
                     if not ways:
                         break
-                    key = id(cell), position, copies
+                    key = filled.cell, position, copies
                     hits[key] = hits.get(key, 0) + others * ways
-    total_weight = sum(weights)
+    total = sum(weights)
     return tuple(
-        _Likely(
-            frame=frame,
-            cell=cell_of[key],
-            position=position,
-            copies=copies,
-            share=1.0 if count == total_weight else min(float(Fraction(count, total_weight)), 1 - 2**-53),
-        )
-        for (key, position, copies), count in hits.items()
+        _Likely(frame=frame, cell=cell, position=position, copies=copies, share=float(Fraction(count, total)))
+        for (cell, position, copies), count in hits.items()
     )
 
 
-def _best_guess(likely: list[_Likely], people: int) -> float:
-    """How many people are right, on average over the worlds, in the guess made of the likeliest records."""
+def _best_guess(guess: Sequence[_Likely], judge: Sequence[_Likely], people: int) -> float:
+    """How many people are right, on average over the worlds of `judge`, in a guess of the likeliest records."""
+    shares = {(entry.cell, entry.position, entry.copies): entry.share for entry in judge}
     right, left = 0.0, people
-    for entry in likely:
+    for entry in sorted(guess, key=lambda entry: -entry.share):
         taken = min(left, entry.cell.twins)
-        right += taken * entry.share
+        right += taken * shares.get((entry.cell, entry.position, entry.copies), 0.0)
         left -= taken
         if not left:
             break

@@ -92,7 +92,7 @@ def curves(
 
 def _targets(where: Index, knowledge: Knowledge, targets: int, dice: Dice) -> Iterator[tuple[int, Known]]:
     true = knowledge.entries - knowledge.wrong
-    have = np.bincount(where.user, minlength=len(where.users))
+    have = where.activity()
     able = np.flatnonzero(have >= knowledge.entries)
     chosen = able[dice.some(len(able), min(targets, len(able)))]
     entries, items = where.entries_of(chosen)

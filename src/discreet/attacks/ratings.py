@@ -39,6 +39,13 @@ class Index:
     def support(self, items: NDArray[np.int64]) -> NDArray[np.int64]:
         return self.start[items + 1] - self.start[items]
 
+    def activity(self) -> NDArray[np.int64]:
+        """How many entries each user has."""
+        total = np.zeros(len(self.users), dtype=np.int64)
+        for low in range(0, len(self.user), CHUNK):
+            total += np.bincount(self.user[low : low + CHUNK], minlength=len(self.users))
+        return total
+
     def entries_of(self, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """(entry, item) of all entries of some users, in one pass over the index."""
         wanted = np.zeros(len(self.users), dtype=bool)

@@ -7,16 +7,22 @@ of worlds (`Solution.worlds`), so counting never lists people who can be exchang
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import pairwise
 from math import ceil, floor, lcm, prod
+from time import monotonic
 from typing import Any
 
 from discreet.attacks.cells import Cell, Frame, arrangements, cells, spacing
+from discreet.attacks.dice import Dice
 from discreet.attacks.published import Count, Mean, Quantile, Sum, Tables
 from discreet.errors import UsageError
+
+Record = tuple[tuple[str, Any], ...]
+"""A row of the published domain as (column, value) pairs, so that rows can be counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +47,11 @@ class Filled:
                     found += (-1) ** (i + j) * arrangements(high - low + 1, self.cell.twins, self.n - copies, rest)
         return found
 
+    def positions(self) -> range:
+        """Where somebody may be."""
+        low, high, rest = self.cell.low, self.cell.high, self.n - 1
+        return range(max(low, self.total - rest * high), min(high, self.total - rest * low) + 1)
+
     def kept(self, position: int) -> int:
         """How many copies of one record at `position` are in all of them."""
         copies = 0
@@ -52,6 +63,16 @@ class Filled:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Solution:
     filled: tuple[Filled, ...]
+
+    def kept(self, frame: Frame) -> Counter[Record]:
+        """The records that are in all the worlds that are meant, with their copies."""
+        records: Counter[Record] = Counter()
+        for filled in self.filled:
+            for position in filled.positions() if filled.cell.twins == 1 else ():
+                copies = filled.kept(position)
+                if copies:
+                    records[tuple(next(frame.records(filled.cell, position)).items())] += copies
+        return records
 
     def people(self, frame: Frame) -> list[dict[str, Any]]:
         """One of the worlds that are meant: the positions of a cell as even as they can be."""
@@ -107,14 +128,31 @@ def search(tables: Tables, *, cap: int, seconds: float) -> Search:
     return _solutions(_program(tables), cap=cap, seconds=seconds)
 
 
-def without(tables: Tables, record: dict[str, Any], *, copies: int, seconds: float) -> Search:
-    """A solution with fewer than `copies` of one record, if there is one."""
+def sample(tables: Tables, *, times: int, seconds: float) -> tuple[Solution, ...]:
+    """Solutions far apart, each the first of a search that starts anew; not drawn evenly, but not neighbors either."""
+    program = _program(tables)
+    end = monotonic() + seconds
+    found: list[Solution] = []
+    for seed in Dice().below(1 << 31, times).tolist():
+        if monotonic() < end:
+            found += _solutions(program, cap=1, seconds=end - monotonic(), seed=seed).solutions
+    return tuple(found)
+
+
+def lacking(tables: Tables, records: Counter[Record], *, seconds: float) -> Search:
+    """A solution with fewer copies of at least one of these records; that there is none proves them all."""
     frame = Frame.of(tables)
-    at = 0 if frame.long is None else frame.long.values.index(record[frame.long.name])
-    program = _program(tables, cuts=frozenset({at, at + 1}))
-    here = [i for i, c in enumerate(program.cells) if c.low == at == c.high and record in frame.records(c, at)]
-    program.model.add(program.count(here) < copies)
-    return _solutions(program, cap=1, seconds=seconds)
+    rows = [(dict(record), copies) for record, copies in records.items()]
+    at = [0 if frame.long is None else frame.long.values.index(row[frame.long.name]) for row, _ in rows]
+    program = _program(tables, cuts=frozenset(cut for place in at for cut in (place, place + 1)))
+    fewer = []
+    for (row, copies), place in zip(rows, at, strict=True):
+        cells_here = [i for i, cell in enumerate(program.cells) if cell.low == place == cell.high]
+        here = [i for i in cells_here if row in frame.records(program.cells[i], place)]
+        fewer.append(program.model.new_bool_var(""))
+        program.model.add(program.count(here) < copies).only_enforce_if(fewer[-1])
+    program.model.add_bool_or(fewer)
+    return _solutions(program, cap=1, seconds=seconds, seed=int(Dice().below(1 << 31, 1)[0]))
 
 
 def likeliest(tables: Tables, noisy: Sequence[tuple[Count | Sum, int, int]], *, seconds: float) -> Solution | None:
@@ -360,7 +398,7 @@ def _times(program: Program, count: Any, position: Any) -> Any:
     return product
 
 
-def _solutions(program: Program, *, cap: int, seconds: float, best: bool = False) -> Search:
+def _solutions(program: Program, *, cap: int, seconds: float, best: bool = False, seed: int = 0) -> Search:
     cp = solver()
     found: dict[tuple[tuple[int, ...], ...], None] = {}
     ends = [(program.tops.get(i), program.bottoms.get(i)) for i in range(len(program.cells))]
@@ -379,8 +417,8 @@ def _solutions(program: Program, *, cap: int, seconds: float, best: bool = False
 
     run = cp.CpSolver()
     run.parameters.num_workers = 1
-    if not best:
-        run.parameters.linearization_level = 0  # a hundred times faster here than with linear relaxations
+    run.parameters.random_seed = seed
+    run.parameters.linearization_level = 0 if cap > 1 else 1  # relaxations find one soon, and all of them late
     run.parameters.enumerate_all_solutions = cap > 1
     run.parameters.max_time_in_seconds = max(seconds, 0.01)
     status = run.solve(program.model, Collect())
