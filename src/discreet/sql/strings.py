@@ -275,8 +275,11 @@ def _mapped(value: Value, label: Callable[[str], str | None], sql: str) -> Value
 
 
 def _characters(text: str, change: Callable[[str], str]) -> str:
-    """Letter by letter, and only where one letter gives one letter, as the engine does."""
-    return "".join(new if len(new := change(old)) == 1 else old for old in text)
+    """Letter by letter, always one for one, as the engine does: where Python gives two, as for ß, the one there is."""
+    return "".join(new if len(new := change(old)) == 1 else _ONE_FOR_ONE.get(old, old.title()[:1]) for old in text)
+
+
+_ONE_FOR_ONE = {"ß": "ẞ", "İ": "i"}  # Greek letters with a subscript become the capitals of titles
 
 
 def _lower(node: exp.Expression, read: Read) -> Value:
