@@ -276,10 +276,15 @@ def _mapped(value: Value, label: Callable[[str], str | None], sql: str) -> Value
 
 def _characters(text: str, change: Callable[[str], str]) -> str:
     """Letter by letter, always one for one, as the engine does: where Python gives two, as for ß, the one there is."""
-    return "".join(new if len(new := change(old)) == 1 else _ONE_FOR_ONE.get(old, old.title()[:1]) for old in text)
+    return "".join(new if len(new := change(old)) == 1 else _ONE_FOR_ONE.get(old, _titled(old)) for old in text)
 
 
-_ONE_FOR_ONE = {"ß": "ẞ", "İ": "i"}  # Greek letters with a subscript become the capitals of titles
+_ONE_FOR_ONE = {"ß": "ẞ", "İ": "i"}
+
+
+def _titled(letter: str) -> str:
+    """Greek letters with a subscript become the capitals of titles."""
+    return letter.title() if len(letter.title()) == 1 else letter
 
 
 def _lower(node: exp.Expression, read: Read) -> Value:
