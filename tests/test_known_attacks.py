@@ -277,7 +277,7 @@ def test_limit_inside(curator: Curator) -> None:
         "SELECT SUM(income) FROM (SELECT income FROM people LIMIT 1) AS t",
         "SELECT COUNT(*) FROM (SELECT * FROM people OFFSET 3) AS t",
         "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (ORDER BY income) AS n FROM people) AS t",
-        "SELECT SUM(n) FROM (SELECT RANK() OVER (PARTITION BY NULLIF(person_id, person_id)) AS n FROM people) AS t",
+        "SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY NULLIF(person_id, person_id)) AS n FROM people) t",
         "SELECT COUNT(*) FROM people TABLESAMPLE 10%",
         "SELECT COUNT(*) FROM offices LEFT JOIN people ON offices.zip = people.zip",
         "SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE cost > 5)",

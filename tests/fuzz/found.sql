@@ -2,6 +2,7 @@
 
 -- a window over everybody: NULLIF of an owner was taken for an owner
 SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY NULLIF(person_id, person_id) ORDER BY age) AS n FROM people) AS t WHERE n <= 1;
+SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY NULLIF(person_id, person_id) ORDER BY age) AS n FROM people) AS t;
 SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY NULLIF(person_id, visit_id) ORDER BY cost) AS n FROM visits) AS t;
 
 -- an engine error that only rows with large values raise: LEAST and GREATEST cast their arguments to the result's size
@@ -40,3 +41,5 @@ SELECT SUM(income) FROM people;
 SELECT zip, COUNT(DISTINCT person_id) FROM (SELECT p.zip, v.person_id FROM people AS p JOIN visits AS v ON p.person_id = v.person_id) AS t GROUP BY zip;
 SELECT SUM(age - 50), SUM(age - 2) FROM people;
 SELECT SUM(x) FROM (SELECT age AS x FROM people UNION ALL SELECT age AS x FROM people) AS t;
+SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.person_id = 50);
+SELECT SUM(age) FROM people WHERE NOT EXISTS (SELECT 1 FROM visits WHERE visits.person_id = 50);
