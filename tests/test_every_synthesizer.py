@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from discreet.accounting import SumAccountant, ZcdpAccountant
+from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
+from discreet.release import Allowance
 from discreet.synthetic import describe as module
 from discreet.synthetic.description import Description
 from discreet.synthetic.synthesizers import SYNTHESIZERS
@@ -161,10 +163,12 @@ def test_interrupted_at_any_round_it_stays_charged_and_resumes_to_the_same_bytes
 def test_as_a_function_of_key_and_data_it_is_deterministic(name: str, tmp_path: Path) -> None:
     made = curator(tmp_path, count=100)
     work = commissioned(made, name)
-    run = [
-        module.carried_out(work, key=b"k" * 32, fetch=made._fetch, cost={}, certificate={}, progress=None)[0].to_bytes()
-        for _ in range(2)
-    ]
+
+    def ran() -> bytes:
+        allowance = Allowance(key=b"k" * 32, accountant=work.inside, paid=Charge(amount=work.amount))
+        return module.description(work.marginals(allowance, made._fetch, None), work, {"cost": {}})
+
+    run = ran(), ran()
     assert run[0] == run[1]
 
 

@@ -37,6 +37,8 @@ from discreet.sql.plan import Plan, table_name
 from discreet.sql.values import quoted as named
 
 if TYPE_CHECKING:
+    from discreet.synthetic.compare import Comparison
+    from discreet.synthetic.describe import Commission, Work
     from discreet.synthetic.description import Description
 
 Progress = Callable[[str, float], None]
@@ -213,7 +215,7 @@ class Curator:
         progress: Progress | None = None,
     ) -> Description:
         """A model of a private table, to generate synthetic rows from. One charge; the same again is free."""
-        from discreet.synthetic.describe import carried_out, commission
+        from discreet.synthetic.describe import commission, description
         from discreet.synthetic.description import Description
 
         work = commission(
@@ -226,6 +228,17 @@ class Curator:
             columns=columns,
             bins=bins,
         )
+        return Description.from_bytes(self._lump(work, description, analyst=analyst, progress=progress))
+
+    def compare(self, description: Description, *, epsilon: object, analyst: str = CURATOR) -> Comparison:
+        """How far a description is from the true table, column by column and pair by pair: a paid question (S16)."""
+        from discreet.synthetic.compare import Comparison, comparison, distances
+
+        work = comparison(self.policy, description, self._accountant, amount=self._amount(epsilon), limit=self._limit)
+        return Comparison.from_bytes(self._lump(work, distances(description), analyst=analyst, progress=None))
+
+    def _lump(self, work: Commission, carry_out: Work, *, analyst: str, progress: Progress | None) -> bytes:
+        """Charge first, then let an algorithm choose as it goes within what was charged; its answer's bytes."""
         stored = self._ledger.recall(question=work.question, policy=self.policy.digest, snapshot=self._number)
         reservation = next((each for each in stored if each.cost == work.cost), None) or self._ledger.reserve(
             analyst=analyst,
@@ -237,26 +250,21 @@ class Curator:
             text=work.text,
         )
         if isinstance(reservation, StoredAnswer):
-            return Description.from_bytes(reservation.answer)
-        description, allowance = carried_out(
-            work,
-            key=reservation.key,
-            fetch=self._fetch,
-            cost=self._accountant.budget(work.cost).as_json(),
-            certificate={
-                "unit": self.policy.unit,
-                "neighbors": self.policy.neighbors,
-                "max_rows": work.max_rows,
-                "snapshot": self._number,
-                "policy": self.policy.digest,
-                "charge": reservation.id,
-                **work.meta,
-            },
-            progress=progress,
-        )
-        content = description.to_bytes()
-        self._ledger.post(reservation, content, meta=work.meta, mechanisms=rows_used(allowance.used))
-        return Description.from_bytes(content)
+            return reservation.answer
+        certificate = {
+            "unit": self.policy.unit,
+            "neighbors": self.policy.neighbors,
+            "max_rows": work.max_rows,
+            "snapshot": self._number,
+            "policy": self.policy.digest,
+            "charge": reservation.id,
+            "cost": self._accountant.budget(work.cost).as_json(),
+            **work.meta,
+        }
+        allowance = Allowance(key=reservation.key, accountant=work.inside, paid=Charge(amount=work.amount))
+        answer = carry_out(work.marginals(allowance, self._fetch, progress), work, certificate)
+        self._ledger.post(reservation, answer, meta=work.meta, mechanisms=rows_used(allowance.used))
+        return answer
 
     # --- what was done ----------------------------------------------------------------------------------------------
 

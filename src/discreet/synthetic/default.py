@@ -38,7 +38,7 @@ LEAST = 2.0  # standard deviations of noise that a group should hold
 MOST_CELLS = 200_000  # of the junction tree
 PRIOR = 0.02
 CAUTION = 1.0  # standard deviations by which a noisy distance is taken to be less
-POOR = 0.02  # noise on distances, as a part of the rows, above which there is too little budget for rounds and levels
+POOR = 0.05  # noise on distances, as a part of the rows, above which there is too little budget for rounds and levels
 POOR_ONE_WAY, POOR_DISTANCES, POOR_LEVEL = 0.75, 0.08, 2
 
 

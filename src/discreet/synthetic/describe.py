@@ -20,7 +20,7 @@ from discreet.accounting import Accountant, SumAccountant, ZcdpAccountant
 from discreet.accounting.zcdp import rho_of
 from discreet.budget import Charge, Neighbors
 from discreet.errors import UsageError
-from discreet.policy import Policy
+from discreet.policy import Policy, Table
 from discreet.release import Allowance, Exact
 from discreet.sql.values import Value, quoted
 from discreet.synthetic.axis import BINS, Axis, axes_of
@@ -45,6 +45,7 @@ class Commission:
     inside: Accountant  # whose currency the algorithm spends
     amount: Fraction
     cost: Charge
+    about: str = ""  # what else the work depends on
 
     @property
     def question(self) -> str:
@@ -56,6 +57,7 @@ class Commission:
             [repr(axis) for axis in self.axes],
             repr(self.inside),
             str(self.amount),
+            self.about,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -63,10 +65,28 @@ class Commission:
     def text(self) -> str:
         return f"describe {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
 
+    def marginals(self, allowance: Allowance, fetch: Callable[[str], Exact], progress: Progress | None) -> Marginals:
+        """The table's counts, through what was paid."""
+        return Marginals(
+            axes=self.axes,
+            values=self.values,
+            source=f"{quoted(self.table)} AS t0",
+            max_rows=self.max_rows,
+            neighbors=self.neighbors,
+            currency=self.inside.name,
+            amount=self.amount,
+            allowance=allowance,
+            fetch=fetch,
+            progress=progress,
+        )
+
     @property
     def meta(self) -> dict[str, str]:
         """How an auditor gets from the mechanisms to the charge."""
         return {"currency": repr(self.inside), "amount": str(self.amount)}
+
+
+Work = Callable[[Marginals, Commission, dict[str, Any]], bytes]
 
 
 def commission(
@@ -84,15 +104,11 @@ def commission(
     chosen = DEFAULT if synthesizer is None else synthesizer
     if chosen not in SYNTHESIZERS:
         raise UsageError(f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}.")
-    found = policy.tables.get(table)
-    if found is None or found.public:
-        private = ", ".join(name for name, each in policy.tables.items() if not each.public)
-        why = "is public, and needs no synthetic twin" if found is not None else "is not in the policy"
-        raise UsageError(f"{table} {why}. Private tables are {private}.")
+    found = private_table(policy, table)
     if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 1000):
         raise UsageError(f"bins must be a whole number from 2 to 1000, not {bins!r}.")
     axes, values = axes_of(found, columns=None if columns is None else tuple(columns), bins=bins or BINS)
-    inside, inner, cost = _currency(
+    inside, inner, cost = currency(
         accountant, amount, limit, questions=len(axes) if chosen == "independent" else 3 * len(axes)
     )
     return Commission(
@@ -108,7 +124,17 @@ def commission(
     )
 
 
-def _currency(
+def private_table(policy: Policy, table: str) -> Table:
+    """A table that has something to hide."""
+    found = policy.tables.get(table)
+    if found is None or found.public:
+        private = ", ".join(name for name, each in policy.tables.items() if not each.public)
+        why = "is public, and needs no synthetic twin" if found is not None else "is not in the policy"
+        raise UsageError(f"{table} {why}. Private tables are {private}.")
+    return found
+
+
+def currency(
     accountant: Accountant, amount: Fraction, limit: Charge, *, questions: int
 ) -> tuple[Accountant, Fraction, Charge]:
     """Whose currency is spent, how much of it, and what the ledger is charged."""
@@ -124,32 +150,11 @@ def _currency(
     return accountant, amount, Charge(amount=amount)
 
 
-def carried_out(
-    work: Commission,
-    *,
-    key: bytes,
-    fetch: Callable[[str], Exact],
-    cost: dict[str, Any],
-    certificate: dict[str, Any],
-    progress: Progress | None,
-) -> tuple[Description, Allowance]:
-    """The synthesizer run on its allowance; everything after the charge."""
-    allowance = Allowance(key=key, accountant=work.inside, paid=Charge(amount=work.amount))
-    data = Marginals(
-        axes=work.axes,
-        values=work.values,
-        source=f"{quoted(work.table)} AS t0",
-        max_rows=work.max_rows,
-        neighbors=work.neighbors,
-        currency=work.inside.name,
-        amount=work.amount,
-        allowance=allowance,
-        fetch=fetch,
-        progress=progress,
-    )
+def description(data: Marginals, work: Commission, certificate: dict[str, Any]) -> bytes:
+    """The synthesizer run on what was paid; everything after the charge."""
     found = SYNTHESIZERS[work.synthesizer](data)
     errors = [expected_one_way(each) for each in found.histograms]
-    description = Description(
+    return Description(
         table=work.table,
         synthesizer=work.synthesizer,
         axes=work.axes,
@@ -158,10 +163,9 @@ def carried_out(
         model=found.model,
         measured=tuple(data.measured),
         warnings=_warnings(work, [axis.name for axis in work.axes], errors),
-        cost=cost,
+        cost=certificate["cost"],
         certificate=certificate,
-    )
-    return description, allowance
+    ).to_bytes()
 
 
 def expected_one_way(column: Histogram) -> float:
