@@ -1,0 +1,167 @@
+"""What is published: labels instead of values, written whole or not at all, and measured once more before it leaves."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.anonymity.guarantee import Guarantee
+from discreet.anonymity.hierarchies import Hierarchy, number_text
+from discreet.anonymity.lattice import Recoding
+from discreet.anonymity.source import SUFFIXES, Floats, Groups, Integers, Source, literal, quoted
+from discreet.errors import DiscreetError, UsageError
+
+
+class PromiseBroken(DiscreetError):
+    """The finished table did not measure up to what was asked, so it was not released. It should never happen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What is published instead of a column's values: a text for each row group, and the share of the domain in it."""
+
+    text: pa.Array
+    spans: Floats | None  # None: as the hierarchy says
+    exact: bool  # nothing was coarsened
+
+
+def labels(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, *, tight: bool) -> Labels:
+    """The label of each row group at its level; where it is asked for, the smallest and largest number of its class."""
+    offsets = np.cumsum([0, *(len(level) for level in hierarchy.labels)])
+    nodes = np.stack(hierarchy.nodes)[levels, codes]
+    every = pa.array([label for level in hierarchy.labels for label in level], pa.string())
+    text = every.take(pa.array(offsets[levels] + nodes))
+    exact = not levels[classes >= 0].any()
+    if not tight or hierarchy.ordered is None or exact:
+        return Labels(text=text, spans=None, exact=exact)
+    return _tightened(hierarchy, codes, levels, classes, text)
+
+
+def _tightened(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, text: pa.Array) -> Labels:
+    ordered = np.asarray(hierarchy.ordered, dtype=np.float64)
+    numbers = ordered[codes]
+    kept, count = classes >= 0, int(classes.max()) + 1
+    least, most = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(least, classes[kept], numbers[kept])  # NaN stands for null: a class that has both keeps its `*`
+    np.maximum.at(most, classes[kept], numbers[kept])
+    known = np.isfinite(least) & np.isfinite(most)
+    shown = [
+        _closed(low, high, whole=hierarchy.whole) if ok else None
+        for low, high, ok in zip(least.tolist(), most.tolist(), known.tolist(), strict=True)
+    ]
+    changed = kept & (levels > 0) & known[classes]
+    step = 1.0 if hierarchy.whole else 0.0
+    spread = float(np.nanmax(ordered) - np.nanmin(ordered)) + step
+    shares = np.where(most > least, (most - least + step) / (spread or 1.0), 0.0)
+    as_it_was = np.stack([spans[nodes] for spans, nodes in zip(hierarchy.spans, hierarchy.nodes, strict=True)])
+    return Labels(
+        text=pc.if_else(pa.array(changed), pa.array(shown, pa.string()).take(pa.array(np.maximum(classes, 0))), text),
+        spans=np.where(changed, shares[classes], as_it_was[levels, codes]),
+        exact=False,
+    )
+
+
+def _closed(low: float, high: float, *, whole: bool) -> str:
+    if low == high:
+        return number_text(low)
+    between = "-" if whole and low >= 0 else None
+    return f"{number_text(low)}-{number_text(high)}" if between else f"[{number_text(low)}, {number_text(high)}]"
+
+
+def query(
+    source: Source,
+    quasi: Sequence[str],
+    groups: Groups,
+    recoded: Recoding,
+    shown: Sequence[Labels],
+    drop: Sequence[str],
+) -> str:
+    """The SELECT that replaces quasi-identifiers, leaves suppressed rows out, and hides the original order."""
+    kept = pa.array(recoded.classes >= 0)
+    known = {
+        f"k{i}": values.take(pa.array(codes))
+        for i, (values, codes) in enumerate(zip(groups.values, groups.codes, strict=True))
+    }
+    new = {f"q{i}": each.text for i, each in enumerate(shown)}
+    source.connection.register("recoded", pa.table({**known, **new}).filter(kept))
+    columns = []
+    for name in source.types:
+        if name in drop:
+            continue
+        changed = name in quasi and not shown[list(quasi).index(name)].exact
+        columns.append(f"m.q{list(quasi).index(name)} AS {quoted(name)}" if changed else f"d.{quoted(name)}")
+    same = " AND ".join(f"d.{quoted(name)} IS NOT DISTINCT FROM m.k{i}" for i, name in enumerate(groups.columns))
+    return f"SELECT {', '.join(columns)} FROM data d JOIN recoded m ON {same} ORDER BY ALL"
+
+
+# Writing.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A file to be, and where it grows until it is checked."""
+
+    path: Path
+    temporary: Path
+
+    @staticmethod
+    def at(path: Path, source: object) -> Target:
+        if path.suffix not in SUFFIXES:
+            raise UsageError(f"{path} should end in {' or '.join(SUFFIXES)}.")
+        if not path.absolute().parent.is_dir():
+            raise UsageError(f"{path.parent} is not a folder. Name a file in one that is there.")
+        if isinstance(source, str | Path) and path.exists() and path.samefile(source):
+            raise UsageError(f"{path} is the table itself. Name another file.")
+        return Target(path=path, temporary=path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}"))
+
+
+@contextmanager
+def written(source: Source, select: str, target: Target | None) -> Iterator[pa.Table | Path]:
+    """The finished table: in memory, or in a file that takes its name only if the block ends well."""
+    if target is None:
+        yield source.arrow(select)
+        return
+    kind = "FORMAT parquet" if target.path.suffix == ".parquet" else "FORMAT csv, HEADER"
+    try:
+        try:
+            source.connection.execute(f"COPY ({select}) TO {literal(str(target.temporary))} ({kind})").fetchall()
+        except duckdb.IOException:
+            raise UsageError(f"{target.path} cannot be written.") from None
+        yield target.temporary
+        with target.temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        target.temporary.replace(target.path)
+    finally:
+        target.temporary.unlink(missing_ok=True)
+
+
+# The last look.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a finished table has."""
+
+    rows: int
+    classes: int
+    k: int
+    l: int | None  # noqa: E741
+    t: float | None
+
+
+def keeps(guarantee: Guarantee, counts: Integers, classes: Integers, number: int, sensitive: Integers | None) -> bool:
+    """Whether every class has the guarantee; closeness is to the distribution of these very rows."""
+    judge = guarantee
+    if guarantee.closeness is not None and sensitive is not None:
+        whole = np.bincount(sensitive, counts, len(guarantee.closeness.whole)).astype(np.float64)
+        judge = replace(guarantee, closeness=replace(guarantee.closeness, whole=whole))
+    sizes = np.bincount(classes, counts, number)
+    return bool(judge.of_classes(classes, number, sensitive, counts)[sizes > 0].all())

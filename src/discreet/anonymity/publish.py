@@ -1,0 +1,210 @@
+"""From a table to one that may be called k-anonymous: read, recode, check, and only then write.
+
+The table that leaves is measured afresh, from the file or the table itself, and leaves only if it keeps the promise.
+Its rows are sorted by what they show, since the order of the original would tell who is who.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.anonymity import loss as losses
+from discreet.anonymity import output, recode_global, recode_local
+from discreet.anonymity.demand import Demand, RecodingKind, check_columns, guarantee_of
+from discreet.anonymity.guarantee import DiversityKind, Ground, Guarantee
+from discreet.anonymity.hierarchies import Hierarchy, Spec, build
+from discreet.anonymity.hierarchy_file import automatic
+from discreet.anonymity.lattice import Coded, Recoding, coded
+from discreet.anonymity.loss import Losses, Measure
+from discreet.anonymity.measure import about, classes_of
+from discreet.anonymity.output import Found, PromiseBroken, Target
+from discreet.anonymity.source import Groups, opened
+from discreet.anonymity.suppress import telling_columns
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Anonymized:
+    """A table with its promise. `k`, `l` and `t` are those of what is published; `table` is None if it went to a file.
+
+    `transformation`: of each column the level it has everywhere (global), or the share of rows on each level (local).
+    """
+
+    table: pa.Table | None
+    guarantee: Guarantee
+    k: int
+    l: int | None  # noqa: E741
+    t: float | None
+    rows: int
+    classes: int
+    suppressed: int
+    loss: Losses
+    recoding: RecodingKind
+    optimal: bool
+    searched: int
+    transformation: Mapping[str, str | Mapping[str, float]]
+    kept: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    def as_json(self) -> dict[str, object]:
+        levels = {name: each if isinstance(each, str) else dict(each) for name, each in self.transformation.items()}
+        return {
+            "k": self.k,
+            "l": self.l,
+            "t": self.t,
+            "loss": self.loss.as_json(),
+            "suppressed": self.suppressed,
+            "transformation": levels,
+            "rows": self.rows,
+            "classes": self.classes,
+            "guarantee": str(self.guarantee),
+            "recoding": self.recoding,
+            "optimal": self.optimal,
+            "searched": self.searched,
+            "kept_as_they_are": list(self.kept),
+            "warnings": list(self.warnings),
+        }
+
+
+def anonymize(
+    data: pa.Table | str | Path,
+    *,
+    quasi: Sequence[str],
+    k: int,
+    l: float | None = None,  # noqa: E741
+    t: float | None = None,
+    sensitive: str | None = None,
+    diversity: DiversityKind = "distinct",
+    c: float | None = None,
+    closeness: Ground | None = None,
+    suppress: float = 0.0,
+    recoding: RecodingKind = "local",
+    loss: Measure = "ncp",
+    weights: Mapping[str, float] | None = None,
+    hierarchies: Mapping[str, Spec] | None = None,
+    drop: Sequence[str] = (),
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Anonymized:
+    """Coarsen the quasi-identifiers until every class of people who look alike has what was asked.
+
+    Guarantee
+        Of the rows that are published, each shares all its quasi-identifiers with at least k - 1 others; with `l` each
+        class is l-diverse and with `t` t-close in the sensitive column. It is checked on the finished table.
+    What it is not
+        Protection against somebody who knows more than the quasi-identifiers. See docs/anonymity.md.
+    """
+    demand = Demand(
+        quasi=tuple(quasi), k=k, l=l, t=t, sensitive=sensitive, diversity=diversity, c=c, closeness=closeness,
+        suppress=suppress, recoding=recoding, loss=loss,
+    )  # fmt: skip
+    target = None if out is None else Target.at(Path(out), data)
+    with opened(data) as source:
+        check_columns(source, demand, drop, weights, hierarchies)
+        groups = source.groups(demand.watched)
+        built = levels_of(demand.quasi, groups, hierarchies)
+        guarantee = guarantee_of(demand, groups, hierarchies)
+        costs = losses.costs(loss, built, groups, weights)
+        recoded = _recoded(coded(groups, built, costs, promised_about(demand)), guarantee, demand, progress)
+        shown = [
+            output.labels(
+                each, groups.codes[i], recoded.levels[i], recoded.classes, tight=each.tight and recoding == "local"
+            )
+            for i, each in enumerate(built)
+        ]
+        select = output.query(source, demand.quasi, groups, recoded, shown, drop)
+        with output.written(source, select, target) as finished:
+            found = _measured_again(finished, guarantee, demand, source.types)
+        spans = {each.column: label.spans for each, label in zip(built, shown, strict=True) if label.spans is not None}
+        return Anonymized(
+            table=finished if isinstance(finished, pa.Table) else None,
+            guarantee=guarantee,
+            k=found.k,
+            l=found.l,
+            t=found.t,
+            rows=found.rows,
+            classes=found.classes,
+            suppressed=source.rows - found.rows,
+            loss=losses.measured(built, groups, recoded.levels, recoded.classes, spans),
+            recoding=recoding,
+            optimal=recoded.optimal,
+            searched=recoded.searched,
+            transformation=_transformation(built, groups, recoded, recoding),
+            kept=tuple(name for name in source.types if name not in (*quasi, *drop)),
+            warnings=telling_columns(source, quasi=demand.quasi, sensitive=sensitive, drop=drop),
+        )
+
+
+def promised_about(demand: Demand) -> str | None:
+    """The sensitive column, if anything is promised about it."""
+    return demand.sensitive if demand.watched != demand.quasi else None
+
+
+def levels_of(quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Spec] | None) -> list[Hierarchy]:
+    """A hierarchy for each quasi-identifier: the one that was given, or a first guess."""
+    specs = hierarchies or {}
+    return [
+        build(specs[name] if name in specs else automatic(name, values), name, values)
+        for name, values in zip(quasi, groups.values, strict=False)
+    ]
+
+
+def _recoded(table: Coded, guarantee: Guarantee, demand: Demand, progress: Progress | None) -> Recoding:
+    allowed = int(demand.suppress * table.counts.sum())
+    if demand.recoding == "global":
+        return recode_global.recode(table, guarantee, most_suppressed=allowed, measure=demand.loss)
+    made = recode_local.recode(table, guarantee, most_suppressed=allowed, progress=progress)
+    if guarantee.closeness is not None and (made.classes < 0).any() and not _close(table, guarantee, made):
+        # Without the suppressed rows the table's distribution is another, to which some class is not close.
+        return recode_local.recode(table, guarantee, most_suppressed=0, progress=progress)
+    return made
+
+
+def _close(table: Coded, guarantee: Guarantee, made: Recoding) -> bool:
+    kept = made.classes >= 0
+    rest = table.select(kept)
+    return output.keeps(guarantee, rest.counts, made.classes[kept], int(made.classes.max()) + 1, rest.sensitive)
+
+
+def _measured_again(finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, types: Mapping[str, str]) -> Found:
+    """k, l and t of the finished table itself, as any reader would compute them. Raises if it breaks the promise."""
+    name = demand.sensitive
+    read_as = {**dict.fromkeys(demand.quasi, "VARCHAR"), **({name: types[name]} if name is not None else {})}
+    with opened(finished, types=read_as) as source:
+        groups = source.groups([*demand.quasi, *([] if name is None else [name])])
+        classes, number = classes_of(groups, len(demand.quasi))
+        sensitive = None if name is None else groups.codes[-1]
+        if not output.keeps(guarantee, groups.counts, classes, number, sensitive):
+            raise PromiseBroken(f"The finished table does not have {guarantee}. Nothing was written; please report it.")
+        diverse = None if name is None or not number else about(groups, name, classes, number, None)
+        closeness = guarantee.closeness
+        return Found(
+            rows=source.rows,
+            classes=number,
+            k=int(np.bincount(classes, groups.counts, number).min()) if number else 0,
+            l=None if diverse is None else diverse.l,
+            t=None if diverse is None else diverse.t_by.get(closeness.ground if closeness else "", diverse.t),
+        )
+
+
+def _transformation(
+    built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: RecodingKind
+) -> dict[str, str | Mapping[str, float]]:
+    found: dict[str, str | Mapping[str, float]] = {}
+    kept = recoded.classes >= 0
+    for hierarchy, levels in zip(built, recoded.levels, strict=True):
+        if kind == "global":
+            found[hierarchy.column] = hierarchy.names[int(levels[0])]
+            continue
+        rows = np.bincount(levels[kept], groups.counts[kept], hierarchy.height + 1)
+        shares = rows / max(1.0, rows.sum())
+        found[hierarchy.column] = {
+            name: float(share) for name, share in zip(hierarchy.names, shares, strict=True) if share
+        }
+    return found

@@ -1,0 +1,159 @@
+"""Global recoding: one level per column for the whole table, and the rows that then still stand out are suppressed.
+
+The optimum over all level vectors. Two facts cut the lattice down: a vector whose loss without suppression already
+reaches the best found cannot win, nor can any coarser one; and where the guarantee can only improve as the table is
+coarsened, a vector that would suppress too much rules out every finer one. Each look is taken in the middle of what is
+still possible, so that whichever way it ends much is ruled out, and it rolls up the smallest finer group-by at hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet.anonymity.guarantee import Guarantee
+from discreet.anonymity.lattice import Coded, Recoding, every_vector
+from discreet.anonymity.loss import Measure
+from discreet.anonymity.source import Flags, Floats, Integers
+
+FULL_LATTICE = 2_000_000  # level vectors; beyond, greedily from the top down
+_KEPT_TABLES = 24
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What a level vector gives: rows suppressed, the loss with them, and a bound on the loss of it and all coarser."""
+
+    suppressed: int
+    loss: float
+    bound: float
+
+
+def recode(table: Coded, guarantee: Guarantee, *, most_suppressed: int, measure: Measure) -> Recoding:
+    """The level vector of least loss that has the guarantee and suppresses at most so many rows."""
+    view = _View.of(table, guarantee, measure)
+    optimal = table.lattice_size <= FULL_LATTICE
+    best = _search(view, most_suppressed) if optimal else _descend(view, most_suppressed)
+    classes, number = table.classes(best)
+    good = view.good(table, classes, number)
+    return Recoding(
+        levels=tuple(np.full(len(table), level, dtype=np.int64) for level in best),
+        classes=np.where(good[classes], classes, -1),
+        optimal=optimal,
+        searched=view.looks,
+    )
+
+
+@dataclass(slots=True, kw_only=True)
+class _View:
+    """A table with its finer group-bys at hand, to look at level vectors."""
+
+    table: Coded
+    guarantee: Guarantee
+    measure: Measure
+    rolled: list[tuple[Integers, Coded]]
+    looks: int = 0
+
+    @staticmethod
+    def of(table: Coded, guarantee: Guarantee, measure: Measure) -> _View:
+        bottom = np.zeros(len(table.codes), dtype=np.int64)
+        return _View(table=table, guarantee=guarantee, measure=measure, rolled=[(bottom, table)])
+
+    def look(self, vector: Integers) -> Looked:
+        self.looks += 1
+        finer = min((each for each in self.rolled if (each[0] <= vector).all()), key=lambda each: len(each[1]))[1]
+        classes, number = finer.classes(vector)
+        good = self.good(finer, classes, number)
+        rows = float(self.table.counts.sum())
+        sizes = np.bincount(classes, finer.counts, number)
+        suppressed = int(sizes[~good].sum())
+        if self.measure == "discernibility":
+            loss = (float((sizes[good] ** 2).sum()) + suppressed * rows) / rows**2
+            bound = float((sizes**2).sum()) / rows**2
+        else:
+            cost, dropped = finer.cost(vector), finer.cost(self.table.heights)
+            loss = float((np.where(good[classes], cost, dropped) * finer.counts).sum()) / rows
+            bound = float((cost * finer.counts).sum()) / rows
+        self._keep(vector, finer, classes, number)
+        return Looked(suppressed=suppressed, loss=loss, bound=bound)
+
+    def good(self, table: Coded, classes: Integers, number: int) -> Flags:
+        """Which classes have the guarantee, closeness being to what is published: the rows that are kept."""
+        good = table.good(self.guarantee, classes, number)
+        closeness = self.guarantee.closeness
+        if closeness is None or good.all() or table.sensitive is None or not good.any():
+            return good
+        kept = good[classes]
+        whole = np.bincount(table.sensitive[kept], table.counts[kept], len(closeness.whole)).astype(np.float64)
+        again = replace(self.guarantee, closeness=replace(closeness, whole=whole))
+        still = table.good(again, classes, number)
+        return good if still[good].all() else np.zeros(number, dtype=np.bool_)
+
+    def _keep(self, vector: Integers, finer: Coded, classes: Integers, number: int) -> None:
+        """Remember a group-by that made the table much smaller: coarser ones are made from it."""
+        if number * 2 > len(finer) or len(finer) < 1000:
+            return
+        if finer.sensitive is not None:
+            width = int(finer.sensitive.max()) + 1
+            classes = np.unique(classes * width + finer.sensitive, return_inverse=True)[1]
+        # Any member stands for its class: what is coarser than the class does not tell them apart.
+        _, first = np.unique(classes, return_index=True)
+        part = finer.select(first)
+        counts = np.bincount(classes, finer.counts).astype(np.int64)
+        self.rolled.append((vector.copy(), replace(part, counts=counts)))
+        if len(self.rolled) > _KEPT_TABLES:
+            del self.rolled[1]
+
+
+def _bounds(view: _View, vectors: Integers) -> Floats:
+    """A bound on the loss of each vector that needs no group-by: what its columns cost if nothing is suppressed."""
+    total = np.zeros(len(vectors))
+    if view.measure != "discernibility":
+        for column, averages in enumerate(view.table.averages()):
+            total += averages[vectors[:, column]]
+    return total
+
+
+def _search(view: _View, most_suppressed: int) -> Integers:
+    vectors = every_vector(view.table.heights)
+    bounds = _bounds(view, vectors)
+    order = np.lexsort((vectors.sum(axis=1), bounds))
+    vectors, bounds = vectors[order], bounds[order]
+    best: Integers = np.array(view.table.heights)
+    least = np.inf
+    # Suppression makes the guarantee of the whole a matter of the parts: it is monotone where classes may grow.
+    monotone = view.guarantee.grows or most_suppressed == 0
+    while len(vectors):
+        index = len(vectors) // 2 if monotone else 0
+        vector = vectors[index]
+        looked = view.look(vector)
+        if looked.suppressed > most_suppressed:
+            gone = (vectors <= vector).all(axis=1) if monotone else np.arange(len(vectors)) == index
+        else:
+            gone = np.arange(len(vectors)) == index
+            if looked.loss < least - 1e-15:
+                best, least = vector, looked.loss
+        coarser = (vectors >= vector).all(axis=1)
+        bounds[coarser] = np.maximum(bounds[coarser], looked.bound)
+        left = ~gone & (bounds < least - 1e-15)
+        vectors, bounds = vectors[left], bounds[left]
+    return best
+
+
+def _descend(view: _View, most_suppressed: int) -> Integers:
+    """From everything `*` down, each time in the column that lowers the loss most; not always the optimum."""
+    best = np.array(view.table.heights)
+    least = view.look(best).loss
+    while True:
+        finer = []
+        for column in np.flatnonzero(best):
+            vector = best.copy()
+            vector[column] -= 1
+            looked = view.look(vector)
+            if looked.suppressed <= most_suppressed:
+                finer.append((looked.loss, int(column)))
+        if not finer or min(finer)[0] > least:
+            return best
+        least, chosen = min(finer)
+        best[chosen] -= 1

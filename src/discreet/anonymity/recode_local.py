@@ -1,0 +1,181 @@
+"""Local recoding: each class of people is coarsened only as far as it must be. The default, since it loses least.
+
+Cheapest class first. A *box* is a group of values in every column; the rows inside it that have no class yet may become
+one, at the box's cost for each. Boxes are opened in order of their cost, as soon as the rows left in them have the
+guarantee, so that a row is coarsened only when every cheaper box around it has run out of company. All boxes of one
+level vector are found by one group-by, and level vectors wait in a queue by a lower bound on their cheapest box: the
+rows that are left only become fewer, so a bound stays one and most vectors are looked at once or twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+
+import numpy as np
+
+from discreet.anonymity.guarantee import Guarantee
+from discreet.anonymity.joining import Opened, join_leftovers
+from discreet.anonymity.lattice import Coded, Recoding, every_vector
+from discreet.anonymity.source import Floats, Integers
+
+Progress = Callable[[str, float], None]
+
+FULL_LATTICE = 20_000  # level vectors; beyond, those around a sample of the rows are tried
+_SLACK = 0.03  # boxes that are this much dearer than the cheapest are opened with it
+_SAMPLE = 300
+_ROUND_SHARE = 0.5  # of a sampled round's vectors, the cheapest that are used before sampling anew
+
+
+def recode(table: Coded, guarantee: Guarantee, *, most_suppressed: int, progress: Progress | None = None) -> Recoding:
+    """Classes of little cost that have the guarantee, with at most so many rows suppressed.
+
+    The whole table must have the guarantee; then there is always an answer.
+    """
+    opened = Opened.empty(table)
+    searched = 0
+    if table.lattice_size <= FULL_LATTICE:
+        searched = _cheapest_first(opened, guarantee, every_vector(table.heights), np.inf, progress)
+    else:
+        searched = _by_samples(opened, guarantee, progress)
+    join_leftovers(opened, guarantee, most_suppressed)
+    return Recoding(levels=_tightened(table, opened), classes=opened.classes, optimal=False, searched=searched)
+
+
+def _cheapest_first(
+    opened: Opened, guarantee: Guarantee, vectors: Integers, limit: float, progress: Progress | None
+) -> int:
+    """Open boxes of these level vectors, in order of cost up to a limit; how many vectors were looked at."""
+    rows = opened.left()
+    rest = opened.table.select(rows)
+    start = max(1, len(rows))
+    queue = [(float(bound), index) for index, bound in enumerate(_bounds(opened.table, vectors))]
+    heapify(queue)
+    searched = 0
+    while queue and len(rows):
+        bound, index = heappop(queue)
+        if bound > limit:
+            break
+        searched += 1
+        vector = vectors[index]
+        live, boxes = _live(rest, vector, guarantee)
+        if not len(live):
+            continue
+        cost = _box_costs(rest, vector, live, boxes)
+        dearest = max(bound, queue[0][0] if queue else bound) * (1 + _SLACK) + 1e-12
+        now = cost <= dearest
+        if not now.all():
+            heappush(queue, (float(cost[~now].min()), index))
+        if now.any():
+            chosen = live[now]
+            opened.open(rows[chosen], boxes[now], vector)
+            keep = np.ones(len(rows), dtype=np.bool_)
+            keep[chosen] = False
+            rows, rest = rows[keep], rest.select(keep)
+            if progress is not None:
+                progress("rows", 1 - len(rows) / start)
+    return searched
+
+
+def _bounds(table: Coded, vectors: Integers) -> Floats:
+    """No box of a level vector is cheaper than the cheapest node of each column."""
+    total = np.zeros(len(vectors))
+    for column, levels in enumerate(table.costs):
+        total += np.array([level.min() if len(level) else 0.0 for level in levels])[vectors[:, column]]
+    return total
+
+
+def _live(rest: Coded, vector: Integers, guarantee: Guarantee) -> tuple[Integers, Integers]:
+    """The row groups in boxes that have the guarantee, and the box of each."""
+    live, boxes, number = rest.crowded(vector, guarantee.k)
+    if guarantee.sizes_only or not number:
+        return live, boxes
+    good = rest.select(live).good(guarantee, boxes, number)[boxes]
+    return live[good], boxes[good]
+
+
+def _box_costs(rest: Coded, vector: Integers, live: Integers, boxes: Integers) -> Floats:
+    """Of each live row group, what its box costs: the average over the box (for ncp all its rows cost the same)."""
+    weights = rest.counts[live]
+    costs = np.bincount(boxes, rest.cost(vector, live) * weights)
+    return np.asarray((costs / np.maximum(np.bincount(boxes, weights), 1))[boxes])
+
+
+# Lattices too large to walk: the level vectors of boxes around some of the rows that are left.
+
+
+def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None) -> int:
+    table = opened.table
+    averages = table.averages()
+    top = np.array(table.heights)
+    company, searched, turn = guarantee.k, 0, 0
+    while len(rows := opened.left()):
+        rest = table.select(rows)
+        if rest.counts.sum() < guarantee.k:
+            break
+        step = max(1, len(rows) // _SAMPLE)
+        seeds = np.arange(turn % step, len(rows), step)
+        found = np.unique(np.array([_around(rest, int(seed), company) for seed in seeds]), axis=0)
+        expected = sum(level[found[:, column]] for column, level in enumerate(averages))
+        last = len(rows) <= 2 * _SAMPLE
+        limit = np.inf if last else float(np.quantile(np.asarray(expected), _ROUND_SHARE))
+        searched += _cheapest_first(opened, guarantee, np.vstack([found, top]) if last else found, limit, progress)
+        turn += 1
+        if len(opened.left()) == len(rows):  # too little company: look further around each row, at last at everybody
+            if company >= rest.counts.sum():
+                break
+            company *= 2
+    return searched
+
+
+def _around(rest: Coded, seed: int, company: int) -> tuple[int, ...]:
+    """The levels of a small box around one row group that holds at least so many rows, found greedily."""
+    columns = len(rest.codes)
+    total = np.zeros(len(rest))
+    apart, prices = (
+        [],
+        [],
+    )  # of each value the lowest level on which it looks like the seed's; what the seed costs there
+    for codes, nodes, costs in zip(rest.codes, rest.nodes, rest.costs, strict=True):
+        own = codes[seed]
+        apart.append(sum((level != level[own]).astype(np.int64) for level in nodes[:-1]))
+        prices.append(np.array([level[own] for level in costs]))
+        total += prices[-1][apart[-1]][codes]
+    size = min(4 * company, len(rest))
+    near = np.argpartition(total, size - 1)[:size]
+    levels, weights = (
+        np.stack([far[codes[near]] for far, codes in zip(apart, rest.codes, strict=True)]),
+        rest.counts[near],
+    )
+    vector = np.zeros(columns, dtype=np.int64)
+    outside = np.ones(size, dtype=np.bool_)
+    inside = 0
+    while True:
+        joined = np.maximum(levels, vector[:, None])
+        arrived = outside & (joined == vector[:, None]).all(axis=0)
+        inside += int(weights[arrived].sum())
+        outside &= ~arrived
+        if inside >= company or not outside.any():
+            return tuple(vector.tolist())
+        price = sum(prices[column][joined[column]] for column in range(columns))
+        nearest = int(np.argmin(np.where(outside, price, np.inf)))
+        vector = joined[:, nearest]
+
+
+def _tightened(table: Coded, opened: Opened) -> tuple[Integers, ...]:
+    """Of each row group its levels: in each column the lowest on which its whole class agrees."""
+    kept = np.flatnonzero(opened.classes >= 0)
+    order = kept[np.argsort(opened.classes[kept], kind="stable")]
+    starts = np.flatnonzero(np.diff(opened.classes[order], prepend=-1))
+    numbers = opened.classes[order][starts]
+    levels = []
+    for column, (codes, nodes) in enumerate(zip(table.codes, table.nodes, strict=True)):
+        lowest = np.zeros(len(opened.vectors), dtype=np.int64)
+        for level in nodes[:-1]:
+            here = level[codes[order]]
+            same = np.minimum.reduceat(here, starts) == np.maximum.reduceat(here, starts) if len(starts) else []
+            lowest[numbers] += ~np.asarray(same, dtype=np.bool_)
+        found = np.full(len(table), table.heights[column], dtype=np.int64)
+        found[kept] = lowest[opened.classes[kept]]
+        levels.append(found)
+    return tuple(levels)

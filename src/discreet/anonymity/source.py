@@ -1,0 +1,172 @@
+"""The table to measure or to anonymize: an Arrow table, or a CSV or Parquet file that DuckDB reads out of core."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.document import nearest
+from discreet.errors import UsageError
+
+Integers = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+SUFFIXES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A table inside DuckDB, by the name `data`. Whatever is too large for memory is grouped on disk."""
+
+    connection: duckdb.DuckDBPyConnection
+    types: Mapping[str, str]
+    rows: int
+
+    def require(self, columns: Sequence[str], *, what: str) -> None:
+        for name in columns:
+            if name not in self.types:
+                raise UsageError(f"{what} names {name}, which the table does not have. {nearest(name, self.types)}")
+        twice = {name for name in columns if list(columns).count(name) > 1}
+        if twice:
+            raise UsageError(f"{what} names {', '.join(sorted(twice))} twice.")
+
+    def groups(self, columns: Sequence[str]) -> Groups:
+        """The distinct combinations of some columns, with the number of rows that have each."""
+        for name in columns:
+            if self.types[name].startswith(("STRUCT", "MAP", "UNION")) or self.types[name].endswith("]"):
+                raise UsageError(
+                    f"{name} holds lists or structures, which cannot be grouped. Leave it out, or drop it."
+                )
+        chosen = ", ".join(quoted(name) for name in columns)
+        found = self.arrow(f"SELECT {chosen}, COUNT(*) AS rows FROM data GROUP BY ALL ORDER BY ALL")
+        encoded = [encode(found.column(index)) for index in range(len(columns))]
+        return Groups(
+            columns=tuple(columns),
+            values=tuple(values for values, _ in encoded),
+            codes=tuple(codes for _, codes in encoded),
+            counts=found.column(len(columns)).to_numpy().astype(np.int64),
+        )
+
+    def arrow(self, query: str) -> pa.Table:
+        return self.connection.sql(query).to_arrow_table()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """Distinct combinations: of each column its values in order (null last), of each combination where they stand."""
+
+    columns: tuple[str, ...]
+    values: tuple[pa.Array, ...]
+    codes: tuple[Integers, ...]
+    counts: Integers
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+    def position(self, column: str) -> int:
+        return self.columns.index(column)
+
+
+@contextmanager
+def opened(data: pa.Table | str | Path, *, types: Mapping[str, str] | None = None) -> Iterator[Source]:
+    """A table to query; `types` overrides what a CSV file's columns look like."""
+    with tempfile.TemporaryDirectory(prefix="discreet-") as spill, duckdb.connect(":memory:") as connection:
+        for setting, value in (
+            ("temp_directory", spill),
+            ("autoload_known_extensions", "false"),
+            ("autoinstall_known_extensions", "false"),
+            ("python_enable_replacements", "false"),
+        ):
+            connection.execute(f"SET {setting} = '{value}'")
+        if isinstance(data, (str, Path)):
+            connection.execute(f"CREATE VIEW data AS SELECT * FROM {_file(connection, Path(data), types or {})}")
+        elif isinstance(data, pa.Table):
+            if len(set(data.column_names)) < data.num_columns:
+                raise UsageError("Two columns of the table have the same name.")
+            connection.register("data", data)
+        else:
+            raise UsageError(f"An Arrow table, or the name of a CSV or Parquet file, not {type(data).__name__}.")
+        described = connection.execute("DESCRIBE data").fetchall()
+        ((rows,),) = connection.execute("SELECT COUNT(*) FROM data").fetchall()
+        yield Source(connection=connection, types={name: kind for name, kind, *_ in described}, rows=rows)
+
+
+def _file(connection: duckdb.DuckDBPyConnection, path: Path, types: Mapping[str, str]) -> str:
+    if not path.is_file():
+        raise UsageError(f"There is no file {path}.")
+    name = literal(str(path))
+    if path.suffix == ".parquet":
+        return _readable(connection, path, f"read_parquet({name})")
+    if path.suffix != ".csv":
+        raise UsageError(f"{path} should be a .csv or .parquet file.")
+    kept = dict(types) or _leading_zeros(connection, path)
+    listed = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in kept.items())
+    return _readable(connection, path, f"read_csv({name}, header = true, types = {{{listed}}})" if kept else _csv(path))
+
+
+def _csv(path: Path) -> str:
+    return f"read_csv({literal(str(path))}, header = true)"
+
+
+def _leading_zeros(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+    """Columns that look like numbers and are not: 02139 is a ZIP code, not 2139."""
+    _readable(connection, path, _csv(path))
+    described = connection.execute(f"DESCRIBE SELECT * FROM {_csv(path)}").fetchall()
+    numeric = [name for name, kind, *_ in described if kind in ("BIGINT", "HUGEINT", "DOUBLE")]
+    if not numeric:
+        return {}
+    tests = ", ".join(f"coalesce(bool_or(regexp_matches({quoted(name)}, '^0[0-9]')), false)" for name in numeric)
+    text = f"read_csv({literal(str(path))}, header = true, all_varchar = true)"
+    (zeros,) = connection.execute(f"SELECT {tests} FROM {text}").fetchall()
+    return {name: "VARCHAR" for name, zero in zip(numeric, zeros, strict=True) if zero}
+
+
+def _readable(connection: duckdb.DuckDBPyConnection, path: Path, reader: str) -> str:
+    try:
+        connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
+    except duckdb.Error:
+        raise UsageError(f"{path} cannot be read as {path.suffix.lstrip('.').upper()}.") from None
+    return reader
+
+
+def encode(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Integers]:
+    """A column's distinct values in order, null last, and where each entry stands among them."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if isinstance(whole, pa.ChunkedArray):  # no chunks at all
+        whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
+    if pa.types.is_dictionary(whole.type):
+        whole = whole.cast(whole.type.value_type)
+    found = pc.dictionary_encode(whole, null_encoding="encode")
+    order = pc.array_sort_indices(found.dictionary).to_numpy()
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return found.dictionary.take(pa.array(order)), rank[found.indices.to_numpy(zero_copy_only=False)]
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def plain(value: Any) -> str | None:
+    """A value as it is written in a hierarchy file or published."""
+    if value is None:
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.0f}" if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
