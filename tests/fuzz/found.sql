@@ -15,6 +15,9 @@ SELECT SUM((age * 100 + 4600000000000) / (age + 4600000000000000000)) FROM peopl
 
 -- DATE_DIFF in weeks was bounded as Mondays passed, and computed as stretches of seven days
 SELECT SUM(DATE_DIFF('week', born, DATE '1970-01-05')) FROM people;
+SELECT DATE_DIFF('week', born, DATE '1969-12-14'), COUNT(*) FROM people GROUP BY 1;
+SELECT DATE_DIFF('week', born, DATE '1919-12-28'), COUNT(*) FROM people GROUP BY 1;
+SELECT AVG(DATE_DIFF('week', day, DATE '2023-12-24')), AVG(DATE_DIFF('week', born, DATE '1969-12-14')) FROM visits JOIN people ON visits.person_id = people.person_id;
 SELECT DATE_DIFF('week', DATE '2024-01-01', day), COUNT(*) FROM visits GROUP BY 1;
 
 -- a constant of the side of an outer join that may be missing is two values

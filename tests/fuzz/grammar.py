@@ -520,7 +520,8 @@ class Grammar:
             f"SELECT COUNT(*) FROM {inner} WHERE EXISTS (SELECT 1 FROM people WHERE age > 5)",
             "SELECT COUNT(*) FROM states LEFT JOIN people ON states.state = people.zip",
             f"SELECT COUNT(*) FROM {inner} WHERE {value} NOT IN (SELECT cost FROM visits)",
-            f"SELECT SUM(n) FROM (SELECT RANK() OVER (PARTITION BY NULLIF({owner}, {owner}) ORDER BY 1) AS n FROM {inner}) t",
+            f"SELECT SUM(n) FROM (SELECT RANK() OVER (PARTITION BY NULLIF({owner}, {owner}) ORDER BY 1) AS n"
+            f" FROM {inner}) AS t",
             f"SELECT SUM(n) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY {value}) AS n FROM {inner}) AS t",
             f"SELECT COUNT(*) FROM {inner}, {self.scan()[0]}",
             f"SELECT COUNT(*) FROM {inner} JOIN visits AS z ON z.cost = {value}",
