@@ -1,0 +1,763 @@
+-- Questions that must be refused. Above each stands what it tries, under it a part of the refusal.
+-- policy: hospital
+
+-- the rows themselves
+SELECT * FROM people
+--> rows never leave
+
+-- some rows
+SELECT age, income FROM people WHERE zip = 'a'
+--> rows never leave
+
+-- names
+SELECT DISTINCT zip FROM people
+--> DISTINCT across people tells which values exist
+
+-- which people there are
+SELECT DISTINCT person_id FROM people
+--> rows never leave
+
+-- identifiers as a key
+SELECT person_id, COUNT(*) FROM visits GROUP BY person_id
+--> rows never leave
+
+-- identifiers of rows as a key
+SELECT visit_id, COUNT(*) FROM visits GROUP BY visit_id
+--> identifies people
+
+-- a sum of identifiers
+SELECT SUM(person_id) FROM people
+--> is not a number
+
+-- the largest identifier
+SELECT MAX(person_id) FROM people
+--> needs numbers or dates
+
+-- arithmetic on identifiers
+SELECT COUNT(*) FROM people WHERE person_id + 1 > 5
+--> is not a number
+
+-- a range of identifiers
+SELECT COUNT(*) FROM people WHERE person_id > 5
+--> does more with an identifier than compare it for equality
+
+-- letters of an identifier
+SELECT COUNT(*) FROM people WHERE substr(person_id, 1, 1) = '1'
+--> an identifier cannot be computed with
+
+-- an identifier as text
+SELECT COUNT(*) FROM people WHERE CAST(person_id AS VARCHAR) LIKE '1%'
+--> an identifier cannot be computed with
+
+-- the hidden owner by its name
+SELECT COUNT("#owner") FROM people
+--> there is no column "#owner" here
+
+-- a hidden column of the noisy table
+SELECT k0, a0 FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t
+--> there is no column k0 here
+
+-- hidden margins
+SELECT "#margin n" FROM (SELECT COUNT(*) AS n FROM people) AS t
+--> there is no column "#margin n" here
+
+-- an engine alias
+SELECT COUNT(t1.age) FROM people
+--> there is no column t1.age here
+
+-- a schema
+SELECT COUNT(*) FROM main.people
+--> has a part that is not understood
+
+-- a column by its schema
+SELECT COUNT(main.people.age) FROM people
+--> has a part that is not understood (db)
+
+-- the store's own schema
+SELECT COUNT(*) FROM public_tables.clinics
+--> has a part that is not understood
+
+-- a table that is not there
+SELECT COUNT(*) FROM payroll
+--> there is no table payroll
+
+-- a column that is not there
+SELECT AVG(salary) FROM people
+--> there is no column salary here
+
+-- a column of both tables
+SELECT COUNT(*) FROM people p JOIN visits v ON p.person_id = v.person_id WHERE person_id = 3
+--> could be several columns
+
+-- LIMIT inside
+SELECT COUNT(*) FROM (SELECT * FROM people LIMIT 10) AS t
+--> LIMIT on private rows would depend on other people's rows
+
+-- ORDER BY inside
+SELECT COUNT(*) FROM (SELECT * FROM people ORDER BY income) AS t
+--> ORDER on private rows would depend on other people's rows
+
+-- OFFSET inside
+SELECT COUNT(*) FROM (SELECT * FROM people OFFSET 3) AS t
+--> OFFSET on private rows would depend on other people's rows
+
+-- LIMIT behind brackets
+SELECT COUNT(*) FROM ((SELECT * FROM people) LIMIT 5) AS t
+--> cannot stand here
+
+-- LIMIT behind a union
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people LIMIT 5) AS t
+--> only UNION ALL is answered on private rows
+
+-- a sample of rows
+SELECT COUNT(*) FROM people TABLESAMPLE 10%
+--> not understood
+
+-- a sample of a query
+SELECT COUNT(*) FROM people USING SAMPLE 3 ROWS
+--> SAMPLE is not answered
+
+-- distinct rows across people
+SELECT COUNT(*) FROM (SELECT DISTINCT zip, age FROM people) AS t
+--> DISTINCT across people
+
+-- distinct on
+SELECT COUNT(*) FROM (SELECT DISTINCT ON (person_id) cost FROM visits) AS t
+--> DISTINCT ON is not answered
+
+-- union that removes duplicates
+SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT pain FROM visits) AS t
+--> only UNION ALL is answered
+
+-- intersection of rows
+SELECT COUNT(*) FROM (SELECT age FROM people INTERSECT SELECT pain FROM visits) AS t
+--> cannot stand here
+
+-- difference of rows
+SELECT COUNT(*) FROM (SELECT age FROM people EXCEPT SELECT pain FROM visits) AS t
+--> cannot stand here
+
+-- rows beside constants, to tell them apart
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT 1) AS t
+--> a UNION of private and other rows
+
+-- rows beside a public table
+SELECT COUNT(*) FROM (SELECT clinic FROM visits UNION ALL SELECT clinic FROM clinics) AS t
+--> a UNION of private and other rows
+
+-- rows beside a noisy number
+SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT COUNT(*) FROM people) AS t
+--> a UNION of private and other rows
+
+-- a join on something else than the owner
+SELECT COUNT(*) FROM people a JOIN people b ON a.age = b.age
+--> private tables can be joined on the owner only
+
+-- a join on an inequality of owners
+SELECT COUNT(*) FROM people a JOIN people b ON a.person_id <> b.person_id
+--> private tables can be joined on the owner only
+
+-- an equality of owners hidden under OR
+SELECT COUNT(*) FROM people a JOIN visits b ON a.person_id = b.person_id OR b.cost > 1
+--> private tables can be joined on the owner only
+
+-- an equality of owners hidden under NOT
+SELECT COUNT(*) FROM people a JOIN visits b ON NOT (a.person_id <> b.person_id)
+--> private tables can be joined on the owner only
+
+-- an equality of owners hidden in a CASE
+SELECT COUNT(*) FROM people a JOIN visits b ON CASE WHEN a.person_id = b.person_id THEN TRUE ELSE FALSE END
+--> private tables can be joined on the owner only
+
+-- an equality of an owner with itself
+SELECT COUNT(*) FROM people a JOIN visits b ON a.person_id = a.person_id
+--> private tables can be joined on the owner only
+
+-- an owner compared with a computed one
+SELECT COUNT(*) FROM people a JOIN visits b ON a.person_id = COALESCE(b.person_id, b.person_id)
+--> identifier
+
+-- a cross join of people
+SELECT COUNT(*) FROM people a, people b
+--> private tables can be joined on the owner only
+
+-- a cross join in words
+SELECT COUNT(*) FROM people a CROSS JOIN visits b
+--> private tables can be joined on the owner only
+
+-- a join USING another column
+SELECT COUNT(*) FROM visits a JOIN visits b USING (clinic)
+--> joins different people's rows
+
+-- a natural join
+SELECT COUNT(*) FROM people NATURAL JOIN visits
+--> this kind of JOIN
+
+-- an asof join
+SELECT COUNT(*) FROM visits a ASOF JOIN visits b ON a.person_id = b.person_id AND a.day >= b.day
+--> this kind of JOIN
+
+-- a positional join
+SELECT COUNT(*) FROM people POSITIONAL JOIN visits
+--> JOIN
+
+-- a semi join
+SELECT COUNT(*) FROM people SEMI JOIN visits ON people.person_id = visits.person_id
+--> SEMI JOIN is not answered
+
+-- an anti join
+SELECT COUNT(*) FROM people ANTI JOIN visits ON people.person_id = visits.person_id
+--> ANTI JOIN is not answered
+
+-- a lateral join
+SELECT COUNT(*) FROM people p, LATERAL (SELECT * FROM visits v WHERE v.person_id = p.person_id) AS w
+--> is not a table
+
+-- a full join
+SELECT COUNT(*) FROM people p FULL JOIN visits v ON p.person_id = v.person_id
+--> FULL JOIN is not answered
+
+-- public rows preserved: who is missing shows
+SELECT COUNT(*) FROM clinics c LEFT JOIN visits v ON c.clinic = v.clinic
+--> an outer join that keeps public rows
+
+-- the same from the right
+SELECT COUNT(*) FROM visits v RIGHT JOIN clinics c ON c.clinic = v.clinic
+--> an outer join that keeps public rows
+
+-- a foreign owner after an outer join
+SELECT COUNT(*) FROM people p LEFT JOIN visits v ON p.person_id = v.person_id JOIN labs l ON v.visit_id = l.visit_id
+--> private tables can be joined on the owner only
+
+-- an uncorrelated EXISTS
+SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE cost > 900)
+--> EXISTS without an equality of owners
+
+-- EXISTS with the owner under OR
+SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.person_id = p.person_id OR v.cost > 900)
+--> EXISTS without an equality of owners
+
+-- EXISTS on another column
+SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM people q WHERE q.zip = p.zip AND q.age > 100)
+--> EXISTS without an equality of owners
+
+-- EXISTS of an aggregate, which is always there
+SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id)
+--> EXISTS is answered for a plain SELECT
+
+-- IN on another column
+SELECT COUNT(*) FROM people WHERE age IN (SELECT age FROM people WHERE income > 100000)
+--> would let one person's rows decide about other people's
+
+-- NOT IN on another column
+SELECT COUNT(*) FROM people WHERE zip NOT IN (SELECT note FROM visits)
+--> would let one person's rows decide about other people's
+
+-- owners among other identifiers
+SELECT COUNT(*) FROM people WHERE person_id IN (SELECT visit_id FROM visits)
+--> would let one person's rows decide about other people's
+
+-- IN with a noisy result
+SELECT COUNT(*) FROM people WHERE age IN (SELECT COUNT(*) FROM visits)
+--> IN (SELECT ...) is answered for owners
+
+-- compared with everybody's mean
+SELECT COUNT(*) FROM people WHERE income > (SELECT AVG(income) FROM people)
+--> a subquery cannot stand in this place
+
+-- compared with one other person
+SELECT COUNT(*) FROM people WHERE income > (SELECT income FROM people WHERE zip = 'a')
+--> a subquery cannot stand in this place
+
+-- correlated with other people
+SELECT COUNT(*) FROM people p WHERE income > (SELECT MAX(q.income) FROM people q WHERE q.zip = p.zip)
+--> a subquery cannot stand in this place
+
+-- a subquery in FILTER
+SELECT COUNT(*) FILTER (WHERE age > (SELECT 3)) FROM people
+--> a subquery cannot stand in this place
+
+-- a noisy result joined back to rows
+SELECT COUNT(*) FROM people p JOIN (SELECT sex, AVG(age) AS mean FROM people GROUP BY sex) AS m ON p.sex = m.sex
+--> a noisy result cannot be joined back
+
+-- a window over everybody
+SELECT AVG(r) FROM (SELECT RANK() OVER (ORDER BY income) AS r FROM people) AS t
+--> looks at other people's rows
+
+-- a window over a group of people
+SELECT AVG(m) FROM (SELECT AVG(income) OVER (PARTITION BY zip) AS m FROM people) AS t
+--> looks at other people's rows
+
+-- a window in WHERE
+SELECT COUNT(*) FROM visits WHERE ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) = 1
+--> cannot stand here
+
+-- a window inside an aggregate
+SELECT SUM(ROW_NUMBER() OVER (PARTITION BY person_id)) FROM visits
+--> cannot stand here
+
+-- a window inside a window
+SELECT COUNT(*) FROM (SELECT LAG(ROW_NUMBER() OVER (PARTITION BY person_id)) OVER (PARTITION BY person_id) AS x FROM visits) AS t
+--> cannot stand here
+
+-- a window with a frame
+SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day ROWS 1 PRECEDING) AS x FROM visits) AS t
+--> is not answered
+
+-- a named window
+SELECT SUM(x) FROM (SELECT COUNT(*) OVER w AS x FROM visits WINDOW w AS (PARTITION BY person_id)) AS t
+--> is not answered
+
+-- an aggregate of an aggregate
+SELECT MAX(COUNT(*)) FROM people GROUP BY sex
+--> is an aggregate of an aggregate
+
+-- an aggregate in WHERE
+SELECT COUNT(*) FROM people WHERE AVG(age) > 30
+--> is an aggregate and stands where each row is looked at by itself
+
+-- a column that is neither key nor aggregate
+SELECT sex, age, COUNT(*) FROM people GROUP BY sex
+--> is neither aggregated nor in GROUP BY
+
+-- keys alone
+SELECT sex FROM people GROUP BY sex
+--> GROUP BY without an aggregate lists which groups exist
+
+-- HAVING without an aggregate
+SELECT age FROM people HAVING age > 3
+--> HAVING on private rows
+
+-- GROUP BY a constant
+SELECT COUNT(*) FROM people GROUP BY 'x'
+--> is the same for everybody
+
+-- GROUP BY a place that is not there
+SELECT sex, COUNT(*) FROM people GROUP BY 3
+--> there is no column 3 in the SELECT list
+
+-- GROUP BY place zero
+SELECT sex, COUNT(*) FROM people GROUP BY 0
+--> there is no column 0 in the SELECT list
+
+-- ORDER BY a place that is not there
+SELECT sex, COUNT(*) FROM people GROUP BY sex ORDER BY 7
+--> there is no column 7 in the SELECT list
+
+-- GROUP BY ALL
+SELECT sex, COUNT(*) FROM people GROUP BY ALL
+--> GROUP BY ALL is not answered
+
+-- distinct inside a sum
+SELECT SUM(DISTINCT income) FROM people
+--> DISTINCT is answered in COUNT only
+
+-- an ordered aggregate
+SELECT SUM(income ORDER BY age) FROM people
+--> the order of rows has no meaning here
+
+-- names, listed
+SELECT LIST(zip) FROM people
+--> is not an aggregate that can be answered
+
+-- names, in one text
+SELECT STRING_AGG(zip, ',') FROM people
+--> is not an aggregate that can be answered
+
+-- any one row
+SELECT ANY_VALUE(zip) FROM people
+--> is not answered on aggregated results
+
+-- the first row
+SELECT FIRST(income) FROM people
+--> is not an aggregate that can be answered
+
+-- the richest person
+SELECT ARG_MAX(zip, income) FROM people
+--> is not an aggregate that can be answered
+
+-- the three largest
+SELECT MAX(income, 3) FROM people
+--> has a part that is not understood
+
+-- two columns counted at once
+SELECT COUNT(DISTINCT sex, age) FROM people
+--> counts several columns at once
+
+-- a count of nothing
+SELECT COUNT(NULL) FROM people
+--> is zero for everybody
+
+-- a sum of zeros
+SELECT SUM(age * 0) FROM people
+--> is zero for everybody
+
+-- a sum of text
+SELECT SUM(zip) FROM people
+--> is not a number
+
+-- a sum of dates
+SELECT SUM(born) FROM people
+--> is not a number
+
+-- a mode without public values
+SELECT MODE(zip) FROM people
+--> public values
+
+-- a median of text
+SELECT MEDIAN(zip) FROM people
+--> needs numbers or dates
+
+-- a quantile beyond all
+SELECT QUANTILE_CONT(age, 1.5) FROM people
+--> needs numbers between 0 and 1
+
+-- a quantile that depends on the row
+SELECT QUANTILE_CONT(age, age / 120) FROM people
+--> needs numbers between 0 and 1
+
+-- a quantile of too many digits
+SELECT QUANTILE_CONT(age, 1e999999999) FROM people
+--> needs numbers between 0 and 1
+
+-- quantiles in disorder
+SELECT QUANTILE_CONT(age, [0.9, 0.1]) FROM people
+--> several quantiles must increase
+
+-- a regular expression
+SELECT COUNT(*) FROM people WHERE zip ~ '^a+$'
+--> regular expressions are not answered
+
+-- another one
+SELECT COUNT(*) FROM people WHERE regexp_matches(zip, '(a+)+$')
+--> regular expressions are not answered
+
+-- a third one
+SELECT COUNT(*) FROM people WHERE zip SIMILAR TO 'a+'
+--> regular expressions are not answered
+
+-- a pattern from a column
+SELECT COUNT(*) FROM visits WHERE note LIKE clinic
+--> LIKE needs a constant pattern
+
+-- random numbers
+SELECT COUNT(*) FROM people WHERE random() < 0.5
+--> is not a function or operator that can be answered
+
+-- the time
+SELECT COUNT(*) FROM people WHERE born < now()
+--> is not a function that can be answered
+
+-- a text without end
+SELECT COUNT(*) FROM people WHERE repeat(zip, 1000000000) = 'a'
+--> is not a function or operator that can be answered
+
+-- an error on purpose
+SELECT COUNT(*) FROM people WHERE error('x') = 1
+--> is not a function that can be answered
+
+-- a setting
+SELECT COUNT(*) FROM people WHERE current_setting('threads') = '1'
+--> is not a function that can be answered
+
+-- a file
+SELECT COUNT(*) FROM read_csv('/etc/passwd')
+--> is not a table
+
+-- a file by its name
+SELECT COUNT(*) FROM 'people.parquet'
+--> there is no table
+
+-- the catalog
+SELECT COUNT(*) FROM duckdb_tables()
+--> is not a table
+
+-- the catalog by another name
+SELECT COUNT(*) FROM information_schema.tables
+--> has a part that is not understood
+
+-- a table function
+SELECT COUNT(*) FROM range(1000000000000)
+--> is not a table
+
+-- rows out of nothing
+SELECT COUNT(*) FROM people, (VALUES (1), (2)) AS v(x)
+--> is not a table
+
+-- a list unnested
+SELECT COUNT(*) FROM people, UNNEST([1, 2, 3]) AS u(x)
+--> is not a table
+
+-- a pivot
+PIVOT people ON sex USING COUNT(*)
+--> is not a question
+
+-- a pivot in FROM
+SELECT * FROM (SELECT sex, age FROM people) PIVOT (COUNT(*) FOR sex IN ('F', 'M'))
+--> not understood
+
+-- all columns but some
+SELECT COUNT(*) FROM (SELECT * EXCLUDE (age) FROM people) AS t
+--> this form of * is not answered
+
+-- all columns, one replaced
+SELECT COUNT(*) FROM (SELECT * REPLACE (1 AS age) FROM people) AS t
+--> this form of * is not answered
+
+-- columns by a pattern
+SELECT SUM(COLUMNS('a.*')) FROM people
+--> is not a function or operator that can be answered
+
+-- a star among aggregates
+SELECT *, COUNT(*) FROM people
+--> rows never leave
+
+-- a lambda
+SELECT COUNT(*) FROM people WHERE list_sum(list_transform([age], x -> x + 1)) > 3
+--> is not
+
+-- a struct
+SELECT COUNT({'a': age}) FROM people
+--> is not a function or operator that can be answered
+
+-- a list of a column
+SELECT COUNT([age, age]) FROM people
+--> is not a function or operator that can be answered
+
+-- columns renamed behind an alias
+SELECT COUNT(x) FROM (SELECT age FROM people) AS t(x)
+--> not understood
+
+-- columns renamed behind WITH
+WITH t(x) AS (SELECT age FROM people) SELECT SUM(x) FROM t
+--> a list of column names behind a WITH name
+
+-- recursion
+WITH RECURSIVE t AS (SELECT age FROM people UNION ALL SELECT age + 1 FROM t) SELECT COUNT(*) FROM t
+--> recursive queries are not answered
+
+-- a subquery in the SELECT list that returns people
+SELECT COUNT(*), (SELECT zip FROM people) FROM people
+--> this subquery returns rows of people
+
+-- a subquery of several rows as one value
+SELECT COUNT(*) > (SELECT n FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t) AS x FROM people
+--> does not fit together
+
+-- text plus a number, after noise
+SELECT sex, COUNT(*) FROM people GROUP BY sex HAVING sex + 1 > 3
+--> does not fit together
+
+-- a number of digits out of all proportion
+SELECT SUM(age * 123456789012345678901234567890123456789) FROM people
+--> has too many digits
+
+-- an exponent out of all proportion
+SELECT COUNT(*) FROM people WHERE age < 1e400
+--> has too many digits
+
+-- a product too large to be added up
+SELECT SUM(POWER(income, 8)) FROM people
+--> can become too large to be added up exactly
+
+-- division by zero, written out
+SELECT SUM(age / 0) FROM people
+--> division by zero
+
+-- a power that is no power
+SELECT SUM(POWER(age, age)) FROM people
+--> POWER needs a constant exponent
+
+-- a root that never is one
+SELECT SUM(SQRT(-1 - age)) FROM people
+--> is never defined
+
+-- a reversed range
+SELECT SUM(CLAMP(age, 10, 0)) FROM people
+--> the range of CLAMP is reversed
+
+-- a range that depends on the row
+SELECT SUM(CLAMP(age, 0, balance)) FROM people
+--> CLAMP needs two constants
+
+-- a cast to an odd type
+SELECT COUNT(*) FROM people WHERE age::INTERVAL IS NULL
+--> CAST to
+
+-- a cast to a list
+SELECT COUNT(*) FROM people WHERE zip::INT[] IS NULL
+--> CAST to
+
+-- a date moved by months
+SELECT COUNT(*) FROM people WHERE born + INTERVAL 1 MONTH > '1990-01-01'
+--> A date may be moved by days or weeks
+
+-- a date moved beyond the calendar
+SELECT COUNT(*) FROM people WHERE born + 99999999 > '1990-01-01'
+--> moves the date too far
+
+-- a difference without a unit
+SELECT AVG(seen - TIMESTAMP '2024-01-01') FROM visits
+--> has no stated unit
+
+-- a part that no date has
+SELECT EXTRACT(millennium FROM born) AS x, COUNT(*) FROM people GROUP BY x
+--> is not answered
+
+-- text compared with a number
+SELECT COUNT(*) FROM people WHERE zip > 5
+--> mixes kinds of values
+
+-- a name as a condition
+SELECT COUNT(*) FROM people WHERE zip
+--> is not a condition
+
+-- BETWEEN SYMMETRIC
+SELECT COUNT(*) FROM people WHERE age BETWEEN SYMMETRIC 60 AND 20
+--> BETWEEN SYMMETRIC is not answered
+
+-- another collation
+SELECT COUNT(*) FROM people WHERE sex COLLATE NOCASE = 'f'
+--> is not a function or operator that can be answered
+
+-- a macro
+CREATE MACRO f(x) AS x + 1
+--> is not a question
+
+-- a table
+CREATE TABLE t AS SELECT * FROM people
+--> is not a question
+
+-- a change
+UPDATE people SET age = 0
+--> is not a question
+
+-- a deletion
+DELETE FROM people
+--> is not a question
+
+-- the end
+DROP TABLE people
+--> is not a question
+
+-- a copy
+COPY people TO 'out.csv'
+--> is not a question
+
+-- another database
+ATTACH 'other.db' AS other
+--> is not a question
+
+-- an extension
+INSTALL httpfs
+--> is not a question
+
+-- a pragma
+PRAGMA database_size
+--> is not a question
+
+-- a setting to change
+SET threads = 1
+--> is not a question
+
+-- the plan with its counts
+EXPLAIN ANALYZE SELECT COUNT(*) FROM people
+--> is not a question
+
+-- a description
+DESCRIBE people
+--> is not a question
+
+-- a list of tables
+SHOW TABLES
+--> is not a question
+
+-- a summary of exact statistics
+SUMMARIZE people
+--> is not a question
+
+-- a call
+CALL pragma_version()
+--> is not a question
+
+-- FROM first, all rows
+FROM people
+--> rows never leave
+
+-- a parameter
+SELECT COUNT(*) FROM people WHERE age > $1
+--> is not a function or operator that can be answered
+
+-- a question mark
+SELECT COUNT(*) FROM people WHERE age > ?
+--> is not a function or operator that can be answered
+
+-- two statements
+SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM visits
+--> one statement at a time
+
+-- a statement behind a comment
+SELECT COUNT(*) FROM people; -- DROP TABLE people
+DROP TABLE people
+--> one statement at a time
+
+-- nothing
+;
+--> one statement at a time
+
+-- half a statement
+SELECT COUNT( FROM people
+--> not SQL that can be read
+
+-- not SQL
+How many people are there?
+--> not SQL that can be read
+
+-- JOINs without end
+SELECT COUNT(*) FROM people JOIN visits JOIN visits JOIN visits JOIN visits JOIN visits JOIN visits JOIN visits JOIN visits JOIN visits JOIN visits
+--> many JOINs have no condition
+
+-- quotes in a name
+SELECT COUNT("age""; DROP TABLE people; --") FROM people
+--> there is no column
+
+-- two public tables before a private one
+SELECT COUNT(*) FROM clinics c JOIN wards w ON c.clinic = w.clinic JOIN visits v ON v.clinic = c.clinic
+--> two public tables are joined before a private one
+
+-- public columns that do not fit
+SELECT COUNT(*) FROM visits v JOIN (SELECT clinic, town + 1 AS x FROM clinics) AS c ON v.clinic = c.clinic
+--> cannot be computed from the public tables
+
+-- EXISTS on a public table
+SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM clinics)
+--> EXISTS on public tables is the same for everybody
+
+-- a quantile per unknown key
+SELECT zip, MEDIAN(age) FROM people GROUP BY zip
+--> is answered for groups with public values only
+
+-- grouping sets without end
+SELECT COUNT(*) FROM visits GROUP BY CUBE (clinic, pain, month(day), day(day), note, cost, hour(seen))
+--> CUBE of more than six columns is not answered
+
+-- windows beside grouping sets
+SELECT sex, COUNT(*), RANK() OVER (ORDER BY COUNT(*)) FROM people GROUP BY ROLLUP (sex)
+--> would see each grouping set by itself
+
+-- per person, ordered
+SELECT COUNT(*) FROM (SELECT person_id, COUNT(*) AS n FROM visits GROUP BY person_id ORDER BY n LIMIT 3) AS t
+--> would depend on other people's rows
+
+-- per person, a median
+SELECT AVG(m) FROM (SELECT person_id, MEDIAN(cost) AS m FROM visits GROUP BY person_id) AS t
+--> is not answered within each person
+
+-- per person, a column that is not grouped
+SELECT COUNT(*) FROM (SELECT person_id, clinic FROM visits GROUP BY person_id) AS t
+--> is neither aggregated nor in GROUP BY
+
+-- per person, by identifiers of rows
+SELECT COUNT(*) FROM (SELECT person_id, visit_id, COUNT(*) AS n FROM visits GROUP BY person_id, visit_id) AS t
+--> an identifier other than the owner cannot be a key
