@@ -129,23 +129,28 @@ def _picked(block: Block, pick: Pick, world: World, source: random.Random) -> No
     """Rows per group and cell: one person moves them by at most `rows`, in or out, and no cell is off the grid.
 
     A rank score at any cell moves by no more than the rows that move, so this bounds the scores of all mechanisms.
+    Where later passes look is drawn at random: what the pass before chose may be anything.
     """
-    for index in range(len(pick.widths) if block.cells <= 1_000 else 1):
-        starts = None
-        if index:
-            size = pick.domain.size
-            starts = [source.randrange(-pick.widths[index - 1], size) for _ in range(block.cells)]
-        sql = block.pick_query(pick, index, starts)
-        exact = fetched(world, sql)
-        counts = {}
-        for name, rows in exact.items():
-            for row in rows:
-                _on_grid(block, row)
-                if not 0 <= row[-2] < pick.cells(index):
-                    raise Violation(f"{pick.name}: a row lies in cell {row[-2]} of {pick.cells(index)}\n{sql}")
-            counts[name] = {row[:-1]: row[-1] for row in rows}
-        for before, after in world.pairs:
-            moved = sum(_moved(counts[before], counts[after]))
-            most = pick.rows * (2 if block.neighbors == "change_one" else 1)
-            if moved > most:
-                raise Violation(f"{pick.name}: {moved} rows move, of {most}\n{sql}")
+    for part in pick.parts:
+        for index in range(len(part.widths) if block.cells <= 1_000 else 1):
+            windows = None
+            if index:
+                cells = -(-part.domain.size // part.widths[index - 1])
+                chosen = [sorted(source.randrange(cells) for _ in part.quantiles) for _ in range(block.cells)]
+                windows = part.windows(index, chosen)
+            _cells(block, part, block.pick_query(part, index, windows), part.cells(index), world)
+
+
+def _cells(block: Block, pick: Pick, sql: str, cells: int, world: World) -> None:
+    counts = {}
+    for name, rows in fetched(world, sql).items():
+        for row in rows:
+            _on_grid(block, row)
+            if not 0 <= row[-2] < cells:
+                raise Violation(f"{pick.name}: a row lies in cell {row[-2]} of {cells}\n{sql}")
+        counts[name] = {row[:-1]: row[-1] for row in rows}
+    most = pick.rows * (2 if block.neighbors == "change_one" else 1)
+    for before, after in world.pairs:
+        moved = sum(_moved(counts[before], counts[after]))
+        if moved > most:
+            raise Violation(f"{pick.name}: {moved} rows move, of {most}\n{sql}")

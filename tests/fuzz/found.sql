@@ -13,7 +13,7 @@ SELECT SUM(LEAST(income * income * income * income * income * income, 5)) FROM p
 -- an engine error in a quotient: twice the dividend and the divisor did not fit together
 SELECT SUM((age * 100 + 4600000000000) / (age + 4600000000000000000)) FROM people;
 
--- DATE_DIFF in weeks was bounded as Mondays passed, and computed as stretches of seven days
+-- DATE_DIFF in weeks was bounded as Mondays passed while the engine counts stretches of seven days: a value off its grid
 SELECT SUM(DATE_DIFF('week', born, DATE '1970-01-05')) FROM people;
 SELECT DATE_DIFF('week', born, DATE '1969-12-14'), COUNT(*) FROM people GROUP BY 1;
 SELECT DATE_DIFF('week', born, DATE '1919-12-28'), COUNT(*) FROM people GROUP BY 1;

@@ -212,7 +212,6 @@ BUGS = (
         "most = 1\n            fixed",
         FUZZ,
     ),
-    bug("weeks by sevens", "sql/dates.py", 'if unit == "week":', 'if unit == "never":', FUZZ),
     bug(
         "outer constants are one value",
         "sql/joins.py",
