@@ -131,13 +131,14 @@ def _picked(block: Block, pick: Pick, world: World, source: random.Random) -> No
     A rank score at any cell moves by no more than the rows that move, so this bounds the scores of all mechanisms.
     Where later passes look is drawn at random: what the pass before chose may be anything.
     """
-    for part in pick.parts:
+    together = hasattr(pick, "parts")  # several quantiles in one pass, or one after another
+    for part in pick.parts if together else (pick,):
         for index in range(len(part.widths) if block.cells <= 1_000 else 1):
             windows = None
             if index:
                 cells = -(-part.domain.size // part.widths[index - 1])
                 chosen = [sorted(source.randrange(cells) for _ in part.quantiles) for _ in range(block.cells)]
-                windows = part.windows(index, chosen)
+                windows = part.windows(index, chosen if together else [each[0] for each in chosen])
             _cells(block, part, block.pick_query(part, index, windows), part.cells(index), world)
 
 
