@@ -170,7 +170,7 @@ def _chosen(
             best = (gain, [option for _, option in found])
         if len(found) < count:
             break
-        count += max(1, count // 4)
+        count += max(1, count // 3)
     return best[1]
 
 

@@ -76,22 +76,40 @@ def cells_needed(sizes: Sequence[int], sets: Iterable[Columns]) -> int:
 
 
 def _triangulated(sizes: Sequence[int], sets: Iterable[Columns]) -> list[Columns]:
-    """The maximal cliques after eliminating, again and again, the column whose neighborhood has the fewest cells."""
-    near: dict[int, set[int]] = {column: set() for column in range(len(sizes))}
+    """The maximal cliques after eliminating, again and again, the column whose neighborhood has the fewest cells.
+
+    Sets of columns are the bits of integers here: this is asked for every pair that a model might grow by.
+    """
+    near = [1 << column for column in range(len(sizes))]  # of each column, itself and its neighbors
     for columns in sets:
+        together = sum(1 << column for column in set(columns))
         for column in columns:
-            near[column] |= set(columns) - {column}
+            near[column] |= together
     weight = [math.log(max(size, 1)) for size in sizes]
-    found: list[set[int]] = []
-    while near:
-        column = min(near, key=lambda c: (weight[c] + sum(weight[other] for other in near[c]), c))
-        neighbors = near.pop(column)
-        found.append({column} | neighbors)
-        for other in neighbors:
-            near[other] |= neighbors - {other}
-            near[other].discard(column)
-    maximal = [c for i, c in enumerate(found) if not any(c < o or (c == o and j < i) for j, o in enumerate(found))]
-    return [tuple(sorted(clique)) for clique in maximal]
+    cost = {column: math.fsum(weight[other] for other in _bits(near[column])) for column in range(len(sizes))}
+    found: list[int] = []
+    while cost:
+        column = min(cost, key=lambda c: (cost[c], c))
+        clique = near[column]
+        del cost[column]
+        if not any(clique & other == clique for other in found):
+            found.append(clique)
+        rest = clique & ~(1 << column)
+        for other in _bits(rest):
+            joined = (near[other] | rest) & ~(1 << column)
+            if joined != near[other]:
+                near[other] = joined
+                cost[other] = math.fsum(weight[each] for each in _bits(joined))
+    return [tuple(_bits(clique)) for clique in found]
+
+
+def _bits(mask: int) -> list[int]:
+    found = []
+    while mask:
+        lowest = mask & -mask
+        found.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return found
 
 
 def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
