@@ -229,8 +229,19 @@ class Plan:
         return tuple(measurement for block in self.blocks for measurement in block.measurements)
 
     def canonical(self) -> str:
-        """The same for questions that mean the same: what is read, what is noised, what is shown (S10)."""
-        text = "\n".join([*map(repr, self.blocks), self.after, *(column.name for column in self.columns)])
+        """The same for questions that mean the same: what is read, what is noised, what is shown (S10).
+
+        What a statistic is called, after the words of the question, is no part of that.
+        """
+        unnamed = [
+            replace(
+                block,
+                measurements=tuple(replace(each, name="") for each in block.measurements),
+                picks=tuple(replace(each, name="") for each in block.picks),
+            )
+            for block in self.blocks
+        ]
+        text = "\n".join([*map(repr, unnamed), self.after, *(column.name for column in self.columns)])
         return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -109,9 +109,11 @@ class Rewrite:
             if kind == "k" or self.requests[number].kind in ("quantile", "mode"):
                 return Output(name=name, margin=None, estimate=None)
             return Output(name=name, margin=(table_name(self.index), f"m{number}"), estimate=(self.index, number))
+        if expression.find(exp.Window, exp.Query):  # whose columns are not those of this block
+            return Output(name=name, margin=None, estimate=None)
         used = [column for column in expression.find_all(exp.Column) if column.name.startswith("a")]
         picked = any(self.requests[int(column.name[1:])].kind in ("quantile", "mode") for column in used)
-        if not used or picked or expression.find(exp.Window, exp.Query):
+        if not used or picked:
             return Output(name=name, margin=None, estimate=None)
         self.derived.append(after.as_sql(expression))
         margin = (table_name(self.index), f"d{len(self.derived) - 1}")
