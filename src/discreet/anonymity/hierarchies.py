@@ -200,14 +200,14 @@ def edges_of(spec: Bands | Cuts, column: str, numbers: Floats) -> list[tuple[str
     if isinstance(spec, Cuts):
         return [(f"{len(points)} cuts", list(points)) for points in spec.levels]
     if not len(numbers):
-        return [(number_text(width), []) for width in spec.widths]
+        return [(f"width {number_text(width)}", []) for width in spec.widths]
     low, high = Fraction(float(numbers.min())), Fraction(float(numbers.max()))
     levels = []
     for width in spec.widths:
         first, last = (low - spec.start) // width, (high - spec.start) // width
         if last - first > _MOST_BANDS:
             raise UsageError(f"{column}: bands of {number_text(width)} would be more than a million. Write wider ones.")
-        levels.append((number_text(width), [spec.start + i * width for i in range(first, last + 2)]))
+        levels.append((f"width {number_text(width)}", [spec.start + i * width for i in range(first, last + 2)]))
     return levels
 
 
@@ -317,7 +317,7 @@ def _prefixes(spec: Prefix, column: str, values: pa.Array) -> list[_Level]:
     made = []
     for length in spec.lengths:
         keys = [text[:length] + "*" * max(0, width - length) for text in texts]
-        made.append(_named(str(length), keys, {key: key for key in keys}, _leaf_shares(keys)))
+        made.append(_named(f"first {length}", keys, {key: key for key in keys}, _leaf_shares(keys)))
     return made
 
 

@@ -10,7 +10,7 @@ sex: flat
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from math import ceil, floor, log10
 from pathlib import Path
@@ -34,7 +34,7 @@ from discreet.anonymity.hierarchies import (
     nested,
     number_text,
 )
-from discreet.anonymity.source import plain
+from discreet.anonymity.source import opened, plain
 from discreet.document import List, Map, Node, Reader, Scalar, parse
 from discreet.errors import PolicyError, UsageError
 
@@ -278,3 +278,14 @@ def completed(spec: Spec, values: pa.Array) -> Spec:
     known = leaf_paths(spec.branches)
     missing = [text for text in map(plain, values.drop_null().to_pylist()) if text is not None and text not in known]
     return Tree(branches={**spec.branches, "unlisted": tuple(missing)}) if missing else spec
+
+
+def suggested(data: pa.Table | str | Path, quasi: Sequence[str], given: Mapping[str, Spec] | None) -> dict[str, Spec]:
+    """The hierarchies that a table's columns would get, those that were given first."""
+    with opened(data) as source:
+        source.require(list(quasi), what="quasi")
+        found = {}
+        for name in quasi:
+            values = source.groups([name]).values[0]
+            found[name] = completed(given[name], values) if given and name in given else automatic(name, values)
+        return found

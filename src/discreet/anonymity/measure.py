@@ -184,7 +184,7 @@ def measure(
         k=int(sizes.min()) if number else 0,
         classes=number,
         unique=int((sizes == 1).sum()),
-        sizes=_by_size(sizes),
+        sizes=by_size(sizes),
         unique_by_columns=subsets,
         every_subset=complete,
         exposed_by=smallest,
@@ -254,7 +254,7 @@ def ground_of(values: pa.Array) -> Ground:
     return "ordered" if numeric or pa.types.is_temporal(kind) else "equal"
 
 
-def _by_size(sizes: Integers) -> dict[str, int]:
+def by_size(sizes: Integers) -> dict[str, int]:
     """How many rows are in classes of 1, 2, 3-4, 5-9, 10-99 and more."""
     edges = {"1": (1, 1), "2": (2, 2), "3-4": (3, 4), "5-9": (5, 9), "10-99": (10, 99), "100+": (100, 2**62)}
     return {name: int(sizes[(sizes >= low) & (sizes <= high)].sum()) for name, (low, high) in edges.items()}

@@ -25,12 +25,21 @@ class PromiseBroken(DiscreetError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Tight:
+    """Of each row group the interval that is published instead of its group (NaN: it is as the hierarchy says)."""
+
+    least: Floats
+    most: Floats
+    spans: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
     """What is published instead of a column's values: a text for each row group, and the share of the domain in it."""
 
     text: pa.Array
-    spans: Floats | None  # None: as the hierarchy says
     exact: bool  # nothing was coarsened
+    tight: Tight | None = None
 
 
 def labels(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, *, tight: bool) -> Labels:
@@ -41,7 +50,7 @@ def labels(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Int
     text = every.take(pa.array(offsets[levels] + nodes))
     exact = not levels[classes >= 0].any()
     if not tight or hierarchy.ordered is None or exact:
-        return Labels(text=text, spans=None, exact=exact)
+        return Labels(text=text, exact=exact)
     return _tightened(hierarchy, codes, levels, classes, text)
 
 
@@ -64,8 +73,12 @@ def _tightened(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes:
     as_it_was = np.stack([spans[nodes] for spans, nodes in zip(hierarchy.spans, hierarchy.nodes, strict=True)])
     return Labels(
         text=pc.if_else(pa.array(changed), pa.array(shown, pa.string()).take(pa.array(np.maximum(classes, 0))), text),
-        spans=np.where(changed, shares[classes], as_it_was[levels, codes]),
         exact=False,
+        tight=Tight(
+            least=np.where(changed, least[classes], np.nan),
+            most=np.where(changed, most[classes], np.nan),
+            spans=np.where(changed, shares[classes], as_it_was[levels, codes]),
+        ),
     )
 
 
@@ -76,28 +89,36 @@ def _closed(low: float, high: float, *, whole: bool) -> str:
     return f"{number_text(low)}-{number_text(high)}" if between else f"[{number_text(low)}, {number_text(high)}]"
 
 
-def query(
-    source: Source,
-    quasi: Sequence[str],
-    groups: Groups,
-    recoded: Recoding,
-    shown: Sequence[Labels],
-    drop: Sequence[str],
-) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A recoding with all that it was made from: row groups, and of each column its hierarchy and what is shown."""
+
+    groups: Groups
+    hierarchies: Sequence[Hierarchy]
+    recoded: Recoding
+    shown: tuple[Labels, ...]
+
+    @property
+    def spans(self) -> dict[str, Floats]:
+        """Of each column with tightened intervals, the share of the domain that each row group's interval covers."""
+        pairs = zip(self.hierarchies, self.shown, strict=True)
+        return {each.column: label.tight.spans for each, label in pairs if label.tight is not None}
+
+
+def query(source: Source, made: Made, drop: Sequence[str]) -> str:
     """The SELECT that replaces quasi-identifiers, leaves suppressed rows out, and hides the original order."""
-    kept = pa.array(recoded.classes >= 0)
-    known = {
-        f"k{i}": values.take(pa.array(codes))
-        for i, (values, codes) in enumerate(zip(groups.values, groups.codes, strict=True))
-    }
-    new = {f"q{i}": each.text for i, each in enumerate(shown)}
+    groups = made.groups
+    kept = pa.array(made.recoded.classes >= 0)
+    pairs = zip(groups.values, groups.codes, strict=True)
+    known = {f"k{i}": values.take(pa.array(codes)) for i, (values, codes) in enumerate(pairs)}
+    new = {f"q{i}": each.text for i, each in enumerate(made.shown)}
     source.connection.register("recoded", pa.table({**known, **new}).filter(kept))
-    columns = []
-    for name in source.types:
-        if name in drop:
-            continue
-        changed = name in quasi and not shown[list(quasi).index(name)].exact
-        columns.append(f"m.q{list(quasi).index(name)} AS {quoted(name)}" if changed else f"d.{quoted(name)}")
+    changed = {each.column: i for i, each in enumerate(made.hierarchies) if not made.shown[i].exact}
+    columns = [
+        f"m.q{changed[name]} AS {quoted(name)}" if name in changed else f"d.{quoted(name)}"
+        for name in source.types
+        if name not in drop
+    ]
     same = " AND ".join(f"d.{quoted(name)} IS NOT DISTINCT FROM m.k{i}" for i, name in enumerate(groups.columns))
     return f"SELECT {', '.join(columns)} FROM data d JOIN recoded m ON {same} ORDER BY ALL"
 
@@ -152,7 +173,7 @@ class Found:
 
     rows: int
     classes: int
-    k: int
+    sizes: Integers
     l: int | None  # noqa: E741
     t: float | None
 

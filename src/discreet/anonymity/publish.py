@@ -16,15 +16,18 @@ import pyarrow as pa
 from discreet.anonymity import loss as losses
 from discreet.anonymity import output, recode_global, recode_local
 from discreet.anonymity.demand import Demand, RecodingKind, check_columns, guarantee_of
+from discreet.anonymity.failures import failures
 from discreet.anonymity.guarantee import DiversityKind, Ground, Guarantee
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.hierarchy_file import automatic
 from discreet.anonymity.lattice import Coded, Recoding, coded
 from discreet.anonymity.loss import Losses, Measure
-from discreet.anonymity.measure import about, classes_of
-from discreet.anonymity.output import Found, PromiseBroken, Target
+from discreet.anonymity.measure import about, by_size, classes_of
+from discreet.anonymity.output import Found, Labels, Made, PromiseBroken, Target, labels
+from discreet.anonymity.report import Report
 from discreet.anonymity.source import Groups, opened
 from discreet.anonymity.suppress import telling_columns
+from discreet.anonymity.utility import utility
 
 Progress = Callable[[str, float], None]
 
@@ -51,6 +54,7 @@ class Anonymized:
     transformation: Mapping[str, str | Mapping[str, float]]
     kept: tuple[str, ...]
     warnings: tuple[str, ...]
+    report: Report | None = None
 
     def as_json(self) -> dict[str, object]:
         levels = {name: each if isinstance(each, str) else dict(each) for name, each in self.transformation.items()}
@@ -69,6 +73,7 @@ class Anonymized:
             "searched": self.searched,
             "kept_as_they_are": list(self.kept),
             "warnings": list(self.warnings),
+            **({} if self.report is None else {"report": self.report.as_json()}),
         }
 
 
@@ -90,6 +95,7 @@ def anonymize(
     hierarchies: Mapping[str, Spec] | None = None,
     drop: Sequence[str] = (),
     out: str | Path | None = None,
+    report: bool = False,
     progress: Progress | None = None,
 ) -> Anonymized:
     """Coarsen the quasi-identifiers until every class of people who look alike has what was asked.
@@ -112,33 +118,35 @@ def anonymize(
         guarantee = guarantee_of(demand, groups, hierarchies)
         costs = losses.costs(loss, built, groups, weights)
         recoded = _recoded(coded(groups, built, costs, promised_about(demand)), guarantee, demand, progress)
-        shown = [
-            output.labels(
-                each, groups.codes[i], recoded.levels[i], recoded.classes, tight=each.tight and recoding == "local"
-            )
-            for i, each in enumerate(built)
-        ]
-        select = output.query(source, demand.quasi, groups, recoded, shown, drop)
-        with output.written(source, select, target) as finished:
+        made = Made(groups=groups, hierarchies=built, recoded=recoded, shown=_shown(built, groups, recoded, recoding))
+        with output.written(source, output.query(source, made, drop), target) as finished:
             found = _measured_again(finished, guarantee, demand, source.types)
-        spans = {each.column: label.spans for each, label in zip(built, shown, strict=True) if label.spans is not None}
+            told = _reported(finished, demand, source.types, made, found) if report else None
         return Anonymized(
             table=finished if isinstance(finished, pa.Table) else None,
             guarantee=guarantee,
-            k=found.k,
+            k=int(found.sizes.min()) if found.classes else 0,
             l=found.l,
             t=found.t,
             rows=found.rows,
             classes=found.classes,
             suppressed=source.rows - found.rows,
-            loss=losses.measured(built, groups, recoded.levels, recoded.classes, spans),
+            loss=losses.measured(built, groups, recoded.levels, recoded.classes, made.spans),
             recoding=recoding,
             optimal=recoded.optimal,
             searched=recoded.searched,
             transformation=_transformation(built, groups, recoded, recoding),
             kept=tuple(name for name in source.types if name not in (*quasi, *drop)),
             warnings=telling_columns(source, quasi=demand.quasi, sensitive=sensitive, drop=drop),
+            report=told,
         )
+
+
+def _shown(built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: RecodingKind) -> tuple[Labels, ...]:
+    return tuple(
+        labels(each, groups.codes[i], recoded.levels[i], recoded.classes, tight=each.tight and kind == "local")
+        for i, each in enumerate(built)
+    )
 
 
 def promised_about(demand: Demand) -> str | None:
@@ -175,22 +183,42 @@ def _close(table: Coded, guarantee: Guarantee, made: Recoding) -> bool:
 def _measured_again(finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, types: Mapping[str, str]) -> Found:
     """k, l and t of the finished table itself, as any reader would compute them. Raises if it breaks the promise."""
     name = demand.sensitive
-    read_as = {**dict.fromkeys(demand.quasi, "VARCHAR"), **({name: types[name]} if name is not None else {})}
-    with opened(finished, types=read_as) as source:
+    with opened(finished, types=_read_as(demand, types)) as source:
         groups = source.groups([*demand.quasi, *([] if name is None else [name])])
-        classes, number = classes_of(groups, len(demand.quasi))
-        sensitive = None if name is None else groups.codes[-1]
-        if not output.keeps(guarantee, groups.counts, classes, number, sensitive):
-            raise PromiseBroken(f"The finished table does not have {guarantee}. Nothing was written; please report it.")
-        diverse = None if name is None or not number else about(groups, name, classes, number, None)
-        closeness = guarantee.closeness
-        return Found(
-            rows=source.rows,
-            classes=number,
-            k=int(np.bincount(classes, groups.counts, number).min()) if number else 0,
-            l=None if diverse is None else diverse.l,
-            t=None if diverse is None else diverse.t_by.get(closeness.ground if closeness else "", diverse.t),
-        )
+    classes, number = classes_of(groups, len(demand.quasi))
+    sensitive = None if name is None else groups.codes[-1]
+    if not output.keeps(guarantee, groups.counts, classes, number, sensitive):
+        raise PromiseBroken(f"The finished table does not have {guarantee}. Nothing was written; please report it.")
+    diverse = None if name is None or not number else about(groups, name, classes, number, None)
+    ground = guarantee.closeness.ground if guarantee.closeness else ""
+    sizes = np.bincount(classes, groups.counts, number).astype(np.int64)
+    return Found(
+        rows=int(sizes.sum()),
+        classes=number,
+        sizes=sizes,
+        l=None if diverse is None else diverse.l,
+        t=None if diverse is None else diverse.t_by.get(ground, diverse.t),
+    )
+
+
+def _read_as(demand: Demand, types: Mapping[str, str]) -> dict[str, str]:
+    """How a finished CSV file is read: labels as text, the secret as what it was."""
+    secret = {} if demand.sensitive is None else {demand.sensitive: types[demand.sensitive]}
+    return {**dict.fromkeys(demand.quasi, "VARCHAR"), **secret}
+
+
+def _reported(finished: pa.Table | Path, demand: Demand, types: Mapping[str, str], made: Made, found: Found) -> Report:
+    classes, number = classes_of(made.groups, len(demand.quasi))
+    before = np.bincount(classes, made.groups.counts, number).astype(np.int64)
+    with opened(finished, types=_read_as(demand, types)) as source:
+        failed = failures(source, quasi=demand.quasi, secret=demand.sensitive)
+    return Report(
+        before=by_size(before),
+        after=by_size(found.sizes),
+        unique_before=int((before == 1).sum()),
+        utility=utility(made),
+        failures=failed,
+    )
 
 
 def _transformation(

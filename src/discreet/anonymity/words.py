@@ -1,0 +1,76 @@
+"""The sentences of a report, once, for the page and for the terminal."""
+
+from __future__ import annotations
+
+from discreet.anonymity.failures import KNOWN, Example, Failures
+from discreet.anonymity.publish import Anonymized
+
+NOT_ENOUGH = (
+    "This is not differential privacy. k-anonymity promises that rows look alike in the columns you listed, and "
+    "nothing else: not what a class gives away, not what other releases add, not what somebody already knows."
+)
+
+
+def share(part: float, whole: float) -> str:
+    """40 %, and never 0 % or 100 % of what is a few."""
+    if not whole or part in (0, whole):
+        return "none" if not part else "all"
+    percent = 100 * part / whole
+    return "under 1 %" if percent < 1 else "over 99 %" if percent > 99 else f"{percent:.0f} %"
+
+
+def promise(made: Anonymized) -> str:
+    """What holds of the published table, in a sentence."""
+    alike = f"Each of the {made.rows:,} published rows shares its {len(made.transformation)} quasi-identifiers with at "
+    rest = f"least {made.k - 1:,} others; there are {made.classes:,} classes."
+    lost = "Nothing was suppressed." if not made.suppressed else f"{made.suppressed:,} rows were suppressed."
+    return f"{alike}{rest} {lost}"
+
+
+def shown(example: Example) -> str:
+    return ", ".join(f"{name} {value}" for name, value in example.shows.items())
+
+
+def homogeneity(failed: Failures) -> list[str]:
+    """The first failure: a class that agrees gives its secret away, however large it is."""
+    if not failed.homogeneous or failed.agreeing is None:
+        return [f"No class agrees on {failed.secret}: this failure does not occur here."]
+    example = failed.agreeing
+    people = f"{failed.homogeneous:,} people ({share(failed.homogeneous, failed.rows)})"
+    return [
+        f"{people} are in {failed.homogeneous_classes:,} classes that agree on {failed.secret}. Whoever finds somebody's "
+        f"class knows their {failed.secret}, whatever k is.",
+        f"For example all {example.size:,} people with {shown(example)} have {failed.secret} = {example.values[0][0]}.",
+    ]
+
+
+def side_information(failed: Failures) -> list[str]:
+    """The second failure: k is a promise about somebody who knows nobody in the class."""
+    sentences = [
+        f"k is {failed.k}; for somebody who knows {KNOWN} of the class, {failed.left} are left."
+        if failed.left
+        else f"k is {failed.k}; somebody who knows the other {failed.k - 1} has found the last one."
+    ]
+    if failed.nearly and failed.thinned is not None:
+        example = failed.thinned
+        most = f"{example.values[0][1]:,} of {example.size:,} have {failed.secret} = {example.values[0][0]}"
+        sentences += [
+            f"For {failed.nearly:,} more people ({share(failed.nearly, failed.rows)}) knowing {KNOWN} is enough: "
+            f"without them everybody left in the class has the same {failed.secret}.",
+            f"For example, with {shown(example)}, {most}: who knows the rest knows all of them.",
+        ]
+    return sentences
+
+
+def instead(made: Anonymized) -> list[str]:
+    """What a differentially private release of the same counts would give."""
+    if made.report is None:
+        return []
+    sentences = []
+    for each in made.report.utility.kinds:
+        margins = ", ".join(f"± {margin:,} at ε = {epsilon}" for epsilon, margin in each.margins.items())
+        sentences.append(
+            f"Counts {each.name} ({each.tables} tables, {each.counts:,} counts): from this table 19 of 20 are off by up "
+            f"to {each.usual:,.0f} and one by {each.worst:,.0f}; with noise, against any attacker, {margins}."
+        )
+    return sentences

@@ -1,0 +1,194 @@
+"""`risk` and `anonymize`: k-anonymity and its family, with the warning they deserve."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from discreet.anonymity.hierarchies import Spec
+
+
+class Format(StrEnum):
+    table = "table"
+    json = "json"
+
+
+class Recoding(StrEnum):
+    local = "local"
+    global_ = "global"
+
+
+class Loss(StrEnum):
+    ncp = "ncp"
+    precision = "precision"
+    entropy = "entropy"
+    discernibility = "discernibility"
+
+
+class Diversity(StrEnum):
+    distinct = "distinct"
+    entropy = "entropy"
+    recursive = "recursive"
+
+
+class Closeness(StrEnum):
+    equal = "equal"
+    ordered = "ordered"
+    hierarchical = "hierarchical"
+
+
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table, CSV or Parquet.")]
+Quasi = Annotated[str, typer.Option(help="Columns that others may know about people, separated by commas.")]
+Sensitive = Annotated[str | None, typer.Option(help="The column that must not be learned about anybody.")]
+Hierarchies = Annotated[Path | None, typer.Option(metavar="FILE", help="How columns may be coarsened, in YAML.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(risk)
+    app.command()(anonymize)
+
+
+def risk(
+    data: Data,
+    quasi: Quasi,
+    sensitive: Sensitive = None,
+    population: Annotated[Path | None, typer.Option(metavar="FILE", help="Everybody, with the same columns.")] = None,
+    fraction: Annotated[float | None, typer.Option(help="Instead: the share of everybody that DATA is.")] = None,
+    hierarchies: Hierarchies = None,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Also show the most exposed rows.")] = False,
+    format: FormatOption = Format.table,
+) -> None:
+    """How exposed are the people of a table: k, l, t, and which columns make them unique."""
+    from discreet.anonymity import risk as measured
+
+    found = measured(
+        data,
+        quasi=_names(quasi),
+        sensitive=sensitive,
+        population=population,
+        fraction=fraction,
+        hierarchies=_read(hierarchies),
+    )
+    if format is Format.json:
+        print(json.dumps(found.as_json(reveal=reveal), ensure_ascii=False))
+        return
+    from discreet.anonymity.terminal import print_risk
+
+    print_risk(found, reveal=reveal)
+
+
+def anonymize(
+    data: Data,
+    quasi: Quasi,
+    k: Annotated[int | None, typer.Option("--k", help="At least so many rows look alike.")] = None,
+    l: Annotated[float | None, typer.Option("--l", help="Diversity of the sensitive column in each class.")] = None,  # noqa: E741
+    t: Annotated[float | None, typer.Option("--t", help="How far a class may be from the whole table.")] = None,
+    sensitive: Sensitive = None,
+    suppress: Annotated[float, typer.Option(metavar="SHARE", help="The share of rows that may be left out.")] = 0.0,
+    recoding: Annotated[Recoding, typer.Option(help="Each class as far as it must be, or all alike.")] = Recoding.local,
+    hierarchies: Hierarchies = None,
+    write_hierarchies: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only write the hierarchies that would be used, to edit them.")
+    ] = None,
+    loss: Annotated[Loss, typer.Option(help="What to lose little of.")] = Loss.ncp,
+    weights: Annotated[str | None, typer.Option(help="How much columns matter: age=2,zip=0.5; else 1.")] = None,
+    diversity: Annotated[Diversity, typer.Option(help="What l counts.")] = Diversity.distinct,
+    c: Annotated[float | None, typer.Option("--c", help="With recursive diversity: its c.")] = None,
+    closeness: Annotated[Closeness | None, typer.Option(help="What t measures; by default by the type.")] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns not to publish, such as names.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file.")] = None,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a report, as an HTML page.")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Coarsen columns until people look alike, losing as little as possible; and show what that does not give."""
+    from discreet.anonymity import anonymize as anonymized
+
+    if write_hierarchies is not None:
+        _write_hierarchies(data, _names(quasi), _read(hierarchies), write_hierarchies, format)
+        return
+    if k is None or out is None:
+        raise UsageError("Say how many must look alike and where to write: --k 5 --out FILE.")
+    from discreet.cli.tables import progress_bar
+
+    with progress_bar() as progress:
+        made = anonymized(
+            data,
+            quasi=_names(quasi),
+            k=k,
+            l=l,
+            t=t,
+            sensitive=sensitive,
+            diversity=diversity.value,
+            c=c,
+            closeness=None if closeness is None else closeness.value,
+            suppress=suppress,
+            recoding=recoding.value,
+            loss=loss.value,
+            weights=_weights(weights),
+            hierarchies=_read(hierarchies),
+            drop=_names(drop) if drop else (),
+            out=out,
+            report=report is not None or format is Format.table,
+            progress=progress,
+        )
+    if report is not None:
+        from discreet.anonymity.page import page
+
+        report.write_text(page(made, title=f"{data.name}, {made.guarantee}"), encoding="utf-8")
+    if format is Format.json:
+        print(json.dumps({"out": str(out), **made.as_json()}, ensure_ascii=False))
+        return
+    from discreet.anonymity.terminal import print_anonymized
+
+    print_anonymized(made, where=str(out))
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _read(path: Path | None) -> dict[str, Spec] | None:
+    from discreet.anonymity import read
+
+    return None if path is None else read(path)
+
+
+def _weights(text: str | None) -> dict[str, float] | None:
+    if text is None:
+        return None
+    found = {}
+    for each in _names(text):
+        name, sign, value = each.partition("=")
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            raise UsageError(f"--weights {each} is no weight. Write column=2.") from None
+        if not sign:
+            raise UsageError(f"--weights {each} is no weight. Write column=2.")
+    return found
+
+
+def _write_hierarchies(
+    data: Path, quasi: Sequence[str], given: dict[str, Spec] | None, path: Path, format: Format
+) -> None:
+    """The hierarchies that would be used, with values that a given tree lacks under `unlisted`."""
+    from discreet.anonymity.hierarchy_file import suggested, text_of
+
+    if path.exists():
+        raise UsageError(f"{path} is there already. Name another file.")
+    specs = suggested(data, quasi, given)
+    path.write_text(text_of(specs), encoding="utf-8")
+    if format is Format.json:
+        print(json.dumps({"hierarchies": str(path), "columns": list(specs)}, ensure_ascii=False))
+        return
+    print(f"Wrote {path}. Edit it, then: discreet anonymize {data} --hierarchies {path} ...")
