@@ -23,6 +23,7 @@ from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThr
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
 
+MOST_NOISE = 10**33  # numbers have 38 digits, and noise is rarely a hundred times its spread
 AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margins that depend on it
 
 
@@ -162,9 +163,17 @@ def _noise(measurement: Measurement, accountant: Accountant, share: Fraction) ->
     sensitivity = measurement.sensitivity
     if accountant.name == "sum":
         l1 = Fraction(sensitivity.l1)
-        return DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=share), l1=l1)
+        return DiscreteLaplace(scale=_told(laplace_scale(l1=l1, epsilon=share)), l1=l1)
     l2_squared = Fraction(sensitivity.l2_squared)
-    return DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=share), l2_squared=l2_squared)
+    sigma = _told(gaussian_sigma(l2_squared=l2_squared, rho=share))
+    return DiscreteGaussian(sigma=sigma, l2_squared=l2_squared)
+
+
+def _told(spread: Fraction) -> Fraction:
+    """Noise whose numbers an answer can hold, which is 38 digits; otherwise nothing is charged for nothing."""
+    if spread > MOST_NOISE:
+        raise UsageError("This epsilon is so small that the answer would have more digits than fit. Give a larger one.")
+    return spread
 
 
 def _threshold(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> Mechanism:

@@ -200,7 +200,10 @@ def _renumbered(block: Block) -> str:
     picks = [part for pick in block.picks for part in (pick.position, str(pick.condition))]
     parts = (block.source, block.owner, *block.conditions, "", *block.key_sql, "", *block.sums, "", *picks)
     bare = tuple(replace(pick, name="", position="", condition=None) for pick in block.picks)
-    rest = replace(block, source="", owner="", conditions=(), key_sql=(), sums=(), picks=bare, derived=())
+    unnamed = tuple(replace(each, name="") for each in block.measurements)
+    rest = replace(
+        block, source="", owner="", conditions=(), key_sql=(), sums=(), measurements=unnamed, picks=bare, derived=()
+    )
     return _QUOTED_OR_ALIAS.sub(renumbered, "\0".join(parts)) + repr(rest)
 
 
