@@ -183,8 +183,8 @@ def _instead(made: Anonymized) -> str:
         "by all tables of a row. Its promise holds whatever the attacker knows and whatever else is published, and its "
         "error is known beforehand: 19 of 20 noisy counts are within the margin.</p><table><tr><th>statistic</th>"
         "<th class=number>this table: 19 of 20 off by up to</th><th class=number>the worst by</th>"
-        f'{head}</tr>{rows}</table><p class="soft">Margins are computed from the formula; nothing was drawn and nothing '
-        f"was spent. Errors of this table are of counts that are not zero.{note}</p>"
+        f'{head}</tr>{rows}</table><p class="soft">Margins are computed from the formula; nothing was drawn and '
+        f"nothing was spent. Errors of this table are of counts that are not zero.{note}</p>"
     )
 
 

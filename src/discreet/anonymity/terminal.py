@@ -47,9 +47,7 @@ def _print_sensitive(found: Risk, console: Console) -> None:
     dominance = "unbounded" if told.dominance is None else f"{told.dominance:.3g}"
     console.print(
         Text(f"l = {told.l}", style="bold"),
-        Text(
-            f"  distinct {told.column}s in the poorest class; by entropy {told.entropy_l:.2f}, recursive c {dominance}"
-        ),
+        Text(f"  values of {told.column} in the poorest class; entropy {told.entropy_l:.2f}, recursive c {dominance}"),
         sep="",
     )
     kinds = ", ".join(f"{ground} {distance:.3f}" for ground, distance in told.t_by.items())
@@ -68,10 +66,7 @@ def _print_subsets(found: Risk, console: Console) -> None:
         for each in same[:2]:
             table.add_row(", ".join(each.columns), f"{each.unique:,}", _bar(each.unique / max(1, found.rows)))
     console.print(table)
-    few = next(
-        (f"{rows:,} by {size} column{'s' * (size > 1)}" for size, rows in found.exposed_by.items() if rows), None
-    )
-    if few:
+    if any(found.exposed_by.values()):
         told = ", ".join(f"{rows:,} by {size}" for size, rows in found.exposed_by.items() if rows)
         console.print(Text(f"Of the unique rows, the fewest columns that single each out: {told}.", style="dim"))
     if not found.every_subset:

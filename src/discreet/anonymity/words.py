@@ -38,8 +38,8 @@ def homogeneity(failed: Failures) -> list[str]:
     example = failed.agreeing
     people = f"{failed.homogeneous:,} people ({share(failed.homogeneous, failed.rows)})"
     return [
-        f"{people} are in {failed.homogeneous_classes:,} classes that agree on {failed.secret}. Whoever finds somebody's "
-        f"class knows their {failed.secret}, whatever k is.",
+        f"{people} are in {failed.homogeneous_classes:,} classes that agree on {failed.secret}. Whoever finds "
+        f"somebody's class knows their {failed.secret}, whatever k is.",
         f"For example all {example.size:,} people with {shown(example)} have {failed.secret} = {example.values[0][0]}.",
     ]
 
@@ -70,7 +70,7 @@ def instead(made: Anonymized) -> list[str]:
     for each in made.report.utility.kinds:
         margins = ", ".join(f"± {margin:,} at ε = {epsilon}" for epsilon, margin in each.margins.items())
         sentences.append(
-            f"Counts {each.name} ({each.tables} tables, {each.counts:,} counts): from this table 19 of 20 are off by up "
-            f"to {each.usual:,.0f} and one by {each.worst:,.0f}; with noise, against any attacker, {margins}."
+            f"Counts {each.name} ({each.tables} tables, {each.counts:,} counts): from this table 19 of 20 are off by "
+            f"up to {each.usual:,.0f} and one by {each.worst:,.0f}; with noise, against any attacker, {margins}."
         )
     return sentences
