@@ -38,6 +38,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str]) -> int:
     """Run the command; the exit code says what happened."""
     logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
+    arguments = arguments or ["--help"]
     try:
         app(args=arguments, standalone_mode=False)
     except typer.Exit as stop:
@@ -66,5 +67,5 @@ def _told(error: DiscreetError, arguments: list[str]) -> int:
 
 
 def _wants_json(arguments: list[str]) -> bool:
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
+    pairs = zip(arguments, [*arguments[1:], ""], strict=False)
     return any((name == "--format" and value == "json") or name == "--format=json" for name, value in pairs)
