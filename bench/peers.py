@@ -128,9 +128,8 @@ OURS = {
 
 def ours(folder: Path, path: Path) -> Iterator[dict[str, Any]]:
     """Our times, beside plain DuckDB on the Parquet, and our errors."""
-    from ask import ask
-
     import discreet
+    from ask import ask
     from discreet.curator import create_ledger
 
     policy = folder / "policy.yaml"
