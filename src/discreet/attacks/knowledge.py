@@ -122,21 +122,16 @@ def _blurred(
 
 
 def _with_mistakes(where: Index, known: Known, mine: set[int], wrong: int, dice: Dice) -> Known:
-    """Entries of other people, taken for the target's: another item, with somebody's value and day."""
-    entries = np.zeros(0, dtype=np.int64)
-    items = np.zeros(0, dtype=np.int64)
-    while len(entries) < wrong:
-        entries = dice.below(len(where.user), 4 * wrong)
-        items = np.searchsorted(where.start, entries, side="right") - 1
-        strange = np.flatnonzero([item not in mine for item in items])[:wrong]
-        entries, items = entries[strange], items[strange]
-    value, day = np.full(wrong, np.nan), np.full(wrong, np.nan)
+    """Items that the target has nothing to do with, each with somebody's value and day of something else."""
+    strange = [item for item in dice.order(len(where.items)).tolist() if item not in mine][:wrong]
+    entries = dice.below(len(where.user), len(strange))
+    value, day = np.full(len(strange), np.nan), np.full(len(strange), np.nan)
     if where.value is not None:
         value = where.value[entries].astype(float)
     if where.day is not None and not np.isnan(known.day).all():
         day = where.first_day + where.day[entries].astype(float)
     return Known(
-        item=np.concatenate([known.item, items]),
+        item=np.concatenate([known.item, np.array(strange, dtype=np.int64)]),
         value=np.concatenate([known.value, value]),
         day=np.concatenate([known.day, day]),
     )

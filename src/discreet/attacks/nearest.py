@@ -71,24 +71,97 @@ def nearest(
     targets: NDArray[np.float32], candidates: NDArray[np.float32], numeric: NDArray[np.bool_], *, k: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Positions of, and distances to, the k candidates nearest to each target; ties go to the earlier candidate."""
-    distinct, first = np.unique(candidates, axis=0, return_index=True) if k == 1 else (candidates, None)
-    if first is not None:  # equal candidates count once; keep them in the order of their first appearance
-        order = np.argsort(first)
-        distinct, first = distinct[order], first[order]
-    columns = [np.ascontiguousarray(column) for column in distinct.T]
-    found = np.empty((len(targets), min(k, len(distinct))), dtype=np.int64)
+    first = np.arange(len(candidates)) if k > 1 else np.sort(np.unique(_alike(candidates), return_index=True)[1])
+    candidates = candidates[first]  # of equal ones, only the first can be the nearest
+    found = np.empty((len(targets), min(k, len(candidates))), dtype=np.int64)
     distances = np.empty(found.shape, dtype=np.float32)
-    size = max(1, BLOCK // max(len(distinct), 1))
+    board = _Board.of(targets, candidates, numeric)
+    size = max(1, BLOCK // max(len(candidates), 1))
     for start in range(0, len(targets), size):
-        block = targets[start : start + size]
-        away = _distances(block, columns, numeric)
+        block = slice(start, start + size)
         if k == 1:
-            near = away.argmin(axis=1)[:, None]
+            found[block, 0], distances[block, 0] = board.nearest(block)
         else:
-            near = np.argsort(away, axis=1, kind="stable")[:, :k] if k > 8 else _smallest(away, k)
-        found[start : start + size] = near
-        distances[start : start + size] = np.take_along_axis(away, near, axis=1)
-    return (found if first is None else first[found]), distances
+            away = board.distances(block)
+            found[block] = _smallest(away, k)
+            distances[block] = np.take_along_axis(away, found[block], axis=1)
+    return first[found], distances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Board:
+    """Candidates by their categories: those with the same ones lie together, `order[start[g] : start[g + 1]]`.
+
+    Categories are one-hot, so that a product of matrices counts those that agree.
+    """
+
+    categories: int
+    hot_targets: NDArray[np.float32]
+    hot_groups: NDArray[np.float32]
+    targets: NDArray[np.float32]
+    candidates: NDArray[np.float32]
+    order: NDArray[np.int64]
+    start: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, targets: NDArray[np.float32], candidates: NDArray[np.float32], numeric: NDArray[np.bool_]) -> _Board:
+        group = _alike(candidates[:, ~numeric])
+        order = np.argsort(group, kind="stable")
+        start = np.searchsorted(group[order], np.arange(group.max(initial=-1) + 2))
+        hot: list[list[NDArray[np.float32]]] = [[np.zeros((len(targets), 0), np.float32)], []]
+        hot[1].append(np.zeros((len(start) - 1, 0), np.float32))
+        for at in np.flatnonzero(~numeric):
+            theirs = candidates[order[start[:-1]], at]
+            values = np.intersect1d(targets[:, at], theirs)  # other values agree with nothing
+            for side, column_of in enumerate((targets[:, at], theirs)):
+                hot[side].append((column_of[:, None] == values).astype(np.float32))
+        return cls(
+            categories=int((~numeric).sum()),
+            hot_targets=np.concatenate(hot[0], axis=1),
+            hot_groups=np.concatenate(hot[1], axis=1),
+            targets=targets[:, numeric],
+            candidates=candidates[:, numeric],
+            order=order,
+            start=start,
+        )
+
+    def differing(self, block: slice) -> NDArray[np.float32]:
+        """In how many categories each target differs from each group."""
+        return np.asarray(self.categories - self.hot_targets[block] @ self.hot_groups.T, dtype=np.float32)
+
+    def distances(self, block: slice) -> NDArray[np.float32]:
+        """Of each target to each candidate."""
+        group = np.empty(len(self.order), dtype=np.int64)
+        group[self.order] = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        away = self.differing(block)[:, group]
+        for mine, theirs in zip(self.targets[block].T, self.candidates.T, strict=True):
+            apart = np.subtract.outer(mine, theirs)
+            away += np.abs(apart, out=apart)
+        return away
+
+    def nearest(self, block: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """A group that differs in more categories than the whole distance to a good candidate need not be looked at."""
+        mine, apart = self.targets[block], self.differing(block)
+        good = apart.argmin(axis=1)
+        bound = apart[np.arange(len(mine)), good]
+        bound = bound + np.abs(mine - self.candidates[self.order[self.start[good]]]).sum(axis=1)
+        target, group = np.divmod(np.flatnonzero(apart <= bound[:, None]), apart.shape[1])
+        sizes = (self.start[1:] - self.start[:-1])[group]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        row, candidate = np.repeat(target, sizes), self.order[np.repeat(self.start[group], sizes) + within]
+        away = np.repeat(apart[target, group], sizes) + np.abs(mine[row] - self.candidates[candidate]).sum(axis=1)
+        least = np.minimum.reduceat(away, np.searchsorted(row, np.arange(len(mine))))
+        ties = away == least[row]
+        return np.minimum.reduceat(candidate[ties], np.searchsorted(row[ties], np.arange(len(mine)))), least
+
+
+def _alike(rows: NDArray[np.float32]) -> NDArray[np.int64]:
+    """A number for each row, the same for equal rows."""
+    if not rows.shape[1]:
+        return np.zeros(len(rows), dtype=np.int64)
+    whole = np.ascontiguousarray(rows)
+    keys = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).reshape(-1)
+    return np.unique(keys, return_inverse=True)[1].reshape(-1)
 
 
 def _smallest(away: NDArray[np.float32], k: int) -> NDArray[np.int64]:
@@ -99,19 +172,6 @@ def _smallest(away: NDArray[np.float32], k: int) -> NDArray[np.int64]:
         picked[:, i] = away.argmin(axis=1)
         away[np.arange(len(away)), picked[:, i]] = np.inf
     return picked
-
-
-def _distances(
-    block: NDArray[np.float32], columns: list[NDArray[np.float32]], numeric: NDArray[np.bool_]
-) -> NDArray[np.float32]:
-    away = np.zeros((len(block), len(columns[0])), dtype=np.float32)
-    for i, values in enumerate(columns):
-        if numeric[i]:
-            apart = np.subtract.outer(block[:, i], values)
-            away += np.abs(apart, out=apart)
-        else:
-            away += np.not_equal.outer(block[:, i], values)
-    return away
 
 
 def shuffled(rows: NDArray[np.float32], dice: Dice) -> NDArray[np.float32]:
