@@ -1,0 +1,196 @@
+"""Each rule of S3 and S4 taken away: the checks that hold every pair of plans.sql must then fail.
+
+What these tests test are the tests. Databases are drawn without a seed: a missing rule goes unseen on all of 600 of them
+with a probability below 1e-9.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import pytest
+
+import test_every_aggregate as every
+from discreet.errors import Rejected
+from discreet.sql import aggregates, analyze, joins, persons
+from discreet.sql.analyze import Analysis
+from discreet.sql.relation import Relation
+from discreet.sql.sensitivity import Sensitivity
+from sql import databases, harness, policies
+from sql.harness import Case
+
+BY_ID = {case.id: case for case in harness.cases()}
+
+
+@cache
+def family(name: str) -> databases.Family:
+    constants = databases.constants_of([case.sql for case in BY_ID.values() if case.policy == name])
+    return databases.family(name, constants, backgrounds=2, size=300, dice=random.Random())
+
+
+@pytest.fixture(autouse=True)
+def fresh_plans() -> Any:
+    """Plans are remembered; not those of a mutilated analysis."""
+    harness.plan_of.cache_clear()
+    yield
+    harness.plan_of.cache_clear()
+
+
+def caught(id: str) -> bool:
+    """Whether the brute force finds that a question moves by more than is claimed."""
+    case = BY_ID[id]
+    try:
+        every.check_sums(case, family(case.policy))
+        every.check_keys(case, family(case.policy))
+    except AssertionError:
+        return True
+    return False
+
+
+# --- sensitivities ----------------------------------------------------------------------------------------------------
+
+
+def test_a_replaced_sum_of_both_signs_needs_its_span(monkeypatch: pytest.MonkeyPatch) -> None:
+    """√2 m max|x| alone, as if a person could only change cells, is too little in l2 on both sides of zero."""
+
+    def narrow(*, rows: int, lo: int, hi: int, groups: int, neighbors: str) -> Sensitivity:
+        largest = rows * max(abs(lo), abs(hi))
+        factor = 1 if neighbors == "add_remove" else 2
+        return Sensitivity(l0=factor * rows, l1=factor * largest, l2_squared=factor * largest**2, linf=factor * largest)
+
+    question = "hospital: sum, both signs / several rows / group category"  # pain is in [-5, 5]
+    assert not caught(question)
+    monkeypatch.setattr(aggregates, "of_sum", narrow)
+    harness.plan_of.cache_clear()
+    assert caught(question)
+
+
+def test_a_replaced_sum_may_lose_all_its_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """hi - lo is too little: lessons are in [1, 8], and a person may have no absence at all."""
+
+    def present(*, rows: int, lo: int, hi: int, groups: int, neighbors: str) -> Sensitivity:
+        span = rows * (hi - lo if neighbors == "change_one" else max(abs(lo), abs(hi)))
+        return Sensitivity(l0=1, l1=span, l2_squared=span**2, linf=span)
+
+    assert not caught("school: sum / absences / plain")
+    monkeypatch.setattr(aggregates, "of_sum", present)
+    harness.plan_of.cache_clear()
+    assert caught("school: sum / absences / plain")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "hospital: count / join on owner / plain",
+        "hospital: count / left join on owner / plain",
+        "hospital: count / join public, several each / group public",
+        "isp: count / sessions and tickets / plain",
+    ],
+)
+def test_joins_multiply(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
+    original = analyze.join
+
+    def single(*arguments: Any) -> Relation:
+        return replace(original(*arguments), rows=1)
+
+    monkeypatch.setattr(analyze, "join", single)
+    assert caught(question)
+
+
+def test_unions_add(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = Analysis.stacked
+    monkeypatch.setattr(
+        Analysis, "stacked", lambda self, node, left, right: replace(original(self, node, left, right), rows=left.rows)
+    )
+    assert caught("hospital: count / UNION ALL / plain")
+
+
+def test_people_are_in_as_many_groups_as_they_have_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(analyze, "distinct_values", lambda origins, rows: 1)
+    assert caught("hospital: persons / several rows / group category")
+    assert caught("hospital: count / several rows / group text")
+
+
+# --- whose row is it --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A WITH name means the same stage wherever it is used."""
+    monkeypatch.setattr(Analysis, "reference", lambda self, relation, alias: relation.called(alias))
+
+
+def test_two_uses_of_a_name_are_two_stages(shared_names: None) -> None:
+    assert caught("hospital: persons / WITH twice / group two keys")
+
+
+def test_a_name_correlated_with_itself_compares_owners(shared_names: None) -> None:
+    """Without a stage of its own, EXISTS holds for everybody as soon as it holds for one person."""
+    case = BY_ID["hospital: count / WITH twice / owner IN"]
+    assert "exceeded" in compared_alone(case)
+
+
+def compared_alone(case: Case) -> str:
+    """The largest change between neighbors, each database read by itself."""
+    found = family(case.policy)
+    block = harness.plan_of(case).blocks[0]
+    counts = []
+    for database in range(found.size):
+        found.single.execute(f"SET VARIABLE db = {found.size + database}")
+        counts.append(harness.whole(found.single.sql(block.query).fetchall()[0][0]))
+    most = max(abs(count - counts[0]) for count in counts)
+    return "exceeded" if most > block.measurements[0].sensitivity.l1 else "kept"
+
+
+def test_a_name_correlated_with_itself_is_kept_apart() -> None:
+    for id in ("hospital: count / WITH twice / owner IN", "hospital: count / WITH twice / EXISTS"):
+        assert compared_alone(BY_ID[id]) == "kept"
+
+
+def test_joins_need_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+    sql = "SELECT COUNT(*) FROM people a JOIN visits b ON a.age = b.pain"
+    with pytest.raises(Rejected, match="joined on the owner only"):
+        harness.planned(sql, policies.policy("hospital"), name="hospital")
+    monkeypatch.setattr(joins, "_same_owner", lambda left, right: True)
+    monkeypatch.setattr(joins, "_matches_owners", lambda *_: "TRUE")
+    plan = harness.planned(sql, policies.policy("hospital"), name="hospital")
+    assert '."#owner" = ' in plan.blocks[0].source, "rows of different people never meet, whatever the condition says"
+
+
+# --- ties -------------------------------------------------------------------------------------------------------------
+
+TIED = "SELECT clinic, COUNT(*) FROM (SELECT clinic, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS n FROM visits) AS t WHERE n = 1 GROUP BY clinic"  # noqa: E501
+
+
+def by_order(sql: str, times: int = 6) -> int:
+    """How many different results a question has when the rows are stored in other orders."""
+    dice, name = random.Random(), "hospital"
+    people = [databases.person(policies.policy(name), dice, [], number=number) for number in range(1, 40)]
+    query = harness.planned(sql, policies.policy(name), name=name).blocks[0].query
+    results = set()
+    for attempt in range(times):
+        shuffled = []
+        for each in people:
+            rows = {
+                table: [(None, *row[1:]) if table == "visits" else row for row in content]
+                for table, content in each.items()
+            }
+            for content in rows.values():
+                dice.shuffle(content)
+            shuffled.append(rows)
+        connection = duckdb.connect(config={"threads": 1 + attempt % 2})
+        databases.load(connection, name, [tuple(shuffled)])
+        results.add(tuple(sorted(connection.sql(query).fetchall(), key=str)))
+    return len(results)
+
+
+def test_ties_are_decided_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert by_order(TIED) == 1
+    original = persons.window
+    monkeypatch.setattr(
+        persons, "window", lambda node, names, relation: original(node, names, replace(relation, fields=()))
+    )
+    assert by_order(TIED) > 1
