@@ -64,6 +64,13 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         result = analysis.query(tree, {})
     except RecursionError:
         raise reject(tree, "the statement is nested too deeply to be analyzed.", "Split it.") from None
+    except (AttributeError, AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, DiscreetError):
+            raise
+        # Fail closed: syntax of a shape that no rule foresaw (MAX() without an argument) is not understood, so refused.
+        raise reject(
+            tree, "the statement has a part that is not understood.", "docs/language.md lists what is."
+        ) from None
     if isinstance(result, Relation):
         raise reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(result)}.")
     shown, only = result.shadowed(), len(analysis.blocks) == 1 and not analysis.public_used
