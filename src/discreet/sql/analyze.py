@@ -17,7 +17,7 @@ from typing import cast
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.errors import EngineFailure
+from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
 from discreet.sql import after, aggregates, grouping, joins, persons, public
 from discreet.sql.after import Released
