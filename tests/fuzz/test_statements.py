@@ -21,6 +21,7 @@ def found() -> list[str]:
     return [sql.strip() for sql in re.split(r";\n", "\n".join(lines) + "\n") if sql.strip()]
 
 
+@pytest.mark.slow  # random: what it finds goes into found.sql, which every run checks
 def test_statements(capsys: pytest.CaptureFixture[str]) -> None:
     counts, violations = run(2_000, seconds=25)
     with capsys.disabled():
