@@ -24,7 +24,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 @pytest.fixture(scope="module")
 def empty(tmp_path_factory: pytest.TempPathFactory) -> Curator:
     """The same policy, with nobody in it."""
-    tables = bounded.dirty(policies.policy("hospital"), people=2, dice=random.Random())
+    tables = bounded.tidy(policies.policy("hospital"), people=2, dice=random.Random())
     return bounded.opened(
         tmp_path_factory.mktemp("empty"), "hospital", {name: table.slice(0, 0) for name, table in tables.items()}
     )
