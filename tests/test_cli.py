@@ -104,6 +104,7 @@ def test_json_of_an_answer(command: Command) -> None:
     assert again["left"] == answer["left"]
 
 
+@pytest.mark.slow
 def test_json_holds_every_kind_of_value_without_loss(command: Command) -> None:
     sql = "SELECT MIN(day) AS day, SUM(points) AS points, AVG(mark) AS mean, SUM(mark * 1e15) AS large FROM marks"
     row = command("ask", sql, *ALICE, "--format", "json").json["rows"][0]
