@@ -241,7 +241,7 @@ def _generated(path: Path, users: int, films: int) -> int:
     rows, step = 0, users // 24
     with pq.ParquetWriter(path, schema) as writer:
         for start in range(0, users, step):
-            many = np.clip(rng.lognormal(4.68, 1.2, step), 5, 4000).astype(np.int64)
+            many = np.clip(rng.lognormal(4.82, 1.2, step), 5, 4000).astype(np.int64)
             user = np.repeat(np.arange(start, start + step), many)
             item = np.minimum(films * rng.random(len(user)) ** 3.2, films - 1).astype(np.int64)
             first = np.unique(user * films + item, return_index=True)[1]
@@ -264,13 +264,21 @@ def bench_reconstruct() -> Rows:
         found = reconstruct(queries, queries @ bits + rng.laplace(0, 4 * n, 4 * n), truth=bits).finding
         row = {"case": f"n = {n:,}, Laplace at total epsilon 1", "least-squares": found.success, "chance": found.chance}
         rows.append(row)
-    for n in (8, 10, 12):
+    for n, k in ((8, 1), (10, 2), (12, 3)):
         subsets = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
-        for error in (n / 401, 0.5, 1.0):
-            bits = rng.integers(0, 2, n)
-            answers = subsets @ bits + rng.uniform(-error, error, len(subsets))
+        bits = np.arange(n) < k
+        other = np.roll(bits, k)
+        for kind, error, answers in (
+            ("even noise below n/401", n / 402, subsets @ bits + rng.uniform(-1, 1, 1 << n) * n / 402),
+            ("even noise", k / 2, subsets @ bits + rng.uniform(-1, 1, 1 << n) * k / 2),
+            ("the worst noise", k / 2, subsets @ (bits.astype(int) + other) / 2),
+        ):
             apart = int(np.abs(consistent(subsets, answers, error=error) - bits).sum(axis=1).max())
-            row = {"case": f"n = {n}, all 2^n subsets, E = {error:.3g}", "farthest that fits": apart, "4E": 4 * error}
+            row = {
+                "case": f"n = {n}, all subsets, {kind}, E = {error:.3g}",
+                "farthest that fits": apart,
+                "4E": 4 * error,
+            }
             rows.append(row | {"ok": apart <= 4 * error})
     return rows
 

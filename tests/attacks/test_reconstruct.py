@@ -28,22 +28,38 @@ def test_exact_answers_give_all_bits(method):
     assert found.as_json()["method"] == method
 
 
+def all_subsets(n):
+    return (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
+
+
 def test_the_law_of_the_exponential_case():
     """All 2^n subsets, answers wrong by at most E: whoever fits is within 4E of the truth; E < n/401 gives 99 %."""
     rng = np.random.default_rng()
     n = 10
-    subsets = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
-    for error in (0.0, 0.5, 1.0, 2.0):
+    subsets = all_subsets(n)
+    for error in (0.0, n / 402, 0.5, 1.0, 2.0):
         bits = rng.integers(0, 2, n)
         answers = subsets @ bits + rng.uniform(-error, error, len(subsets))
-        fits = consistent(subsets, answers, error=error)
-        apart = np.abs(fits - bits).sum(axis=1)
-        assert len(fits) >= 1
+        apart = np.abs(consistent(subsets, answers, error=error) - bits).sum(axis=1)
+        assert len(apart) >= 1  # the truth itself fits
         assert apart.max() <= 4 * error
-        if error < n / 401:
-            assert apart.max() == 0
         guess = reconstruct(subsets, answers, method="exhaustive", truth=bits)
         assert guess.finding.success >= 1 - 4 * error / n
+
+
+def test_the_law_is_tight_against_the_worst_noise():
+    """Answers half-way between two people sets that differ in k ones and k zeros: wrong by k/2, and 2k = 4E apart."""
+    n = 10
+    subsets = all_subsets(n)
+    for k in (1, 2, 3):
+        bits, other = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
+        bits[:k], other[k : 2 * k] = 1, 1
+        answers = subsets @ (bits + other) / 2
+        error = k / 2
+        assert np.abs(subsets @ bits - answers).max() == error
+        apart = np.abs(consistent(subsets, answers, error=error) - bits).sum(axis=1)
+        assert apart.max() == 4 * error
+        assert np.abs(consistent(subsets, answers, error=error - 0.25) - bits).sum(axis=1).max(initial=0) < 4 * error
 
 
 def test_least_squares_beats_the_program_under_bounded_noise():
