@@ -7,7 +7,7 @@ sensitive attribute, so that a whole table is judged in a few array operations.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -115,6 +115,15 @@ class Guarantee:
         for first, block in blocks(classes, number, sensitive, weights, width):
             good[first : first + len(block)] = self.holds(block)
         return good
+
+    def kept(self, classes: Integers, number: int, sensitive: Integers | None, weights: Integers) -> bool:
+        """Whether every class has it; closeness is to the distribution of these very rows."""
+        judge = self
+        if self.closeness is not None and sensitive is not None:
+            whole = np.bincount(sensitive, weights, len(self.closeness.whole)).astype(np.float64)
+            judge = replace(self, closeness=replace(self.closeness, whole=whole))
+        sizes = np.bincount(classes, weights, number)
+        return bool(judge.of_classes(classes, number, sensitive, weights)[sizes > 0].all())
 
     def __str__(self) -> str:
         return ", ".join([f"{self.k}-anonymity", *(str(each) for each in (self.diversity, self.closeness) if each)])

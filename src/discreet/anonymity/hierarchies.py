@@ -6,7 +6,7 @@ values that a column has. Every level is a partition of the values, and each is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -20,7 +20,7 @@ from discreet.errors import UsageError
 
 PARTS = ("day", "month", "quarter", "year", "decade", "century")
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
-_MOST_BANDS = 10**6
+_MOST_BANDS = 2**52  # from zero: beyond, floating point cannot tell neighboring bands apart
 
 Branches = Mapping[str, "Branches | tuple[str, ...]"]
 Label = str | None
@@ -195,29 +195,14 @@ def _numbers(column: str, values: pa.Array) -> Floats:
     return np.asarray(numbers, dtype=np.float64)
 
 
-def edges_of(spec: Bands | Cuts, column: str, numbers: Floats) -> list[tuple[str, list[Fraction]]]:
-    """Per level its name and the points that part the numbers; a number at a point lies above it."""
-    if isinstance(spec, Cuts):
-        return [(f"{len(points)} cuts", list(points)) for points in spec.levels]
-    if not len(numbers):
-        return [(f"width {number_text(width)}", []) for width in spec.widths]
-    low, high = Fraction(float(numbers.min())), Fraction(float(numbers.max()))
-    levels = []
-    for width in spec.widths:
-        first, last = (low - spec.start) // width, (high - spec.start) // width
-        if last - first > _MOST_BANDS:
-            raise UsageError(f"{column}: bands of {number_text(width)} would be more than a million. Write wider ones.")
-        levels.append((f"width {number_text(width)}", [spec.start + i * width for i in range(first, last + 2)]))
-    return levels
+Ends = tuple[Fraction | None, Fraction | None]
+"""An interval from the first, included, to the second, excluded; None is without end."""
 
 
 def _intervals(spec: Bands | Cuts, column: str, numbers: Floats, *, whole: bool) -> list[_Level]:
     made = []
     low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
-    for name, points in edges_of(spec, column, numbers):
-        edges = np.array([float(point) for point in points])
-        keys = np.searchsorted(edges, numbers, side="right").astype(np.int64)
-        ends = {int(key): _ends(points, int(key)) for key in np.unique(keys)}
+    for name, keys, ends in _parted(spec, column, numbers):
         labels: dict[object, str] = {key: interval_text(a, b, whole=whole) for key, (a, b) in ends.items()}
         spans: dict[object, float] = {
             key: interval_span(a, b, low=low, high=high, whole=whole) for key, (a, b) in ends.items()
@@ -226,9 +211,39 @@ def _intervals(spec: Bands | Cuts, column: str, numbers: Floats, *, whole: bool)
     return made
 
 
-def _ends(points: Sequence[Fraction], key: int) -> tuple[Fraction | None, Fraction | None]:
-    """The interval number `key`: from this point, included, to that one, excluded."""
-    return (points[key - 1] if key > 0 else None), (points[key] if key < len(points) else None)
+def _parted(spec: Bands | Cuts, column: str, numbers: Floats) -> Iterator[tuple[str, Integers, dict[int, Ends]]]:
+    """Per level its name, the interval of each number, and the intervals' ends."""
+    if isinstance(spec, Cuts):
+        for points in spec.levels:
+            keys = np.searchsorted([float(point) for point in points], numbers, side="right").astype(np.int64)
+            padded = (None, *points, None)
+            yield f"{len(points)} cuts", keys, {key: (padded[key], padded[key + 1]) for key in np.unique(keys).tolist()}
+        return
+    for width in spec.widths:
+        keys = _bands(column, numbers, spec.start, width)
+        ends = {key: (spec.start + key * width, spec.start + (key + 1) * width) for key in np.unique(keys).tolist()}
+        yield f"width {number_text(width)}", keys, ends
+
+
+def _bands(column: str, numbers: Floats, start: Fraction, width: Fraction) -> Integers:
+    """The band of each number. Division rounds, so numbers are compared with the edges themselves: 0.3 starts a band of
+    0.1, though 0.3 / 0.1 is a little less than 3 in floating point. Equal edges are equal floats, so bands nest."""
+    guess = np.floor((numbers - float(start)) / float(width))
+    if not (np.abs(guess) < _MOST_BANDS).all():
+        raise UsageError(f"{column}: bands of {number_text(width)} are too narrow for its numbers. Write wider ones.")
+    keys: Integers = guess.astype(np.int64)
+    bottom = start.denominator * width.denominator
+    first, step = start.numerator * width.denominator, width.numerator * start.denominator
+    while True:
+        found, index = np.unique(keys, return_inverse=True)
+        low = np.array(
+            [(first + key * step) / bottom for key in found.tolist()]
+        )  # the nearest float, as float(Fraction) is
+        high = np.array([(first + (key + 1) * step) / bottom for key in found.tolist()])
+        moved = (numbers >= high[index]).astype(np.int64) - (numbers < low[index])
+        if not moved.any():
+            return keys
+        keys = keys + moved
 
 
 def interval_span(a: Fraction | None, b: Fraction | None, *, low: float, high: float, whole: bool) -> float:

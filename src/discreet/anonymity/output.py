@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
@@ -13,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.hierarchies import Hierarchy, number_text
 from discreet.anonymity.lattice import Recoding
 from discreet.anonymity.source import SUFFIXES, Floats, Groups, Integers, Source, literal, quoted
@@ -176,13 +175,3 @@ class Found:
     sizes: Integers
     l: int | None  # noqa: E741
     t: float | None
-
-
-def keeps(guarantee: Guarantee, counts: Integers, classes: Integers, number: int, sensitive: Integers | None) -> bool:
-    """Whether every class has the guarantee; closeness is to the distribution of these very rows."""
-    judge = guarantee
-    if guarantee.closeness is not None and sensitive is not None:
-        whole = np.bincount(sensitive, counts, len(guarantee.closeness.whole)).astype(np.float64)
-        judge = replace(guarantee, closeness=replace(guarantee.closeness, whole=whole))
-    sizes = np.bincount(classes, counts, number)
-    return bool(judge.of_classes(classes, number, sensitive, counts)[sizes > 0].all())

@@ -167,17 +167,7 @@ def _recoded(table: Coded, guarantee: Guarantee, demand: Demand, progress: Progr
     allowed = int(demand.suppress * table.counts.sum())
     if demand.recoding == "global":
         return recode_global.recode(table, guarantee, most_suppressed=allowed, measure=demand.loss)
-    made = recode_local.recode(table, guarantee, most_suppressed=allowed, progress=progress)
-    if guarantee.closeness is not None and (made.classes < 0).any() and not _close(table, guarantee, made):
-        # Without the suppressed rows the table's distribution is another, to which some class is not close.
-        return recode_local.recode(table, guarantee, most_suppressed=0, progress=progress)
-    return made
-
-
-def _close(table: Coded, guarantee: Guarantee, made: Recoding) -> bool:
-    kept = made.classes >= 0
-    rest = table.select(kept)
-    return output.keeps(guarantee, rest.counts, made.classes[kept], int(made.classes.max()) + 1, rest.sensitive)
+    return recode_local.recode(table, guarantee, most_suppressed=allowed, progress=progress)
 
 
 def _measured_again(finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, types: Mapping[str, str]) -> Found:
@@ -187,7 +177,7 @@ def _measured_again(finished: pa.Table | Path, guarantee: Guarantee, demand: Dem
         groups = source.groups([*demand.quasi, *([] if name is None else [name])])
     classes, number = classes_of(groups, len(demand.quasi))
     sensitive = None if name is None else groups.codes[-1]
-    if not output.keeps(guarantee, groups.counts, classes, number, sensitive):
+    if not guarantee.kept(classes, number, sensitive, groups.counts):
         raise PromiseBroken(f"The finished table does not have {guarantee}. Nothing was written; please report it.")
     diverse = None if name is None or not number else about(groups, name, classes, number, None)
     ground = guarantee.closeness.ground if guarantee.closeness else ""

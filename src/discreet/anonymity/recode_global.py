@@ -19,6 +19,7 @@ from discreet.anonymity.source import Flags, Floats, Integers
 
 FULL_LATTICE = 2_000_000  # level vectors; beyond, greedily from the top down
 _KEPT_TABLES = 24
+_SMALL = 1000  # row groups: not worth keeping a smaller table for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ class _View:
 
     def _keep(self, vector: Integers, finer: Coded, classes: Integers, number: int) -> None:
         """Remember a group-by that made the table much smaller: coarser ones are made from it."""
-        if number * 2 > len(finer) or len(finer) < 1000:
+        if number * 2 > len(finer) or len(finer) < _SMALL:
             return
         if finer.sensitive is not None:
             width = int(finer.sensitive.max()) + 1

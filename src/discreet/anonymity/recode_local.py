@@ -39,7 +39,18 @@ def recode(table: Coded, guarantee: Guarantee, *, most_suppressed: int, progress
     else:
         searched = _by_samples(opened, guarantee, progress)
     join_leftovers(opened, guarantee, most_suppressed)
+    if not guarantee.grows and not _kept(opened, guarantee):
+        # The whole table has the guarantee, what is left of it after suppression may not: then nothing is suppressed.
+        return recode(table, guarantee, most_suppressed=0, progress=progress)
     return Recoding(levels=_tightened(table, opened), classes=opened.classes, optimal=False, searched=searched)
+
+
+def _kept(opened: Opened, guarantee: Guarantee) -> bool:
+    chosen = opened.classes >= 0
+    if chosen.all():
+        return True
+    rest = opened.table.select(chosen)
+    return guarantee.kept(opened.classes[chosen], len(opened.vectors), rest.sensitive, rest.counts)
 
 
 def _cheapest_first(
