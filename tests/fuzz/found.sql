@@ -31,6 +31,10 @@ SELECT COUNT(*) FROM visits a JOIN visits b ON a.person_id = b.person_id JOIN vi
 SELECT MEDIAN(big * cost), QUANTILE_CONT(big * cost * cost, 0.9) FROM visits;
 SELECT clinic, MAX(big * cost - big) FROM visits GROUP BY clinic;
 
+-- a constant that does not fit the type it is cast to left a range that ends before it begins
+SELECT CAST(46000000000 AS TINYINT) AS k, COUNT(*) FROM people GROUP BY 1;
+SELECT SUM(CAST(age + 46000000000 AS SMALLINT)), MEDIAN(CAST(age - 46000000000 AS INTEGER)) FROM people;
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

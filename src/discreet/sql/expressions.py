@@ -516,6 +516,8 @@ def _whole(value: Value, target: exp.DataType.Type) -> Value:
     domain = numbers.grid(value)
     if domain.largest <= most:
         return value
+    if domain.lo > most or domain.hi < -most:
+        return Value(sql="CAST(NULL AS BIGINT)", domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
     bounds = Number(step=domain.step, lo=max(domain.lo, -most), hi=min(domain.hi, most))
     return Value(
         sql=f"(CASE WHEN {value.sql} BETWEEN {-most} AND {most} THEN {value.sql} END)", domain=bounds, nullable=True

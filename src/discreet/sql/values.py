@@ -24,6 +24,11 @@ class Number:
     lo: int
     hi: int
 
+    def __post_init__(self) -> None:
+        # Privacy: bounds and sensitivities of a range without a value would be nonsense; what made it is refused.
+        if self.lo > self.hi:
+            raise ValueError(f"the range ends ({self.hi}) before it begins ({self.lo})")
+
     def at(self, units: int) -> Fraction:
         return units * self.step
 
