@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,16 @@ def test_saved_and_loaded_it_is_the_same(description: Description, tmp_path: Pat
     assert again.axes == description.axes
     for pair in ((0, 2), (3, 4), (0, 1)):
         np.testing.assert_allclose(again.marginal(pair), description.marginal(pair), atol=1e-2)
+
+
+def test_probabilities_near_the_smallest_number_come_back_too(description: Description) -> None:
+    """exp(-740) has no seven digits left: written as a part of a row, it came back as another number."""
+    tables = [table.copy() for table in description.model.tables]
+    for table in tables:
+        table.flat[table.argmin()] = 1.2345678e-317
+    tiny = replace(description, model=replace(description.model, tables=tuple(tables)))
+    again = Description.from_bytes(tiny.to_bytes())
+    assert again.to_bytes() == Description.from_bytes(again.to_bytes()).to_bytes() == tiny.to_bytes()
 
 
 def test_it_can_be_read_by_people(description: Description) -> None:

@@ -29,6 +29,7 @@ Integers = NDArray[np.int64]
 FORMAT, VERSION = "discreet description", 1
 _MOST_BYTES = 512 * 2**20
 _MOST_CELLS = 50_000_000
+_LEAST_ROWS = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -193,8 +194,11 @@ def _require(holds: bool, otherwise: str) -> None:
 
 
 def _short(values: Floats) -> list[float]:
-    """Seven digits: far finer than any noise."""
-    return [float(f"{value:.7g}") for value in values.tolist()]
+    """Seven digits, and nothing below a billionth of a row: far finer than any noise.
+
+    Near the smallest number that there is, seven digits would not survive a division by the number of rows.
+    """
+    return [float(f"{value:.7g}") if value >= _LEAST_ROWS else 0.0 for value in values.tolist()]
 
 
 def _lines(value: Any) -> str:
