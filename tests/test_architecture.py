@@ -103,3 +103,9 @@ def test_only_the_curator_spends() -> None:
 def test_modules_stay_readable() -> None:
     long = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in MODULES}
     assert {name: lines for name, lines in long.items() if lines > 700} == {}
+
+
+def test_no_two_test_files_share_a_name() -> None:
+    """pytest imports them by their bare names."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert len(names) == len(set(names))

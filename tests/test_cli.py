@@ -104,14 +104,13 @@ def test_json_of_an_answer(command: Command) -> None:
     assert again["left"] == answer["left"]
 
 
-@pytest.mark.slow
 def test_json_holds_every_kind_of_value_without_loss(command: Command) -> None:
     sql = "SELECT MIN(day) AS day, SUM(points) AS points, AVG(mark) AS mean, SUM(mark * 1e15) AS large FROM marks"
     row = command("ask", sql, *ALICE, "--format", "json").json["rows"][0]
     assert isinstance(row[0], str)
     assert len(row[0]) == 10
     assert isinstance(row[1], str)  # a decimal
-    assert isinstance(row[2], float)
+    assert row[2] is None or isinstance(row[2], float)  # a mean of nobody, after noise, is none
     assert row[3] is None or isinstance(row[3], str) or abs(row[3]) <= 2**53
 
 

@@ -170,7 +170,10 @@ def test_the_keys_of_others_get_the_same_noise(mechanism: Any) -> None:
         others, values = mechanism.release(np.array([1, 92, 91, 90]), stream, Items.keys(more, stream))
     shown = {more[i]: value for i, value in zip(others, values, strict=True)}
     assert {keys[i]: value for i, value in zip(kept, noisy, strict=True)} == {k: shown[k] for k in keys}
-    assert [(d.path, d.sampler, d.scale) for d in tape.draws] == [(d.path, d.sampler, d.scale) for d in beside.draws]
+    # Truncated noise is drawn again while a key's is out of reach: the newcomer's may need more trials, or fewer.
+    drawn, drawn_beside = ([(d.path, d.sampler, d.scale) for d in each.draws] for each in (tape, beside))
+    assert all(one == other for one, other in zip(drawn, drawn_beside, strict=False))
+    assert drawn == drawn_beside or type(mechanism) is TruncatedLaplaceThreshold
 
 
 def test_truncated_noise_never_goes_out_of_reach() -> None:

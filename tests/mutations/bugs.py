@@ -30,7 +30,7 @@ _NOISE = "discrete_laplace(stream, items, self.scale)"
 _OWNERS = '    sql.append(f"{inner.owner} = {outer.owner}")  # Privacy: S4. Only rows of the same person decide.\n'
 _RESERVE = "        reservation = self._ledger.reserve(\n            analyst=analyst,\n            question=offered"
 _READ = "Allowance(key=bytes(32), accountant=self._accountant, paid=offered.cost), self._fetch)\n"
-_CANONICAL = 'text = "\\n".join([*map(repr, self.blocks), self.after, *(column.name for column in self.columns)])'
+_CANONICAL = 'text = "\\n".join([*map(repr, unnamed), self.after, *(column.name for column in self.columns)])'
 
 BUGS = (
     bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale)", "scale / Fraction(2))"), FITS),
@@ -73,7 +73,7 @@ BUGS = (
         "recall by what is shown",
         "sql/plan.py",
         _CANONICAL,
-        _CANONICAL.replace("*map(repr, self.blocks), ", ""),
+        _CANONICAL.replace("*map(repr, unnamed), ", ""),
         f"{HARD}::test_other_questions_have_other_answers",
     ),
     bug(

@@ -241,10 +241,13 @@ def _moment(value: date | datetime) -> datetime:
     return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
 
 
-def differences(ours: list[Row], theirs: list[Row], *, measured: list[bool], tolerance: float) -> list[str]:
+def differences(
+    ours: list[Row], theirs: list[Row], *, measured: list[bool], tolerance: float, blocks: int = 1
+) -> list[str]:
     """Rows that are not in both. Groups with nobody in them are answered with zeros, and SUM of nothing is zero; groups
-    whose key is a NULL that is not meant are not answered.
+    whose key is a NULL that is not meant are not answered. Of several blocks, one may have nobody in a group.
     """
+    empty = all if blocks == 1 else any
     found = []
     remaining = list(ours)
     for row in theirs:
@@ -254,8 +257,8 @@ def differences(ours: list[Row], theirs: list[Row], *, measured: list[bool], tol
         elif None not in [value for value, number in zip(row, measured, strict=True) if not number]:
             found.append(f"only plain: {row}")
     for row in remaining:
-        if not any(measured) or any(
-            value not in (0, None) for value, number in zip(row, measured, strict=True) if number
+        if not any(measured) or not empty(
+            value in (0, None) for value, number in zip(row, measured, strict=True) if number
         ):
             found.append(f"only ours: {row}")
     return found
