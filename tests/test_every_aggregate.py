@@ -142,8 +142,8 @@ def check_picks(case: Case, found: databases.Family) -> list[Reached]:
     reached = []
     for neighbors in harness.NEIGHBORS:
         for block, pick, mechanisms in harness.picks_of(case, neighbors):
-            for index, mechanism in _passes(pick, mechanisms):
-                counts = _cells(block, pick, index, found)
+            for part, index, mechanism in _passes(pick, mechanisms):
+                counts = _cells(block, part, index, found)
                 most = max(
                     (_moved(mechanism, change) for change in _pairs(counts, found, neighbors)), default=Fraction(0)
                 )
@@ -153,18 +153,22 @@ def check_picks(case: Case, found: databases.Family) -> list[Reached]:
     return reached
 
 
-def _passes(pick: Pick, mechanisms: tuple[Mechanism, ...]) -> Iterator[tuple[int, Any]]:
-    for number, mechanism in enumerate(mechanisms):
-        yield number % len(pick.widths), mechanism
+def _passes(pick: Pick, mechanisms: tuple[Mechanism, ...]) -> Iterator[tuple[Pick, int, Any]]:
+    remaining = iter(mechanisms)
+    for part in pick.parts:
+        for index in range(len(part.widths)):
+            yield part, index, next(remaining)
 
 
 def _cells(block: Block, pick: Pick, index: int, found: databases.Family) -> dict[int, dict[Any, dict[int, int]]]:
-    """Rows per cell, in every database and group; windows of later passes begin at the middle of the domain."""
-    starts = None if index == 0 else [pick.domain.size // 2] * pick.groups
+    """Rows per cell, in every database and group; windows of later passes lie around the middle of the domain."""
+    middle, windows = np.full((pick.groups, len(pick.quantiles)), pick.domain.size // 2, dtype=object), ()
+    for number in range(1, index + 1):
+        windows = pick.around(number, middle, windows)
     group = "0"
     for size, sql in zip(block.sizes, block.key_sql, strict=True):
         group = f"({group} * {size} + {sql})"
-    cell = pick.key_column(index, starts, group)
+    cell = pick.key_column(windows, group)
     extra = () if pick.condition is None else (pick.condition,)
     sql = harness.by_database(block, keys=[*block.key_sql, cell], sums=["count(*)"], extra=extra, base=databases.BASE)
     result: dict[int, dict[Any, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
@@ -195,8 +199,9 @@ def _moved(mechanism: Any, groups: list[tuple[dict[int, int], dict[int, int]]]) 
 def _largest_score_change(mechanism: Any, before: dict[int, int], after: dict[int, int]) -> Fraction:
     """Scores change only where counts do, and between: it is enough to look at the cells that hold rows, and around."""
     held = sorted({*before, *after})
-    if not isinstance(mechanism, Quantile | Quantiles):  # a mode
-        return Fraction(max((abs(before.get(cell, 0) - after.get(cell, 0)) for cell in held), default=0))
+    if not isinstance(mechanism, Quantile | Quantiles):  # a mode, whose loss is how far apart its scores move
+        moves = [0, *(after.get(cell, 0) - before.get(cell, 0) for cell in held)]
+        return Fraction(max(moves) - min(moves), 1 if mechanism.monotone else 2)
     places = sorted({place for cell in held for place in (cell - 1, cell, cell + 1)})
     quantiles = mechanism.quantiles if isinstance(mechanism, Quantiles) else (mechanism.q,)
     worst = Fraction(0)

@@ -14,7 +14,7 @@ from discreet.mechanisms import Mechanism
 from discreet.offer import BlockOffer, Offer
 from discreet.release import Allowance, Exact
 from discreet.sql.finish import Noisy
-from discreet.sql.picks import Pick
+from discreet.sql.picks import Pick, Window
 from discreet.sql.plan import Block
 
 Fetch = Callable[[str], Exact]
@@ -61,13 +61,13 @@ def _unknown(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
 
 def _pick(block: Block, pick: Pick, mechanisms: tuple[Mechanism, ...], allowance: Allowance, fetch: Fetch) -> Any:
     """The cells that a pick chooses in each group, pass by pass."""
-    found, remaining, passes = [], iter(mechanisms), len(pick.widths)
-    for _ in range(len(mechanisms) // passes):
-        starts, chosen = None, None
-        for index in range(passes):
-            starts = None if index == 0 else pick.windows(index, chosen)
-            exact = fetch(block.pick_query(pick, index, starts))
-            cells = allowance.choose(next(remaining), exact, sizes=block.sizes, cells=pick.cells(index))
-            chosen = pick.absolute(index, cells[:, 0], starts)
-        found.append(cells if cells.shape[1] > 1 else np.array(chosen)[:, None])
+    found, remaining = [], iter(mechanisms)
+    for part in pick.parts:
+        windows, places = tuple[Window, ...](), np.empty(0)
+        for index in range(len(part.widths)):
+            windows = part.around(index, places, windows) if index else ()
+            exact = fetch(block.pick_query(part, windows))
+            cells = allowance.choose(next(remaining), exact, sizes=block.sizes, cells=part.cells(index))
+            places = part.places(cells, windows)
+        found.append(places)
     return np.sort(np.hstack(found), axis=1)  # several quantiles never cross

@@ -105,14 +105,14 @@ def _statistic(measurement: Measurement, mechanism: Any) -> dict[str, Any]:
 
 
 def _choice(pick: Pick, mechanism: Any) -> dict[str, Any]:
-    """A choice by rank or by count: one person moves the scores of all groups together by at most `max_rows`."""
+    """A choice by rank or by count: how far one person moves the scores of all groups together, in rows."""
     rows, selection = pick.max_rows, getattr(mechanism, "mechanism", mechanism)
     return {
         "name": pick.name,
         "l0": min(rows, pick.groups),
         "l1": rows,
-        "l2": float(rows),
-        "linf": rows,
+        "l2": math.sqrt(rows * pick.rows),
+        "linf": pick.rows,
         "mechanism": type(mechanism).__name__,
         "scale": float(selection.scale) if hasattr(selection, "scale") else None,
     }

@@ -12,10 +12,12 @@ import re
 import time
 from typing import Any
 
+import numpy as np
+
 from discreet.engines.watch import interrupted
 from discreet.errors import Rejected, UsageError
 from discreet.sql.analyze import plan
-from discreet.sql.picks import Pick
+from discreet.sql.picks import Pick, Window
 from discreet.sql.plan import Block, Key
 
 from .worlds import World
@@ -131,15 +133,15 @@ def _picked(block: Block, pick: Pick, world: World, source: random.Random) -> No
     A rank score at any cell moves by no more than the rows that move, so this bounds the scores of all mechanisms.
     Where later passes look is drawn at random: what the pass before chose may be anything.
     """
-    together = hasattr(pick, "parts")  # several quantiles in one pass, or one after another
-    for part in pick.parts if together else (pick,):
+    for part in pick.parts:
+        windows = tuple[Window, ...]()
         for index in range(len(part.widths) if block.cells <= 1_000 else 1):
-            windows = None
             if index:
-                cells = -(-part.domain.size // part.widths[index - 1])
-                chosen = [sorted(source.randrange(cells) for _ in part.quantiles) for _ in range(block.cells)]
-                windows = part.windows(index, chosen if together else [each[0] for each in chosen])
-            _cells(block, part, block.pick_query(part, index, windows), part.cells(index), world)
+                chosen = [
+                    sorted(source.randrange(part.domain.size) for _ in part.quantiles) for _ in range(block.cells)
+                ]
+                windows = part.around(index, np.array(chosen, dtype=object), windows)
+            _cells(block, part, block.pick_query(part, windows), part.cells(index), world)
 
 
 def _cells(block: Block, pick: Pick, sql: str, cells: int, world: World) -> None:

@@ -159,8 +159,8 @@ def statistics(plan: Plan) -> list[tuple[str, str]]:
 
 def _rank(pick: Pick) -> str:
     if pick.kind == "mode":
-        return str(pick.max_rows)
-    factor = 1 if pick.neighbors == "change_one" else max(max(q, 1 - q) for q in pick.quantiles)
+        return str(pick.rows)
+    factor = 1 if pick.relation == "change_one" else max(max(q, 1 - q) for q in pick.quantiles)
     return str(pick.max_rows * factor)
 
 

@@ -857,7 +857,7 @@ SELECT MEDIAN(income) FROM people;
 
 -- median / several rows / group category: The median cost of a visit at each clinic
 SELECT clinic, MEDIAN(cost) AS cost FROM visits GROUP BY clinic;
---> MEDIAN(cost): rank 3/2 | rank 6
+--> MEDIAN(cost): rank 3/2 | rank 3
 
 -- median / join on owner / where: The median cost of women's visits
 SELECT MEDIAN(v.cost) FROM people p JOIN visits v ON p.person_id = v.person_id WHERE p.sex = 'F';
@@ -873,7 +873,7 @@ SELECT PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY cost) FILTER (WHERE clinic = 
 
 -- quantiles / one row / group boolean: Quartiles of age, for smokers and others
 SELECT smoker, QUANTILE_DISC(age, [0.25, 0.5, 0.75]) AS quartiles FROM people GROUP BY smoker;
---> QUANTILE_DISC(age, [0.25, 0.5, 0.75]): rank 3/4 | rank 2
+--> QUANTILE_DISC(age, [0.25, 0.5, 0.75]): rank 3/4 | rank 3/2
 
 -- quantiles / several rows / plain: Deciles of the day
 SELECT QUANTILE_DISC(day, [0.1, 0.5, 0.9]) AS days FROM visits;
@@ -893,7 +893,7 @@ SELECT MODE(diagnosis) FROM people;
 
 -- mode / several rows / group month: The busiest clinic of each month
 SELECT month(day) AS month, MODE(clinic) AS clinic FROM visits GROUP BY month;
---> MODE(clinic): rank 3 | rank 6
+--> MODE(clinic): rank 3 | rank 3
 
 -- ===== many at once =====
 
@@ -902,7 +902,7 @@ SELECT sex, COUNT(*) AS people, AVG(age) AS age, SUM(income) AS income, MEDIAN(a
 FROM people GROUP BY sex;
 --> AVG(age), COUNT(*): 120 120 120 | 240 √28800 120
 --> SUM(income): 20000000 20000000 20000000 | 40000000 √800000000000000 20000000
---> MEDIAN(age): rank 1/2 | rank 2
+--> MEDIAN(age): rank 1/2 | rank 1
 
 -- several / several rows / outer arithmetic: Two measured blocks, divided
 SELECT v.n / p.n AS visits_per_person FROM (SELECT COUNT(*) AS n FROM visits) AS v, (SELECT COUNT(*) AS n FROM people) AS p;
@@ -1216,7 +1216,7 @@ SELECT COVAR_POP(pay, year(started)) FROM jobs;
 
 -- median / residents / group category: The median age of each region
 SELECT region, MEDIAN(age) AS age FROM residents GROUP BY region;
---> MEDIAN(age): rank 1/2 | rank 2
+--> MEDIAN(age): rank 1/2 | rank 1
 
 -- median / jobs / plain: The median pay
 SELECT MEDIAN(pay) FROM jobs;
@@ -1232,7 +1232,7 @@ SELECT MAX(age) FROM residents;
 
 -- mode / residents / group category: The usual number of rooms in each region
 SELECT region, MODE(rooms) AS rooms FROM residents GROUP BY region;
---> MODE(rooms): rank 1 | rank 2
+--> MODE(rooms): rank 1 | rank 1
 
 -- several / residents / wide: What goes into the yearbook
 SELECT region, COUNT(*) AS residents, COUNT(*) FILTER (WHERE sex = 'female') AS women, AVG(age) AS age,
@@ -1436,7 +1436,7 @@ SELECT MEDIAN(seconds) FROM sessions;
 
 -- quantile / sessions / group integer category: The longest tenth, by port
 SELECT port, QUANTILE_DISC(seconds, 0.9) AS seconds FROM sessions GROUP BY port;
---> QUANTILE_DISC(seconds, 0.9): rank 27/10 | rank 6
+--> QUANTILE_DISC(seconds, 0.9): rank 27/10 | rank 27/5
 
 -- mode / sessions / plain: The port that is used most
 SELECT MODE(port) FROM sessions;
@@ -1607,15 +1607,15 @@ SELECT CORR(m.mark, a.lessons) FROM marks m JOIN absences a ON m.pupil_id = a.pu
 
 -- median / marks / group category: The median mark
 SELECT subject, MEDIAN(mark) AS mark FROM marks GROUP BY subject;
---> MEDIAN(mark): rank 3/2 | rank 6
+--> MEDIAN(mark): rank 3/2 | rank 3
 
 -- quantiles / pupils / group integer category: Thirds of the height in each grade
 SELECT grade, QUANTILE_DISC(height, [0.25, 0.75]) AS height FROM pupils GROUP BY grade;
---> QUANTILE_DISC(height, [0.25, 0.75]): rank 3/4 | rank 2
+--> QUANTILE_DISC(height, [0.25, 0.75]): rank 3/4 | rank 3/2
 
 -- mode / marks / group category: The usual mark
 SELECT subject, MODE(mark) AS mark FROM marks GROUP BY subject;
---> MODE(mark): rank 3 | rank 6
+--> MODE(mark): rank 3 | rank 3
 
 -- minimum / absences / plain: About the shortest absence
 SELECT MIN(lessons) FROM absences;

@@ -10,7 +10,7 @@ and one whose m rows are replaced by m others by at most m.
 
 One person's rows may lie in several groups. Under add_remove a quantile of each group (`choose_each`) costs no more
 than that of one, because the loss is linear in the rows that moved. Under change_one the old rows may lie in one group
-and the new ones in another: with two or more groups, `max_rows` must be twice what one person has.
+and the new ones in another: with two or more groups, that is 2m rows added or removed (docs/proofs/quantiles.md).
 """
 
 from __future__ import annotations

@@ -1,17 +1,22 @@
 """Aggregates that are chosen and not added up: quantiles, minimum, maximum, mode.
 
-A pick chooses one cell of a public grid per group. Grids of up to `FAN` cells are looked at in one pass; a finer one
-in several: each pass chooses a cell of a coarser grid with a small part of the amount, and the next looks only at the
-cells around it, so that the number of cells read is fixed and nearly all of the amount goes into the last choice.
+A pick chooses one cell of a public grid per group, or one for each of several quantiles. Grids of up to `FAN` cells are
+looked at in one pass. A finer one is in several, each of a fixed number of cells: a coarse grid; then that grid and, in
+a window around what was chosen, cells that are finer; and so on, until they are the finest. Every pass chooses among
+cells of the whole range: where a window has missed, the last choice is a little coarser, not wrong. So the passes
+before the last need only a small part of the amount.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.budget import AccountantName, Neighbors
@@ -23,9 +28,19 @@ from discreet.sql.values import Coded, Day, Flag, Moment, Number
 
 FAN = 1 << 17  # cells of one pass
 MOST_CELLS = 1 << 23  # cells of one pass over all groups together: 64 MB of counts
-COARSE_SHARE = Fraction(1, 20)  # of the amount, for each pass but the last
+COARSE_SHARE = Fraction(1, 20)  # of the amount, for each pass but the last; half of it at most for all of them
+SHORTEST = 64  # cells of a window; where there is no room for so many, quantiles are chosen one by one
 
 PickDomain = Number | Coded | Flag | Day | Moment
+Places = npt.NDArray[Any]  # of the finest grid, a row for each group; Python's integers where 64 bits may not do
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """Where finer cells of some width begin, in each group; counted in cells of the finest grid."""
+
+    width: int
+    starts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +59,19 @@ class Pick:
     neighbors: Neighbors
 
     @property
-    def max_rows(self) -> int:
-        """Rows of one person that the choice must hide.
+    def relation(self) -> Neighbors:
+        """What the noise of a quantile is made for, with `max_rows`.
 
-        The loss of a choice is linear in how far its scores move, so over disjoint groups one person's losses add up
-        to that of all rows in one. Replacing a person moves two groups: twice the rows cover both.
+        Privacy: over several groups, replacing a person takes a_i of at most m rows from group i and puts b_i of at
+        most m into it. There the score moves by at most (a_i + b_i) max(q, 1 - q), as if so many rows had been added;
+        the loss of a choice is linear in that, so together it is that of 2m rows added or removed. (Within one group m
+        alone would do, which is no more than 2m max(q, 1 - q).)
         """
+        return self.neighbors if self.groups == 1 else "add_remove"
+
+    @property
+    def max_rows(self) -> int:
+        """Rows of one person that a quantile's noise must hide."""
         return self.rows if self.neighbors == "add_remove" or self.groups == 1 else 2 * self.rows
 
     @property
@@ -58,45 +80,63 @@ class Pick:
         return max(16, min(FAN, MOST_CELLS // self.groups // 4 * 4))
 
     @property
+    def parts(self) -> tuple[Pick, ...]:
+        """Choices made one after another: quantiles between 0 and 1 together, where there is room for their windows."""
+        room = self.domain.size <= self.fan or self.fan >= 2 * SHORTEST * len(self.quantiles)
+        if room and all(0 < q < 1 for q in self.quantiles):
+            return (self,)
+        return tuple(replace(self, quantiles=(q,)) for q in self.quantiles)
+
+    @property
+    def reach(self) -> int:
+        """Cells of a window. Each quantile has one in every pass after the first; they share half of a pass's cells."""
+        return self.fan // 2 // max(1, len(self.quantiles))
+
+    @property
     def widths(self) -> tuple[int, ...]:
-        """The width of a cell in each pass, in cells of the finest grid; the last is 1."""
-        widths = [1]
-        while -(-self.domain.size // widths[0]) > self.fan:
-            widths.insert(0, widths[0] * (self.fan // 2))
+        """The width of the finest cells of each pass, in cells of the finest grid; the last is 1.
+
+        A window covers several of the cells that the pass before it chose among: 8 or more, but where there are few.
+        """
+        if self.domain.size <= self.fan:
+            return (1,)
+        widths = [-(-self.domain.size // (self.fan // 2))]
+        covered = max(1, min(64, self.reach // 64))
+        while widths[-1] > 1:
+            widths.append(1 if 8 * widths[-1] <= self.reach else -(-widths[-1] * covered // self.reach))
         return tuple(widths)
 
     def cells(self, index: int) -> int:
-        """How many cells pass `index` chooses among; later passes have one more at each end, for all the rest."""
-        return -(-self.domain.size // self.widths[0]) if index == 0 else self.fan + 2
+        """How many cells pass `index` chooses among: coarse ones, those of its windows and of the windows before."""
+        return -(-self.domain.size // self.widths[0]) + min(index, 2) * len(self.quantiles) * (self.reach + 1)
 
     def mechanisms(self, accountant: AccountantName, amount: Fraction) -> tuple[Mechanism, ...]:
-        """The choices, pass by pass. Several quantiles on a fine grid are chosen one by one."""
-        passes = len(self.widths)
+        """The choices, part by part and pass by pass."""
         if self.kind == "mode":
             return (self._mode(accountant, amount),)
-        if passes == 1 and len(self.quantiles) > 1 and self.quantiles[0] > 0 and self.quantiles[-1] < 1:
-            epsilon = amount if accountant == "sum" else root_below(8 * amount / self._depths)
-            several = Quantiles(
-                epsilon=epsilon if accountant == "sum" else epsilon * self._depths,
-                quantiles=self.quantiles,
-                cells=self.cells(0),
-                slices=max(1, min(slices_for(self.cells(0)), MOST_CELLS // self.groups // self.cells(0))),
-                max_rows=self.max_rows,
-                neighbors=self.neighbors,
-                choice=_choice(accountant),
-            )
-            return (several,)
-        chosen = []
-        for quantile in self.quantiles:
-            part = amount / len(self.quantiles)
-            for index in range(passes):
-                share = part * COARSE_SHARE if index < passes - 1 else part * (1 - (passes - 1) * COARSE_SHARE)
-                chosen.append(self._quantile(accountant, share, quantile, self.cells(index)))
-        return tuple(chosen)
+        found: list[Mechanism] = []
+        for part in self.parts:
+            share, coarse = amount / len(self.parts), len(part.widths) - 1
+            small = min(COARSE_SHARE, Fraction(1, 2 * max(1, coarse)))
+            for index in range(coarse + 1):
+                each = share * (small if index < coarse else 1 - coarse * small)
+                if len(part.quantiles) == 1:
+                    found.append(part._quantile(accountant, each, part.quantiles[0], part.cells(index)))
+                else:
+                    found.append(part._several(accountant, each, part.cells(index)))
+        return tuple(found)
 
-    @property
-    def _depths(self) -> int:
-        return len(self.quantiles).bit_length()
+    def _several(self, accountant: AccountantName, amount: Fraction, cells: int) -> Quantiles:
+        depths = len(self.quantiles).bit_length()
+        return Quantiles(
+            epsilon=amount if accountant == "sum" else root_below(8 * amount / depths) * depths,
+            quantiles=self.quantiles,
+            cells=cells,
+            slices=max(1, min(slices_for(cells), MOST_CELLS // self.groups // cells)),
+            max_rows=self.max_rows,
+            neighbors=self.relation,
+            choice=_choice(accountant),
+        )
 
     def _quantile(self, accountant: AccountantName, amount: Fraction, q: Fraction, cells: int) -> Quantile:
         plain = Quantile(
@@ -104,7 +144,7 @@ class Pick:
             q=q,
             cells=cells,
             max_rows=self.max_rows,
-            neighbors=self.neighbors,
+            neighbors=self.relation,
             choice=_choice(accountant),
         )
         if 0 < q < 1:
@@ -122,10 +162,12 @@ class Pick:
         )
 
     def _mode(self, accountant: AccountantName, amount: Fraction) -> PermuteAndFlip | ExponentialMechanism:
+        # Privacy: the loss of a choice is how far apart its scores move, over its scale: a_i rows out of group i and
+        # b_i into it make a_i + b_i, over all groups 2m at most: what a choice that moves by m either way allows.
         monotone = self.neighbors == "add_remove"
         if accountant == "sum":
-            return PermuteAndFlip(epsilon=amount, linf=Fraction(self.max_rows), monotone=monotone)
-        return ExponentialMechanism(epsilon=root_below(8 * amount), linf=Fraction(self.max_rows), monotone=monotone)
+            return PermuteAndFlip(epsilon=amount, linf=Fraction(self.rows), monotone=monotone)
+        return ExponentialMechanism(epsilon=root_below(8 * amount), linf=Fraction(self.rows), monotone=monotone)
 
     def decode(self, positions: Any) -> pa.Array:
         """The values at positions of the finest grid."""
@@ -145,29 +187,55 @@ class Pick:
                     return pa.array([domain.at(place) for place in places], pa.date32())
                 return Key(domain=domain, nullable=False).labels().take(pa.array(places))
 
-    def key_column(self, index: int, starts: list[int] | None, cell_of_group: str) -> str:
-        """The SQL of a row's cell in pass `index`; `starts` are where each group's window begins."""
-        width = self.widths[index]
+    # A window adds nothing to the cell of a row before it, to one within it the place there counted from 1, and to one
+    # behind it all of its cells and one. So the coarse cell and what the windows add is a number that never falls from
+    # left to right and rises wherever one of the grids has a border: it numbers the cells of all of them together.
+
+    def key_column(self, windows: Sequence[Window], cell_of_group: str) -> str:
+        """The SQL of a row's cell, given the windows of a pass; the first has none."""
         # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond them.
         position = f"CAST({self.position} AS {'BIGINT' if self.domain.size < 2**62 else 'HUGEINT'})"
-        if starts is None:
-            return position if width == 1 else f"({position} // {width})"
-        begin = str(starts[0]) if len(starts) == 1 else f"list_extract({starts}, CAST({cell_of_group} AS BIGINT) + 1)"
-        offset = f"({position} - ({begin}))"
-        inside = f"least({offset} // {width} + 1, {self.fan + 1})"  # which of a NULL would be the last cell
-        return f"(CASE WHEN {offset} < 0 THEN 0 WHEN {offset} >= 0 THEN {inside} END)"
+        parts = [position if self.widths[0] == 1 else f"({position} // {self.widths[0]})"]
+        for each in windows:
+            group = f"list_extract({list(each.starts)}, CAST({cell_of_group} AS BIGINT) + 1)"
+            offset = f"({position} - {each.starts[0] if len(each.starts) == 1 else group})"
+            inside = f"least({offset} // {each.width} + 1, {self.reach + 1})"  # which of a NULL would be the last cell
+            parts.append(f"(CASE WHEN {offset} < 0 THEN 0 WHEN {offset} >= 0 THEN {inside} END)")
+        return " + ".join(parts)
 
-    def windows(self, index: int, chosen: Any) -> list[int]:
-        """Where each group's window of pass `index` begins: half a cell below the cell just chosen."""
-        width = self.widths[index - 1]
-        return [int(place) * width - width // 2 for place in chosen]
+    def around(self, index: int, places: Places, before: tuple[Window, ...]) -> tuple[Window, ...]:
+        """The windows of pass `index`, in the middle of which are the places just chosen, behind those before them."""
+        length = self.reach * self.widths[index]
+        found: list[Window] = []
+        for column in places.T:
+            starts = [max(0, min(int(place) - length // 2, self.domain.size - length)) for place in column]
+            if found:  # none lies within another
+                starts = [max(start, last + length) for start, last in zip(starts, found[-1].starts, strict=True)]
+            found.append(Window(width=self.widths[index], starts=tuple(starts)))
+        return (*before[-len(found) :], *found)
 
-    def absolute(self, index: int, chosen: Any, starts: list[int] | None) -> Any:
-        """Cells chosen in pass `index`, as cells of that width counted from 0."""
-        if starts is None:
-            return [int(place) for place in chosen]
-        width = self.widths[index]
-        return [max(start // width + int(place) - 1, 0) for start, place in zip(starts, chosen, strict=True)]
+    def places(self, cells: Places, windows: Sequence[Window]) -> Places:
+        """The middle of each chosen cell."""
+        first, behind = self._first(cells, windows), self._first(cells + 1, windows)
+        return np.asarray(np.maximum(first + (behind - first - 1) // 2, 0))
+
+    def _first(self, cells: Places, windows: Sequence[Window]) -> Places:
+        """The first place whose cell is at least the given one, by bisection."""
+        kind = np.int64 if self.domain.size < 2**62 else object
+        low = np.zeros(cells.shape, dtype=kind)
+        high = np.full(cells.shape, self.domain.size, dtype=kind)
+        for _ in range(self.domain.size.bit_length() + 1):
+            middle = (low + high) // 2
+            short = self._cells_of(middle, windows) < cells
+            low, high = np.where(short, np.minimum(middle + 1, high), low), np.where(short, high, middle)
+        return low
+
+    def _cells_of(self, places: Places, windows: Sequence[Window]) -> Places:
+        total = places // self.widths[0]
+        for each in windows:
+            offset = places - np.array(each.starts, dtype=places.dtype)[:, None]
+            total = total + np.where(offset < 0, 0, np.minimum(offset // each.width + 1, self.reach + 1))
+        return np.asarray(total)
 
 
 def _choice(accountant: AccountantName) -> Literal["permute_and_flip", "exponential"]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from discreet.budget import Neighbors
 from discreet.sql.estimates import Estimate, as_written, number_type
-from discreet.sql.picks import Pick, Picked
+from discreet.sql.picks import Pick, Picked, Window
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text
 
@@ -154,13 +154,13 @@ class Block:
         keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
         return self._select(keys, [f"{sql} AS s{index}" for index, sql in enumerate(self.sums)], self.conditions)
 
-    def pick_query(self, pick: Pick, index: int, starts: list[int] | None) -> str:
-        """Rows per group and cell, for pass `index` of a pick."""
+    def pick_query(self, pick: Pick, windows: Sequence[Window]) -> str:
+        """Rows per group and cell, for the pass of a pick that has these windows."""
         keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
         group = "0"
         for size, sql in zip(self.sizes, self.key_sql, strict=True):
             group = f"({group} * {size} + {sql})"
-        cell = f"{pick.key_column(index, starts, group)} AS k{len(keys)}"
+        cell = f"{pick.key_column(windows, group)} AS k{len(keys)}"
         conditions = self.conditions if pick.condition is None else (*self.conditions, pick.condition)
         return self._select([*keys, cell], ["count(*) AS s0"], conditions)
 
