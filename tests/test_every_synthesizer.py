@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from discreet.accounting import SumAccountant, ZcdpAccountant
-from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
 from discreet.release import Allowance
@@ -165,7 +164,7 @@ def test_as_a_function_of_key_and_data_it_is_deterministic(name: str, tmp_path: 
     work = commissioned(made, name)
 
     def ran() -> bytes:
-        allowance = Allowance(key=b"k" * 32, accountant=work.inside, paid=Charge(amount=work.amount))
+        allowance = Allowance(key=b"k" * 32, accountant=work.inside, paid=work.paid)
         return module.description(work.marginals(allowance, made._fetch, None), work, {"cost": {}})
 
     run = ran(), ran()

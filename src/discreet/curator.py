@@ -212,9 +212,13 @@ class Curator:
         synthesizer: str | None = None,
         columns: Sequence[str] | None = None,
         bins: int | None = None,
+        workload: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> Description:
-        """A model of a private table, to generate synthetic rows from. One charge; the same again is free."""
+        """A model of a private table, to generate synthetic rows from. One charge; the same again is free.
+
+        `workload` are the questions it should be good at, such as those `asked` so far; otherwise every pair counts.
+        """
         from discreet.synthetic.describe import commission, description
         from discreet.synthetic.description import Description
 
@@ -227,15 +231,36 @@ class Curator:
             synthesizer=synthesizer,
             columns=columns,
             bins=bins,
+            questions=workload,
         )
         return Description.from_bytes(self._lump(work, description, analyst=analyst, progress=progress))
 
-    def compare(self, description: Description, *, epsilon: object, analyst: str = CURATOR) -> Comparison:
-        """How far a description is from the true table, column by column and pair by pair: a paid question (S16)."""
-        from discreet.synthetic.compare import Comparison, comparison, distances
+    def compare(
+        self,
+        description: Description,
+        *,
+        epsilon: object,
+        analyst: str = CURATOR,
+        workload: Sequence[str] | None = None,
+        target: str | None = None,
+    ) -> Comparison:
+        """How far a description is from the true table: a paid question (S16).
 
-        work = comparison(self.policy, description, self._accountant, amount=self._amount(epsilon), limit=self._limit)
-        return Comparison.from_bytes(self._lump(work, distances(description), analyst=analyst, progress=None))
+        `workload` adds what questions ask for, `target` (`income=high`) a classifier made from it and tried on truth.
+        """
+        from discreet.synthetic.compare import Comparison, compared, comparison
+
+        work = comparison(
+            self.policy,
+            description,
+            self._accountant,
+            amount=self._amount(epsilon),
+            limit=self._limit,
+            questions=workload,
+            target=target,
+        )
+        carry_out = compared(description, target=target)
+        return Comparison.from_bytes(self._lump(work, carry_out, analyst=analyst, progress=None))
 
     def _lump(self, work: Commission, carry_out: Work, *, analyst: str, progress: Progress | None) -> bytes:
         """Charge first, then let an algorithm choose as it goes within what was charged; its answer's bytes."""
@@ -254,14 +279,14 @@ class Curator:
         certificate = {
             "unit": self.policy.unit,
             "neighbors": self.policy.neighbors,
-            "max_rows": work.max_rows,
+            "max_rows": work.source.max_rows,
             "snapshot": self._number,
             "policy": self.policy.digest,
             "charge": reservation.id,
             "cost": self._accountant.budget(work.cost).as_json(),
             **work.meta,
         }
-        allowance = Allowance(key=reservation.key, accountant=work.inside, paid=Charge(amount=work.amount))
+        allowance = Allowance(key=reservation.key, accountant=work.inside, paid=work.paid)
         answer = carry_out(work.marginals(allowance, self._fetch, progress), work, certificate)
         self._ledger.post(reservation, answer, meta=work.meta, mechanisms=rows_used(allowance.used))
         return answer
@@ -271,6 +296,14 @@ class Curator:
     def ledger(self, *, analyst: str | None = None) -> tuple[Entry, ...]:
         """What was spent, when, on what; by one analyst or by all."""
         return self._ledger.entries(analyst)
+
+    def asked(self) -> tuple[str, ...]:
+        """The questions that were answered so far, by whomever: a workload for `describe`."""
+        return tuple(
+            entry.text
+            for entry in self._ledger.entries(None)
+            if entry.text.lstrip().upper().startswith(("SELECT", "WITH", "("))
+        )
 
     def snapshot(self, *, progress: Progress | None = None) -> Snapshot:
         """Read the source anew, as the next numbered snapshot; every question is charged anew after it (S9)."""

@@ -50,7 +50,7 @@ def rows(count: int) -> pa.Table:
             "smoker": [bool(i % 2) for i in range(count)],
             "day": [date(2024, 1, 1) + timedelta(days=i % 60) for i in range(count)],
             "seen": [datetime(2024, 6, 1) + timedelta(hours=i % 48) for i in range(count)],
-            "notes": ["x"] * count,
+            "notes": [None if i % 10 == 0 else f"rare {i}" if i % 10 == 1 else f"it's {i % 3}" for i in range(count)],
         }
     )
 

@@ -162,22 +162,6 @@ def test_expected_errors_cover_true_ones_without_data(made: discreet.Curator) ->
         small.expected_error(["height"])
 
 
-def test_compared_with_the_truth_at_a_price(made: discreet.Curator, description: Description) -> None:
-    """The good description is near, the one of independent columns is far where columns depend on each other."""
-    spent = made._ledger.spent().amount
-    near = made.compare(description, epsilon=30)
-    assert made._ledger.spent().amount > spent
-    far = made.compare(made.describe("people", epsilon=300, synthesizer="independent"), epsilon=30)
-    found = [{each.columns: each for each in one.distances} for one in (near, far)]
-    pair = ("ill", "smoker")
-    assert found[0][pair].distance < 0.1 < 0.4 < found[1][pair].distance
-    assert abs(found[1][pair].distance - 0.5) < 0.05 + 3 * found[1][pair].margin
-    assert near.mean < far.mean
-    spent = made._ledger.spent().amount
-    assert made.compare(description, epsilon=30) == near
-    assert made._ledger.spent().amount == spent
-
-
 def test_too_little_budget_is_a_warning_with_figures(made: discreet.Curator, description: Description) -> None:
     poor = made.describe("people", epsilon="0.001")
     assert len(poor.warnings) == 1
@@ -206,13 +190,6 @@ def test_bad_input_is_one_sentence_and_costs_nothing(
     with pytest.raises(discreet.DiscreetError, match=sentence):
         made.describe(**{"table": "people", "epsilon": 1, **arguments})
     assert made._ledger.spent() == spent
-
-
-def test_a_column_without_a_domain_is_refused_with_what_to_declare(tmp_path: Path) -> None:
-    made = curator(tmp_path, count=10, more="      notes: text")
-    with pytest.raises(UsageError, match=r"notes is text.*values: \[\.\.\.\].*--columns"):
-        made.describe("people", epsilon=1)
-    assert made.describe("people", epsilon=1, columns=["age", "sex"]).generate(rows=3).num_rows == 3
 
 
 def test_the_three_verbs(made: discreet.Curator, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from discreet.curator import Curator
+
 DescriptionFile = Annotated[Path, typer.Argument(metavar="DESCRIPTION", help="A file that describe wrote.")]
+
+WorkloadOption = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Questions it should be good at: an SQL file, or `asked`.")
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -33,6 +39,7 @@ def describe(
     synthesizer: Annotated[str | None, typer.Option(help="Which algorithm; see docs/synthetic.md.")] = None,
     columns: Annotated[str | None, typer.Option(help="Only these columns, separated by commas.")] = None,
     bins: Annotated[int | None, typer.Option(help="Intervals of numbers and dates with many values.")] = None,
+    workload: WorkloadOption = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Model a private table, at a price, in one file to read and to generate rows from."""
@@ -51,6 +58,7 @@ def describe(
             synthesizer=synthesizer,
             columns=None if columns is None else [name.strip() for name in columns.split(",")],
             bins=bins,
+            workload=_questions(curator, workload),
             progress=progress,
         )
     made.save(out)
@@ -61,6 +69,21 @@ def describe(
     print(f"Wrote {out}: {table} by {made.synthesizer}, about {made.rows} rows, ε = {made.cost['epsilon']:.6g}.")
     for warning in made.warnings:
         typer.echo(warning, err=True)
+
+
+def _questions(curator: Curator, workload: str | None) -> tuple[str, ...] | None:
+    """The questions of a file, or those that were asked so far."""
+    from discreet.errors import UsageError
+    from discreet.synthetic.workload import statements
+
+    if workload is None:
+        return None
+    if workload == "asked":
+        return curator.asked()
+    try:
+        return statements(Path(workload).read_text(encoding="utf-8"), name=workload)
+    except (OSError, UnicodeDecodeError):
+        raise UsageError(f"{workload} cannot be read. Name an SQL file, or write `asked`.") from None
 
 
 def generate(

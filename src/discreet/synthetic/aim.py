@@ -1,13 +1,12 @@
 """`aim`: again and again, count the pair that is farthest from the model beyond its noise [McKenna et al. 2022].
 
-The workload is all pairs. A tenth of each round's part chooses, the rest counts; rounds that teach nothing double the
-parts of those that follow; the size of the model grows with what has been spent.
+The workload is all pairs, or what is asked for, weighted. A tenth of each round's part chooses, the rest counts; rounds
+that teach nothing double the parts of those that follow; the size of the model grows with what has been spent.
 """
 
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 
@@ -20,6 +19,7 @@ ONE_WAY = 0.2  # share of the one-way marginals
 CHOOSING = 0.1  # of a round's part
 ROUNDS = 4  # times as many as there are columns, at most
 MOST_CELLS = 200_000
+FINEST = 20  # steps in which a question's weight is told apart from another's
 
 
 def aim(data: Marginals) -> Synthesis:
@@ -27,11 +27,12 @@ def aim(data: Marginals) -> Synthesis:
     fine, total = histograms(data, share=ONE_WAY)
     columns = grouped(data, fine, least=3.0, most=32)
     sizes, targets, model = [column.size for column in columns], one_way_targets(columns), product(columns, total)
-    pairs = list(combinations(range(len(columns)), 2))
+    pairs = data.workload.candidates(len(columns))
     if not pairs:
         return Synthesis(histograms=columns, model=model)
     whole = (1 - ONE_WAY) * (1 - 1e-6)
     left, part = whole, whole / (ROUNDS * len(columns))
+    heaviest = max(data.workload.weight(each) for each in pairs)
     fit: Fit | None = None
     while left > part / 100:
         data.tell("rounds", 1 - left / whole)
@@ -42,7 +43,7 @@ def aim(data: Marginals) -> Synthesis:
         able = [pair for pair in pairs if cells_needed(sizes, [*sets, pair]) <= limit] or [
             pair for pair in pairs if pair in sets
         ]
-        able = able or [min(pairs, key=lambda pair: sizes[pair[0]] * sizes[pair[1]])]
+        able = able or [min(pairs, key=lambda pair: math.prod(sizes[column] for column in pair))]
         candidates = [
             Candidate(
                 columns=pair,
@@ -52,7 +53,8 @@ def aim(data: Marginals) -> Synthesis:
             for pair in able
         ]
         expected = [round(math.sqrt(2 / math.pi) * std * candidate.model.size) for candidate in candidates]
-        place = data.select(candidates, share=part * CHOOSING, factors=[1] * len(able), expected=expected)
+        factors = [max(1, round(FINEST * data.workload.weight(each) / heaviest)) for each in able]
+        place = data.select(candidates, share=part * CHOOSING, factors=factors, expected=expected)
         chosen = candidates[place]
         share = part * (1 - CHOOSING) * (1 - 1e-7)
         targets.append(target(columns, data.measure(chosen.columns, share=share, partition=chosen.partition)))

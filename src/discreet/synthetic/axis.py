@@ -1,4 +1,7 @@
-"""A column on a public grid: every value it may have, or equal intervals of them where there are too many."""
+"""A column on a public grid: every value it may have, or equal intervals of them where there are too many.
+
+Text has no public grid. It is `Unlisted` until the paid threshold of `texts` has found the values to list.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,23 @@ from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Ident
 from discreet.errors import UsageError
 from discreet.policy import Table
 from discreet.sql.plan import key_position
-from discreet.sql.relation import scan
 from discreet.sql.values import Value
 
 BINS = 100  # intervals of numbers, dates and times that have more values than this
 MOST_VALUES = 10_000  # of a list of values
 
 Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlisted:
+    """A text column, whose values nobody knows yet."""
+
+    column: Column
+
+    @property
+    def name(self) -> str:
+        return self.column.name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,12 +172,11 @@ def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_]
     return pa.Array.from_buffers(pa.decimal128(38, digits), len(steps), [validity, pa.py_buffer(words)])
 
 
-def axes_of(table: Table, *, columns: tuple[str, ...] | None, bins: int) -> tuple[tuple[Axis, ...], dict[str, Value]]:
-    """The columns of a private table that a description covers, and the engine's SQL of each.
+def axes_of(table: Table, *, columns: tuple[str, ...] | None, bins: int) -> tuple[Axis | Unlisted, ...]:
+    """The columns of a private table that a description covers.
 
-    The owner and other identifiers are left out: they point at people. Text has no public domain.
+    The owner and other identifiers are left out: they point at people.
     """
-    values = {field.name: field.value for field in scan(table, table.name, "t0", frozenset()).fields}
     known = [c for c in table.columns.values() if not isinstance(c.domain, Identifier) and c.name != table.owner]
     if columns is not None:
         for name in columns:
@@ -177,16 +189,13 @@ def axes_of(table: Table, *, columns: tuple[str, ...] | None, bins: int) -> tupl
         raise UsageError(
             f"{table.name} declares no columns to describe. Declare some in the policy, with their domains."
         )
-    return tuple(_axis(table.name, column, bins) for column in known), {c.name: values[c.name] for c in known}
+    return tuple(_axis(table.name, column, bins) for column in known)
 
 
-def _axis(table: str, column: Column, bins: int) -> Axis:
+def _axis(table: str, column: Column, bins: int) -> Axis | Unlisted:
     domain = column.domain
     if isinstance(domain, Text):
-        raise UsageError(
-            f"{table}.{column.name} is text, and its values are not public. Declare them, as in "
-            f"{column.name}: {{values: [...]}}, or leave the column out: --columns with the others."
-        )
+        return Unlisted(column=column)
     size = domain.size
     assert size is not None
     if isinstance(domain, Categories) and size > MOST_VALUES:

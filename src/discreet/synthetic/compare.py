@@ -1,28 +1,39 @@
-"""How far a description is from the table it describes: noisy distances of all columns and pairs, as one paid question.
+"""A description against the table it describes, as one paid question (S16).
 
-One vector of l1 distances, each of which one person moves by m (2m under change_one): S16. It costs little, because a
-distance is one number while it is of the size of the table.
+distances      of every column, every pair and every question of a workload: one vector of l1 distances
+correlations   of numbers, from noisy sums of products
+a classifier   made from the description, tried on true rows: its AUC, from noisy counts by label and points
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from discreet.accounting import Accountant
 from discreet.budget import Charge
+from discreet.domain import Categories
 from discreet.errors import UsageError
 from discreet.policy import Policy
-from discreet.synthetic.axis import axes_of
+from discreet.synthetic.axis import Axis, Unlisted, axes_of
+from discreet.synthetic.classify import area, counted, learned, rows_of, target_of
 from discreet.synthetic.describe import Commission, Work, currency, private_table
 from discreet.synthetic.description import Description
-from discreet.synthetic.marginals import Candidate, Marginals
+from discreet.synthetic.marginals import SCALE, Candidate, Columns, Floats, Marginals, Partition, products, scaled
+from discreet.synthetic.source import source_of
+from discreet.synthetic.workload import EVERY_PAIR, workload
 
 _NORMAL_95 = 1.96  # the noise is close to normal at this many standard deviations, and narrower when it is Laplace
+_SHARES = {"distances": 0.5, "correlations": 0.25, "classifier": 0.25}
+_MOST_CELLS = 2_000_000  # of the columns of one question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +46,34 @@ class Distance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Correlation:
+    """Pearson's correlation of two columns; `margin` is that of the true one."""
+
+    columns: tuple[str, ...]
+    true: float
+    synthetic: float
+    margin: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Classifier:
+    """The area under the curve of a classifier made from synthetic rows: on these, and on true ones."""
+
+    target: str
+    true: float
+    synthetic: float
+    margin: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A description against the truth, as far as noise lets it be seen."""
 
+    table: str
     distances: tuple[Distance, ...]
+    asked: tuple[Distance, ...]  # of the workload's questions
+    correlations: tuple[Correlation, ...]
+    classifier: Classifier | None
     certificate: dict[str, Any]
 
     @property
@@ -48,65 +83,229 @@ class Comparison:
         shown = pairs or [each.distance for each in self.distances]
         return sum(shown) / len(shown)
 
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def to_bytes(self) -> bytes:
+        return json.dumps(self.as_json(), sort_keys=True, ensure_ascii=False).encode()
+
     @classmethod
     def from_bytes(cls, content: bytes) -> Comparison:
         parts = json.loads(content)
-        found = [
-            Distance(columns=tuple(columns), distance=distance, margin=margin)
-            for columns, distance, margin in parts["distances"]
-        ]
-        return cls(distances=tuple(found), certificate=parts["certificate"])
+        for name, kind in (("distances", Distance), ("asked", Distance), ("correlations", Correlation)):
+            parts[name] = tuple(kind(**{**each, "columns": tuple(each["columns"])}) for each in parts[name])
+        parts["classifier"] = None if parts["classifier"] is None else Classifier(**parts["classifier"])
+        return cls(**parts)
 
     def __str__(self) -> str:
-        worst = sorted(self.distances, key=lambda each: -each.distance)[:20]
-        lines = [f"{' x '.join(each.columns):50} {each.distance:.3f} ± {each.margin:.3f}" for each in worst]
-        return "\n".join([f"All pairs: {self.mean:.3f} on average (total variation distance). The farthest:", *lines])
+        worst = sorted((each for each in self.distances), key=lambda each: -each.distance)[:15]
+        lines = [f"All pairs: {self.mean:.3f} on average (total variation distance). The farthest:", *map(_line, worst)]
+        if self.asked:
+            lines += ["", "What questions ask for:", *map(_line, sorted(self.asked, key=lambda each: -each.distance))]
+        if self.correlations:
+            shown = sorted(self.correlations, key=lambda each: -abs(each.true))[:15]
+            lines += ["", f"{'correlations':50} {'true':>14} {'synthetic':>10}"]
+            lines += [
+                f"{' x '.join(each.columns)[:50]:50} {each.true:6.2f} ± {each.margin:.2f} {each.synthetic:10.2f}"
+                for each in shown
+            ]
+        if self.classifier is not None:
+            found = self.classifier
+            lines += [
+                "",
+                f"A classifier of {found.target}, made from synthetic rows: AUC {found.true:.3f} ± {found.margin:.3f} "
+                f"on true rows, {found.synthetic:.3f} on synthetic ones.",
+            ]
+        return "\n".join(lines)
+
+
+def _line(each: Distance) -> str:
+    return f"{' x '.join(each.columns)[:50]:50} {each.distance:.3f} ± {each.margin:.3f}"
 
 
 def comparison(
-    policy: Policy, description: Description, accountant: Accountant, *, amount: Fraction, limit: Charge
+    policy: Policy,
+    description: Description,
+    accountant: Accountant,
+    *,
+    amount: Fraction,
+    limit: Charge,
+    questions: Sequence[str] | None,
+    target: str | None,
 ) -> Commission:
     """A comparison checked and priced. Reads no data."""
     table = private_table(policy, description.table)
     names = tuple(axis.name for axis in description.axes)
-    axes, values = axes_of(table, columns=names, bins=max(axis.bins for axis in description.axes))
-    if [axis.column for axis in axes] != [axis.column for axis in description.axes]:
-        raise UsageError(f"The description is of other columns than {description.table} has now; describe it again.")
-    count = len(names) * (len(names) + 1) // 2
-    inside, inner, cost = currency(accountant, amount, limit, questions=count)
+    source = source_of(policy, table)
+    for axis, mine in zip(axes_of(table, columns=names, bins=2), description.axes, strict=True):
+        if not _same(axis, mine):
+            raise UsageError(
+                f"The description is of other columns than {description.table} has now; describe it again."
+            )
+        if isinstance(axis, Unlisted) and isinstance(mine.column.domain, Categories):
+            source = source.listing(mine.name, [str(value) for value in mine.column.domain.values])
+    if target is not None:
+        target_of(description, target)
+    asked = EVERY_PAIR if questions is None else workload(questions, table=description.table, columns=names)
+    for columns, _ in asked.sets:
+        _partition(description, columns)
+    count = len(names) * (len(names) + 1) // 2 + len(asked.sets)
+    inside, paid, cost = currency(accountant, amount, limit, questions=count, texts=False)
     return Commission(
         table=description.table,
         synthesizer=description.synthesizer,
         axes=description.axes,
-        values=values,
-        max_rows=table.max_rows,
-        neighbors=policy.neighbors,
+        source=source,
         inside=inside,
-        amount=inner,
+        paid=paid,
         cost=cost,
-        about=f"compare {hashlib.sha256(description.to_bytes()).hexdigest()}",
+        workload=asked,
+        about=f"compare {hashlib.sha256(description.to_bytes()).hexdigest()} {target}",
     )
 
 
-def distances(description: Description) -> Work:
-    """All columns and pairs against a description."""
+def _same(axis: Axis | Unlisted, mine: Axis) -> bool:
+    """Whether the policy's column is the described one; a text was described by a list of its own."""
+    if isinstance(axis, Unlisted):
+        return replace(mine.column, domain=axis.column.domain) == axis.column
+    return axis.column == mine.column
+
+
+def compared(description: Description, *, target: str | None) -> Work:
+    """All that was asked for, within what was paid."""
 
     def work(data: Marginals, _: Commission, certificate: dict[str, Any]) -> bytes:
-        width = range(len(description.axes))
-        sets = [*((column,) for column in width), *combinations(width, 2)]
-        candidates = [
-            Candidate(columns=each, partition=data.whole(each), model=description.marginal(each)) for each in sets
-        ]
-        noisy, std = data.distances(candidates, share=1 - 1e-9)
-        total = 2 * max(1.0, description.model.total)
-        found = [
-            [
-                [description.axes[c].name for c in each],
-                float(min(max(value / total, 0.0), 1.0)),
-                _NORMAL_95 * std / total,
-            ]
-            for each, value in zip(sets, noisy, strict=True)
-        ]
-        return json.dumps({"distances": found, "certificate": certificate}, sort_keys=True).encode()
+        numbers = numeric(description)
+        parts = ["distances", *(["correlations"] if len(numbers) > 1 else []), *(["classifier"] if target else [])]
+        whole = math.fsum(_SHARES[part] for part in parts) * (1 + 1e-8)
+        share = {part: _SHARES[part] / whole for part in parts}
+        near, asked = _distances(description, data, share["distances"])
+        correlations = _correlations(description, data, numbers, share["correlations"]) if len(numbers) > 1 else ()
+        classifier = None if target is None else _classifier(description, data, target, share["classifier"])
+        return Comparison(
+            table=description.table,
+            distances=near,
+            asked=asked,
+            correlations=correlations,
+            classifier=classifier,
+            certificate={**certificate, "mechanisms": data.mechanisms},
+        ).to_bytes()
 
     return work
+
+
+def _distances(
+    description: Description, data: Marginals, share: float
+) -> tuple[tuple[Distance, ...], tuple[Distance, ...]]:
+    width = range(len(description.axes))
+    plain: list[Columns] = [*((column,) for column in width), *combinations(width, 2)]
+    asked = [columns for columns, _ in data.workload.sets]
+    noisy, std = data.distances([_candidate(description, each) for each in (*plain, *asked)], share=share)
+    total = 2 * max(1.0, description.model.total)
+    found = [
+        Distance(
+            columns=tuple(description.axes[column].name for column in each),
+            distance=float(min(max(value / total, 0.0), 1.0)),
+            margin=_NORMAL_95 * std / total,
+        )
+        for each, value in zip((*plain, *asked), noisy, strict=True)
+    ]
+    return tuple(found[: len(plain)]), tuple(found[len(plain) :])
+
+
+def _candidate(description: Description, columns: Columns) -> Candidate:
+    partition = _partition(description, columns)
+    if all(len(cells) == int(cells.max()) + 1 for cells in partition):
+        return Candidate(columns=columns, partition=partition, model=description.marginal(columns))
+    model = description.model.marginal(columns) * description.model.total
+    return Candidate(columns=columns, partition=partition, model=model)
+
+
+def _partition(description: Description, columns: Columns) -> Partition:
+    """The cells of some columns; the model's own groups of them where these would be too many."""
+    if math.prod(description.axes[column].size for column in columns) <= _MOST_CELLS:
+        return tuple(np.arange(description.axes[column].size) for column in columns)
+    groups = tuple(description.groups[column] for column in columns)
+    if math.prod(int(each.max()) + 1 for each in groups) > _MOST_CELLS:
+        names = ", ".join(description.axes[column].name for column in columns)
+        raise UsageError(f"A question of the workload needs {names} together, which is too much to compare at once.")
+    return groups
+
+
+def numeric(description: Description) -> Columns:
+    """The columns that have correlations: numbers, dates, times, and what has two values."""
+    return tuple(
+        place for place, axis in enumerate(description.axes) if axis.bins > 1 and (axis.ordered or axis.bins == 2)
+    )
+
+
+def _correlations(description: Description, data: Marginals, columns: Columns, share: float) -> tuple[Correlation, ...]:
+    sums, std = data.moments(columns, share=share)
+    modelled = modelled_moments(description, columns)
+    pairs = zip(
+        combinations(range(len(columns)), 2), correlations(sums, std, len(columns)),
+        correlations(modelled, 0.0, len(columns)), strict=True,
+    )  # fmt: skip
+    return tuple(
+        Correlation(
+            columns=tuple(description.axes[columns[place]].name for place in pair),
+            true=true,
+            synthetic=synthetic,
+            margin=_NORMAL_95 * spread,
+        )
+        for pair, (true, spread), (synthetic, _) in pairs
+    )
+
+
+def modelled_moments(description: Description, columns: Columns) -> Floats:
+    """The sums that `Marginals.moments` would give if the model were the table."""
+    lines = [scaled(description.axes[column]) for column in columns]
+    found = []
+    for a, b in products(len(columns)):
+        if b == len(columns):
+            row = (
+                description.marginal((columns[a],)) @ lines[a] * SCALE if a < b else description.model.total * SCALE**2
+            )
+        elif a == b:
+            row = description.marginal((columns[a],)) @ lines[a] ** 2
+        else:
+            row = lines[a] @ description.marginal((columns[a], columns[b])) @ lines[b]
+        found.append(float(row))
+    return np.array(found)
+
+
+def correlations(sums: Floats, std: float, width: int) -> list[tuple[float, float]]:
+    """Of every pair, from sums of products, with the standard deviation that noise of `std` on each sum makes."""
+    at = dict(zip(products(width), sums.tolist(), strict=True))
+    rows = max(at[width, width], 1.0)
+    noise = std / rows
+    mean = [at[a, width] / rows for a in range(width)]
+    square = [at[a, a] / rows for a in range(width)]
+    found = []
+    for a, b in combinations(range(width), 2):
+        x, y = square[a] - mean[a] ** 2, square[b] - mean[b] ** 2
+        if min(x, y) <= 4 * noise:  # that they vary at all is lost in noise
+            found.append((0.0, 0.5 if std else 0.0))
+            continue
+        product, scale = at[a, b] / rows, math.sqrt(x * y)
+        value = (product - mean[a] * mean[b]) / scale
+        slopes = {
+            "product": 1 / scale, "square a": -value / (2 * x), "square b": -value / (2 * y),
+            "mean a": value * mean[a] / x - mean[b] / scale, "mean b": value * mean[b] / y - mean[a] / scale,
+        }  # fmt: skip
+        levels = (product, square[a], square[b], mean[a], mean[b])
+        by_rows = -math.fsum(slope * level for slope, level in zip(slopes.values(), levels, strict=True))
+        spread = noise * math.sqrt(math.fsum(slope**2 for slope in (*slopes.values(), by_rows)))
+        found.append((max(-1.0, min(1.0, value)), min(0.5, spread)))
+    return found
+
+
+def _classifier(description: Description, data: Marginals, target: str, share: float) -> Classifier:
+    label, positive = target_of(description, target)
+    cells = rows_of(description)
+    score = learned(cells, description.groups, label=label, positive=positive)
+    counts, std = data.scored(score, share=share)
+    true, spread = area(counts, std)
+    return Classifier(
+        target=target, true=true, synthetic=area(counted(score, cells), 0.0)[0], margin=min(0.5, _NORMAL_95 * spread)
+    )

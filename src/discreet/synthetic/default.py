@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,28 +43,30 @@ POOR_ONE_WAY, POOR_DISTANCES, POOR_LEVEL = 0.75, 0.08, 2
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Option:
-    """A pair at one level: what the model expects of it, and how far it was found to be from that."""
+    """A pair, or three columns that are asked for, at one level: what the model expects, and how far the counts are."""
 
-    pair: Columns
+    columns: Columns
     partition: Partition  # of the axes' cells
     expected: Floats
     distance: float  # l1, beyond what sampling alone would make
+    weight: float  # of the questions, how many need it
 
     def gain(self, std: float) -> float:
-        """How much l1 error counting it with this noise removes.
+        """How much l1 error counting it with this noise removes, weighted.
 
         Deviations are taken to be in proportion to the expected counts; of one of size d, noise leaves
         d std / sqrt(d^2 + std^2).
         """
         deviations = self.distance * self.expected / self.expected.sum()
         left = deviations * std / np.sqrt(deviations**2 + std**2 + 1e-12)
-        return self.distance - float(left.sum())
+        return self.weight * (self.distance - float(left.sum()))
 
 
 def default(data: Marginals) -> Synthesis:
     """One-way marginals, then rounds of pairs."""
     fine, total = histograms(data, share=ONE_WAY)
-    pairs = len(fine) * (len(fine) - 1) // 2
+    sets = data.workload.candidates(len(fine))
+    pairs = len(sets)
     poor = pairs > 0 and data.distance_std(DISTANCES, pairs * len(LEVELS)) > POOR * total
     if poor:
         fine, total = histograms(data, share=POOR_ONE_WAY - ONE_WAY, before=fine)
@@ -83,14 +84,14 @@ def default(data: Marginals) -> Synthesis:
     fit, kept = None, 0.0
     for number, part in enumerate(rounds):
         data.tell("rounds", number / len(rounds))
-        options = _options(data, columns, levels, model, share=distances)
+        options = _options(data, columns, levels, model, sets, share=distances)
         budget = share * part + kept
         chosen = _chosen(data, options, sizes, targets, share=budget, forest=number == 0)
         kept = 0.0 if chosen else budget
         weights = np.array([float(option.expected.size) for option in chosen]) ** (1 / 2)
         for option, weight in zip(chosen, weights, strict=True):
             each = budget * float(weight / weights.sum()) * (1 - 1e-7)
-            targets.append(target(columns, data.measure(option.pair, share=each, partition=option.partition)))
+            targets.append(target(columns, data.measure(option.columns, share=each, partition=option.partition)))
         fit = _fitted(data, sizes, targets, total, fit)
         model = fit.model
     return Synthesis(histograms=columns, model=model)
@@ -114,31 +115,38 @@ def _levels(column: Histogram, ordered: bool) -> list[Integers]:
 
 
 def _options(
-    data: Marginals, columns: Sequence[Histogram], levels: Sequence[list[Integers]], model: Model, *, share: float
+    data: Marginals,
+    columns: Sequence[Histogram],
+    levels: Sequence[list[Integers]],
+    model: Model,
+    sets: Sequence[Columns],
+    *,
+    share: float,
 ) -> list[Option]:
-    """Every pair at every level, with noisy distances to the model."""
+    """Every set of columns at every level, with noisy distances to the model."""
     found: list[Candidate] = []
-    for a, b in combinations(range(len(columns)), 2):
-        table = model.marginal((a, b)) * model.total
-        known: set[tuple[int, int]] = set()
-        for left, right in zip(levels[a], levels[b], strict=True):
-            shape = (int(left.max()) + 1, int(right.max()) + 1)
+    for each in sets:
+        table = model.marginal(each) * model.total
+        known: set[tuple[int, ...]] = set()
+        for level in zip(*(levels[column] for column in each), strict=True):
+            shape = tuple(int(groups.max()) + 1 for groups in level)
             if shape in known or min(shape) < 2:
                 continue
             known.add(shape)
             coarse = np.zeros(shape)
-            np.add.at(coarse, (left[:, None], right[None, :]), table)
-            partition = (left[columns[a].groups], right[columns[b].groups])
-            found.append(Candidate(columns=(a, b), partition=partition, model=coarse))
+            np.add.at(coarse, np.ix_(*level), table)
+            partition = tuple(groups[columns[column].groups] for groups, column in zip(level, each, strict=True))
+            found.append(Candidate(columns=each, partition=partition, model=coarse))
     if not found:  # every column is one group
         return []
     noisy, std = data.distances(found, share=share)
     return [
         Option(
-            pair=candidate.columns,
+            columns=candidate.columns,
             partition=candidate.partition,
             expected=candidate.model.ravel(),
             distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * std),
+            weight=data.workload.weight(candidate.columns),
         )
         for candidate, distance in zip(found, noisy, strict=True)
     ]
@@ -178,8 +186,8 @@ def _best_levels(options: Sequence[Option], std: float) -> list[tuple[float, Opt
     best: dict[Columns, tuple[float, Option]] = {}
     for option in options:
         gain = option.gain(std)
-        if gain > best.get(option.pair, (0.0, option))[0]:
-            best[option.pair] = (gain, option)
+        if gain > best.get(option.columns, (0.0, option))[0]:
+            best[option.columns] = (gain, option)
     return list(best.values())
 
 
@@ -197,13 +205,13 @@ def _that_fit(
     for gain, option in able:
         if len(found) == count:
             break
-        a, b = option.pair
         if forest:
-            if tree_of[a] == tree_of[b]:
+            trees = {tree_of[column] for column in option.columns}
+            if len(trees) < len(option.columns):
                 continue
-            tree_of = [tree_of[a] if tree == tree_of[b] else tree for tree in tree_of]
-        elif cells_needed(sizes, [*sets, option.pair]) > MOST_CELLS:
+            tree_of = [min(trees) if tree in trees else tree for tree in tree_of]
+        elif cells_needed(sizes, [*sets, option.columns]) > MOST_CELLS:
             continue
-        sets.append(option.pair)
+        sets.append(option.columns)
         found.append((gain, option))
     return found

@@ -18,16 +18,18 @@ from typing import Any
 from discreet import accounting
 from discreet.accounting import Accountant, SumAccountant, ZcdpAccountant
 from discreet.accounting.zcdp import rho_of
-from discreet.budget import Charge, Neighbors
+from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy import Policy, Table
 from discreet.release import Allowance, Exact
-from discreet.sql.values import Value, quoted
-from discreet.synthetic.axis import BINS, Axis, axes_of
+from discreet.synthetic.axis import BINS, Axis, Unlisted, axes_of
 from discreet.synthetic.description import Description
 from discreet.synthetic.independent import Histogram
 from discreet.synthetic.marginals import Marginals, Progress
-from discreet.synthetic.synthesizers import DEFAULT, SYNTHESIZERS
+from discreet.synthetic.source import Source, source_of
+from discreet.synthetic.synthesizers import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
+from discreet.synthetic.texts import list_texts, share_of_texts
+from discreet.synthetic.workload import EVERY_PAIR, Workload, workload
 
 TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
 
@@ -38,52 +40,61 @@ class Commission:
 
     table: str
     synthesizer: str
-    axes: tuple[Axis, ...]
-    values: dict[str, Value]
-    max_rows: int
-    neighbors: Neighbors
+    axes: tuple[Axis | Unlisted, ...]
+    source: Source
     inside: Accountant  # whose currency the algorithm spends
-    amount: Fraction
-    cost: Charge
+    paid: Charge  # in that currency; its δ finds the values of text columns
+    cost: Charge  # in the ledger's
+    workload: Workload = EVERY_PAIR
     about: str = ""  # what else the work depends on
 
     @property
     def question(self) -> str:
         """The same for the same commission."""
         parts = [
-            "describe 1",
+            "describe 2",
             self.table,
             self.synthesizer,
             [repr(axis) for axis in self.axes],
             repr(self.inside),
-            str(self.amount),
+            str(self.paid),
+            repr(self.workload),
             self.about,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
     @property
     def text(self) -> str:
-        return f"describe {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
+        verb = "compare" if self.about else "describe"
+        return f"{verb} {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
 
     def marginals(self, allowance: Allowance, fetch: Callable[[str], Exact], progress: Progress | None) -> Marginals:
-        """The table's counts, through what was paid."""
-        return Marginals(
-            axes=self.axes,
-            values=self.values,
-            source=f"{quoted(self.table)} AS t0",
-            max_rows=self.max_rows,
-            neighbors=self.neighbors,
+        """The table's counts, through what was paid; texts are listed first."""
+        share = share_of_texts(sum(isinstance(axis, Unlisted) for axis in self.axes))
+        axes, source = list_texts(
+            self.axes,
+            self.source,
             currency=self.inside.name,
-            amount=self.amount,
+            amount=self.paid.amount * share,
+            delta=self.paid.delta,
             allowance=allowance,
             fetch=fetch,
+        )
+        return Marginals(
+            axes=axes,
+            source=source,
+            currency=self.inside.name,
+            amount=self.paid.amount * (1 - share),
+            allowance=allowance,
+            fetch=fetch,
+            workload=self.workload,
             progress=progress,
         )
 
     @property
     def meta(self) -> dict[str, str]:
         """How an auditor gets from the mechanisms to the charge."""
-        return {"currency": repr(self.inside), "amount": str(self.amount)}
+        return {"currency": repr(self.inside), "amount": str(self.paid.amount), "delta": str(self.paid.delta)}
 
 
 Work = Callable[[Marginals, Commission, dict[str, Any]], bytes]
@@ -99,28 +110,38 @@ def commission(
     synthesizer: str | None,
     columns: Sequence[str] | None,
     bins: int | None,
+    questions: Sequence[str] | None = None,
 ) -> Commission:
     """A request checked and priced. Reads no data."""
     chosen = DEFAULT if synthesizer is None else synthesizer
     if chosen not in SYNTHESIZERS:
         raise UsageError(f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}.")
+    if questions is not None and chosen not in FOR_WORKLOADS:
+        raise UsageError(f"{chosen} does not look at a workload; {' and '.join(FOR_WORKLOADS)} do.")
     found = private_table(policy, table)
     if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 1000):
         raise UsageError(f"bins must be a whole number from 2 to 1000, not {bins!r}.")
-    axes, values = axes_of(found, columns=None if columns is None else tuple(columns), bins=bins or BINS)
-    inside, inner, cost = currency(
-        accountant, amount, limit, questions=len(axes) if chosen == "independent" else 3 * len(axes)
+    axes = axes_of(found, columns=None if columns is None else tuple(columns), bins=bins or BINS)
+    texts = [axis.name for axis in axes if isinstance(axis, Unlisted)]
+    names = [axis.name for axis in axes]
+    inside, paid, cost = currency(
+        accountant, amount, limit, questions=len(axes) if chosen == "independent" else 3 * len(axes), texts=bool(texts)
     )
+    if texts and not paid.delta:
+        raise UsageError(
+            f"{table}.{texts[0]} is text, whose values are found at the price of some δ, and the budget has none for "
+            f"that. Declare budget.delta and budget.keys, or the values, as in {texts[0]}: {{values: [...]}}, or leave "
+            "the column out: --columns with the others."
+        )
     return Commission(
         table=table,
         synthesizer=chosen,
         axes=axes,
-        values=values,
-        max_rows=found.max_rows,
-        neighbors=policy.neighbors,
+        source=source_of(policy, found),
         inside=inside,
-        amount=inner,
+        paid=paid,
         cost=cost,
+        workload=EVERY_PAIR if questions is None else workload(questions, table=table, columns=names),
     )
 
 
@@ -135,19 +156,21 @@ def private_table(policy: Policy, table: str) -> Table:
 
 
 def currency(
-    accountant: Accountant, amount: Fraction, limit: Charge, *, questions: int
-) -> tuple[Accountant, Fraction, Charge]:
-    """Whose currency is spent, how much of it, and what the ledger is charged."""
-    if accountant.name == "zcdp":
-        return accountant, amount, Charge(amount=amount)
+    accountant: Accountant, amount: Fraction, limit: Charge, *, questions: int, texts: bool
+) -> tuple[Accountant, Charge, Charge]:
+    """Whose currency is spent, how much of it, and what the ledger is charged. Texts need a δ of their own."""
     delta = accounting.delta_for_keys(amount, of=limit)
-    if delta > 0:
-        rho = rho_of(epsilon=amount, delta=delta)
+    plain = Charge(amount=amount, delta=delta if texts else Fraction(0))
+    if accountant.name == "sum" and delta > 0:
+        convert = delta / 2 if texts else delta
+        rho = rho_of(epsilon=amount, delta=convert)
         laplace, gaussian = math.sqrt(2) * questions / float(amount), math.sqrt(questions / (2 * float(rho)))
         if gaussian < laplace:
-            loss = accounting.lump(rho, delta=delta, delta_keys=Fraction(0))
-            return ZcdpAccountant(delta_convert=delta), rho, SumAccountant().price([loss])
-    return accountant, amount, Charge(amount=amount)
+            keys = delta - convert
+            loss = accounting.lump(rho, delta=convert, delta_keys=keys)
+            inside = ZcdpAccountant(delta_convert=convert)
+            return inside, Charge(amount=rho, delta=keys), SumAccountant().price([loss])
+    return accountant, plain, plain
 
 
 def description(data: Marginals, work: Commission, certificate: dict[str, Any]) -> bytes:
@@ -157,14 +180,14 @@ def description(data: Marginals, work: Commission, certificate: dict[str, Any]) 
     return Description(
         table=work.table,
         synthesizer=work.synthesizer,
-        axes=work.axes,
+        axes=data.axes,
         groups=tuple(column.groups for column in found.histograms),
         counts=tuple(column.counts for column in found.histograms),
         model=found.model,
         measured=tuple(data.measured),
-        warnings=_warnings(work, [axis.name for axis in work.axes], errors),
+        warnings=_warnings(work, [axis.name for axis in data.axes], errors),
         cost=certificate["cost"],
-        certificate=certificate,
+        certificate={**certificate, "mechanisms": data.mechanisms},
     ).to_bytes()
 
 

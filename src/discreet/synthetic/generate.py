@@ -7,7 +7,11 @@ error of their square root.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Small = NDArray[np.int32]
 
 BATCH = 1 << 17
 _GOLDEN = (5**0.5 - 1) / 2
@@ -34,14 +39,19 @@ _BELOW_ONE = 1 - 2.0**-30
 class Step:
     """Draw `new` columns given `known` ones: `places` is the cumulative distribution, one unit per known combination.
 
-    Columns below the number of axes are groups; the cells of axis i are column i plus that number.
+    Columns below the number of axes are groups; the cells of axis i are column i plus that number. Without `places` the
+    new column is the known one.
     """
 
     known: tuple[int, ...]
     known_sizes: tuple[int, ...]
     new: tuple[int, ...]
     new_sizes: tuple[int, ...]
-    places: Floats
+    places: Floats | None
+
+    @property
+    def width(self) -> int:
+        return math.prod(self.new_sizes)
 
 
 def batches(description: Description, *, rows: int, given: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
@@ -49,63 +59,107 @@ def batches(description: Description, *, rows: int, given: Mapping[str, str]) ->
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
         raise UsageError(f"rows must be a whole number of zero or more, not {rows!r}.")
     steps = _steps(description, given)
-    schema, stream, done = description.schema, Stream.fresh(), 0
-    while done < rows:
-        size = min(BATCH, rows - done)
-        yield _batch(description, steps, size, stream.derive("batch", done), schema)
-        done += size
+    schema, stream = description.schema, Stream.fresh()
+
+    def batch(done: int) -> pa.RecordBatch:
+        return _batch(description, steps, min(BATCH, rows - done), stream.derive("batch", done), schema)
+
+    return _ahead(batch, range(0, rows, BATCH))
+
+
+def _ahead(batch: Callable[[int], pa.RecordBatch], starts: range) -> Iterator[pa.RecordBatch]:
+    """Batches in their order, each core working on one while the first of them is used."""
+    workers = min(len(starts), os.cpu_count() or 1)
+    if workers <= 1:
+        yield from map(batch, starts)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        waiting = deque(pool.submit(batch, start) for start in starts[:workers])
+        for start in starts[workers:]:
+            yield waiting.popleft().result()
+            waiting.append(pool.submit(batch, start))
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def codes(description: Description, *, rows: int, stream: Stream) -> Integers:
+    """The cells of synthetic rows, a column for every axis, drawn from a given stream."""
+    drawn = _drawn(_steps(description, {}), rows, stream)
+    found = [drawn[column + len(description.axes)] for column in range(len(description.axes))]
+    return np.column_stack(found).astype(np.int64)
 
 
 def _batch(
     description: Description, steps: Sequence[Step], size: int, stream: Stream, schema: pa.Schema
 ) -> pa.RecordBatch:
-    drawn: dict[int, Integers] = {}
-    items, axes = Items.positions(size), description.axes
-    order = np.arange(size)
-    for number, step in enumerate(steps):
-        order = _draw(step, drawn, order, _uniforms(stream.words(items, number)[:, 0]))
-    shuffled = np.argsort(stream.words(items, len(steps) + len(axes))[:, 0])
+    axes, drawn = description.axes, _drawn(steps, size, stream)
+    items = Items.positions(size)
+    shuffled = np.argsort(stream.words(items, len(steps))[:, 0])
     arrays = []
     for column, axis in enumerate(axes):
-        codes = drawn[column + len(axes)][shuffled]
-        uniforms = _uniforms(stream.words(items, len(steps) + column)[:, 0]) if axis.bins < axis.values else np.zeros(0)
-        arrays.append(axis.decoded(codes, uniforms).cast(schema.field(column).type))
+        cells = drawn[column + len(axes)][shuffled].astype(np.int64)
+        spread = axis.bins < axis.values
+        uniforms = _uniforms(stream.words(items, len(steps) + 1 + column)) if spread else np.zeros(0)
+        arrays.append(axis.decoded(cells, uniforms).cast(schema.field(column).type))
     return pa.record_batch(arrays, schema=schema)
 
 
-def _draw(step: Step, drawn: dict[int, Integers], order: Integers, uniforms: Floats) -> Integers:
+def _drawn(steps: Sequence[Step], size: int, stream: Stream) -> dict[int, Small]:
+    """Groups and cells of `size` rows."""
+    drawn: dict[int, Small] = {}
+    order = np.arange(size, dtype=np.int32)
+    for number, step in enumerate(steps):
+        if step.places is None:
+            drawn[step.new[0]] = drawn[step.known[0]]
+        else:
+            starts = _uniforms(stream.words(Items.positions(len(step.places) // step.width), number))
+            order = _draw(step, step.places, drawn, order, starts)
+    return drawn
+
+
+def _draw(step: Step, places: Floats, drawn: dict[int, Small], order: Small, uniforms: Floats) -> Small:
     """Draw a step's columns for all rows, and return the order in which the next step takes them.
 
     Rows that agree on what is known take their values at multiples of the golden ratio, from a random start: any run
     of them is spread evenly over the distribution. They come in the order of what was drawn before, so that also
     combinations with columns that are not in the same clique keep close to what the model expects.
     """
-    group = np.zeros(len(order), dtype=np.int64)
-    for column, cells in zip(step.known, step.known_sizes, strict=True):
-        group = group * cells + drawn[column]
-    order = order[_stable(group[order], int(np.prod(step.known_sizes)))]
-    ranked = group[order]
-    counts = np.bincount(ranked)
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])[ranked]
-    place = (np.arange(len(order)) - starts) * _GOLDEN + uniforms[starts]
+    kinds = len(uniforms)
+    if kinds > 1:
+        group = drawn[step.known[0]]
+        for column, cells in zip(step.known[1:], step.known_sizes[1:], strict=True):
+            group = group * np.int32(cells) + drawn[column]
+        group = group[order]
+        counts = np.bincount(group, minlength=kinds)
+        order = order[_stable(group, kinds)]
+    else:
+        counts = np.array([len(order)])
+    first = np.cumsum(counts) - counts
+    place = np.arange(len(order)) * _GOLDEN
+    place += np.repeat(uniforms - first * _GOLDEN, counts)
     place -= np.floor(place)
-    width = len(step.places) // max(1, int(np.prod(step.known_sizes)))
-    found = np.searchsorted(step.places, ranked + place * _BELOW_ONE, side="right") - ranked * width
-    found = np.minimum(found, width - 1)
-    codes = np.empty(len(order), dtype=np.int64)
-    codes[order] = found
-    for column, cells in zip(reversed(step.new), reversed(step.new_sizes), strict=True):
-        codes, drawn[column] = np.divmod(codes, cells)
-    return order[_stable(found, width)]
+    place *= _BELOW_ONE
+    place += np.repeat(np.arange(kinds, dtype=np.float64), counts)
+    found = np.searchsorted(places, place, side="right")
+    found -= np.repeat(np.arange(kinds) * step.width, counts)
+    chosen: Small = np.minimum(found, step.width - 1).astype(np.int32)
+    together = np.empty(len(order), dtype=np.int32)
+    together[order] = chosen
+    for column, cells in zip(step.new[:0:-1], step.new_sizes[:0:-1], strict=True):
+        together, drawn[column] = np.divmod(together, np.int32(cells))
+    drawn[step.new[0]] = together
+    return order[_stable(chosen, step.width)]
 
 
-def _stable(codes: Integers, size: int) -> Integers:
+def _stable(codes: Small, size: int) -> NDArray[np.intp]:
     """A stable order; in linear time where the codes are small."""
-    return np.argsort(codes.astype(np.uint16) if size <= 1 << 16 else codes, kind="stable")
+    return np.argsort(
+        codes.astype(np.uint8 if size <= 1 << 8 else np.uint16 if size <= 1 << 16 else np.int32), kind="stable"
+    )
 
 
 def _uniforms(words: NDArray[np.uint64]) -> Floats:
-    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return (words[:, 0] >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
@@ -122,6 +176,9 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
         steps.append(_step(separator, tree.shape(separator), new, tree.shape(new), flat))
     for column, (groups, counts) in enumerate(zip(description.groups, description.counts, strict=True)):
         cells = counts.copy()
+        if (groups == np.arange(len(groups))).all():
+            steps.append(Step(known=(column,), known_sizes=(), new=(column + len(axes),), new_sizes=(), places=None))
+            continue
         if column in wanted:
             cells[np.arange(len(cells)) != wanted[column]] = 0.0
             cells[wanted[column]] = max(cells[wanted[column]], 1.0)

@@ -78,9 +78,10 @@ def histograms(
 ) -> tuple[tuple[Histogram, ...], float]:
     """All one-way marginals, smoothed, and how many rows there are; together with those released `before`.
 
-    A column of k cells gets a part in proportion to k^(2/3), which minimises the sum of all cells' errors.
+    A column of k cells that a share w of questions needs gets a part in proportion to (w k)^(2/3), which minimises the
+    weighted sum of all cells' errors.
     """
-    weights = np.array(data.sizes, dtype=np.float64) ** (2 / 3)
+    weights = np.array([data.workload.column_weight(c) * k for c, k in enumerate(data.sizes)]) ** (2 / 3)
     found = []
     for column, weight in enumerate(weights):
         data.tell("counting columns", column / len(weights))

@@ -6,7 +6,8 @@ unseen. A synthesizer works in shares of what was paid, which add up in either c
 Privacy
     One person has at most m rows, each in one cell of a marginal: under add_remove the counts move by m in l1, and in
     l2 too (all rows in one cell); under change_one by 2m and sqrt(2) m. Merging cells by a public map changes none of
-    that. The distance of the counts to a fixed table moves by the counts' l1 (S16): m, or 2m.
+    that. The distance of the counts to a fixed table moves by the counts' l1 (S16): m, or 2m. So does a sum of numbers
+    of at most 1 in size; t distances or sums are a vector that moves by t m in l1 and sqrt(t) m in l2, or twice that.
 """
 
 from __future__ import annotations
@@ -21,14 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
-from discreet.budget import AccountantName, Neighbors
+from discreet.budget import AccountantName
 from discreet.mechanisms import to_row
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import selection
-from discreet.release import Allowance, Exact
-from discreet.sql.values import Value
+from discreet.release import Allowance, Exact, rows_used
 from discreet.synthetic.axis import Axis
+from discreet.synthetic.source import Source
+from discreet.synthetic.workload import EVERY_PAIR, Workload
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -36,6 +38,7 @@ Columns = tuple[int, ...]
 Partition = tuple[Integers, ...]  # for each column, which group every cell of its axis is in
 Progress = Callable[[str, float], None]
 
+SCALE = 100  # half the length of the line that numbers are put on for their correlations
 _PARTS = 10**9
 
 
@@ -63,6 +66,23 @@ class Candidate:
     model: Floats
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Score:
+    """A public rule that gives every row points, the sum of its cells' weights, and the bin of points it is in.
+
+    It is to tell rows whose `label` column is in cell `positive` from others.
+    """
+
+    label: int
+    positive: int
+    weights: tuple[Integers, ...]  # for every column, of every cell
+    ends: tuple[int, ...]  # of all bins but the last
+
+    @property
+    def bins(self) -> int:
+        return len(self.ends) + 1
+
+
 class Marginals:
     """The counts of one private table, through one allowance."""
 
@@ -70,21 +90,19 @@ class Marginals:
         self,
         *,
         axes: tuple[Axis, ...],
-        values: dict[str, Value],
-        source: str,
-        max_rows: int,
-        neighbors: Neighbors,
+        source: Source,
         currency: AccountantName,
         amount: Fraction,
         allowance: Allowance,
         fetch: Callable[[str], Exact],
+        workload: Workload = EVERY_PAIR,
         progress: Progress | None = None,
     ) -> None:
         self.axes = axes
+        self.workload = workload
         self.measured: list[Measured] = []
-        self.amount = float(amount)
-        self._values, self._source, self._fetch = values, source, fetch
-        self._rows, self._twice = max_rows, neighbors == "change_one"
+        self._source, self._fetch = source, fetch
+        self._rows, self._twice = source.max_rows, source.neighbors == "change_one"
         self._currency, self._amount, self._allowance = currency, amount, allowance
         self._progress = progress
         self._known: dict[Columns, Exact] = {}
@@ -92,6 +110,11 @@ class Marginals:
     @property
     def sizes(self) -> list[int]:
         return [axis.size for axis in self.axes]
+
+    @property
+    def mechanisms(self) -> list[dict[str, str]]:
+        """What was released so far, as the ledger lists it."""
+        return rows_used(self._allowance.used)
 
     def tell(self, what: str, share: float) -> None:
         """How far the work is."""
@@ -128,6 +151,38 @@ class Marginals:
         noisy = self._allowance.distances(noise, [self._exact(c.columns) for c in candidates], **_models(candidates))
         return np.asarray(noisy, dtype=np.float64), _std(noise)
 
+    def moments(self, columns: Columns, *, share: float) -> tuple[Floats, float]:
+        """Noisy sums of all products of two of `columns`, each from -SCALE to SCALE, of themselves and of the rows.
+
+        Every sum is in units of SCALE^2 a row, and they get noise as one vector: see `products`.
+        """
+        pairs = products(len(columns))
+        noise = self._noise(self._part(share), times=len(pairs), distance=True, largest=SCALE**2)
+        placed = [f"{self._scaled(column)} AS x{place}" for place, column in enumerate(columns)]
+        inner = self._source.select(", ".join(placed), [self.axes[column].name for column in columns])
+        factors = [*(f"x{place}" for place in range(len(columns))), str(SCALE)]
+        sums = [f"sum({factors[a]} * {factors[b]}) AS s{place}" for place, (a, b) in enumerate(pairs)]
+        exact = self._fetch(f"SELECT {', '.join(sums)} FROM ({inner}) AS scaled")
+        forms = [tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))]
+        noisy = self._allowance.measure(noise, exact, sizes=(), forms=forms)
+        return np.array([float(each[0]) for each in noisy]), _std(noise)
+
+    def scored(self, score: Score, *, share: float) -> tuple[Integers, float]:
+        """Noisy counts of the rows by label and by bin of a public score, label after label."""
+        noise = self._noise(self._part(share), times=1)
+        columns = [column for column, weights in enumerate(score.weights) if weights.any()]
+        terms = [f"([{', '.join(map(str, score.weights[c].tolist()))}])[{self._cell(c)} + 1]" for c in columns]
+        used = [self.axes[column].name for column in (*columns, score.label)]
+        points = " + ".join(terms) or "0"
+        inner = self._source.select(f"{points} AS points, {self._cell(score.label)} AS label", used)
+        steps = " ".join(f"WHEN points < {end} THEN {place}" for place, end in enumerate(score.ends))
+        bin_of = f"CASE WHEN points IS NULL THEN NULL {steps} ELSE {len(score.ends)} END"
+        positive = f"CASE WHEN label = {score.positive} THEN 1 WHEN label IS NOT NULL THEN 0 END"
+        exact = self._counted(f"SELECT ({positive}) * {score.bins} + ({bin_of}) AS k0 FROM ({inner}) AS scored")
+        size = 2 * score.bins
+        counts = self._allowance.marginal(noise, exact, cells=np.arange(size), size=size)
+        return np.asarray(counts, dtype=np.int64), _std(noise)
+
     def select(
         self, candidates: Sequence[Candidate], *, share: float, factors: Sequence[int], expected: Sequence[int]
     ) -> int:
@@ -143,12 +198,15 @@ class Marginals:
     def _part(self, share: float) -> Fraction:
         return self._amount * Fraction(math.floor(share * _PARTS), _PARTS)
 
-    def _noise(self, amount: Fraction, *, times: int, distance: bool = False) -> DiscreteGaussian | DiscreteLaplace:
+    def _noise(
+        self, amount: Fraction, *, times: int, distance: bool = False, largest: int = 1
+    ) -> DiscreteGaussian | DiscreteLaplace:
+        """Noise for a marginal, or (`distance`) for `times` numbers that a row moves by up to `largest` each."""
         if self._currency == "sum":
-            l1 = Fraction(times * self._rows * (2 if self._twice else 1))
+            l1 = Fraction(times * largest * self._rows * (2 if self._twice else 1))
             return DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=amount), l1=l1)
         doubled = (4 if distance else 2) if self._twice else 1
-        l2_squared = Fraction(times * doubled * self._rows**2)
+        l2_squared = Fraction(times * doubled * (largest * self._rows) ** 2)
         return DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=amount), l2_squared=l2_squared)
 
     def _exact(self, columns: Columns) -> Exact:
@@ -156,12 +214,35 @@ class Marginals:
         if columns not in self._known:
             cell = "0"
             for column in columns:
-                axis = self.axes[column]
-                cell = f"({cell} * {axis.size} + {axis.position(self._values[axis.name])})"
-            inner = f"SELECT CAST({cell} AS BIGINT) AS k0 FROM {self._source}"
-            query = f"SELECT k0, count(*) AS s0 FROM ({inner}) AS cells WHERE k0 IS NOT NULL GROUP BY k0"
-            self._known[columns] = self._fetch(query)
+                cell = f"({cell} * {self.axes[column].size} + {self._cell(column)})"
+            names = [self.axes[column].name for column in columns]
+            self._known[columns] = self._counted(self._source.select(f"CAST({cell} AS BIGINT) AS k0", names))
         return self._known[columns]
+
+    def _counted(self, cells: str) -> Exact:
+        return self._fetch(f"SELECT k0, count(*) AS s0 FROM ({cells}) AS cells WHERE k0 IS NOT NULL GROUP BY k0")
+
+    def _cell(self, column: int) -> str:
+        return self.axes[column].position(self._source.values[self.axes[column].name])
+
+    def _scaled(self, column: int) -> str:
+        """Engine SQL of `scaled`."""
+        axis, cell = self.axes[column], self._cell(column)
+        last = axis.bins - 1
+        whole = f"(({cell}) * {2 * SCALE} + {last // 2}) // {last} - {SCALE}"
+        return f"coalesce(CASE WHEN {cell} < {axis.bins} THEN CAST({whole} AS BIGINT) END, 0)"
+
+
+def scaled(axis: Axis) -> Floats:
+    """The cells of an axis on a line from -SCALE to SCALE; a missing value stands in the middle."""
+    last = axis.bins - 1
+    places = (np.arange(axis.bins) * 2 * SCALE + last // 2) // last - SCALE
+    return np.append(places, 0)[: axis.size].astype(np.float64)
+
+
+def products(width: int) -> list[tuple[int, int]]:
+    """Which two of `width` columns, and of the constant behind them, each sum of `Marginals.moments` multiplies."""
+    return [(a, b) for a in range(width + 1) for b in range(a, width + 1)]
 
 
 def _std(noise: DiscreteGaussian | DiscreteLaplace) -> float:

@@ -22,3 +22,4 @@ SYNTHESIZERS: dict[str, Synthesizer] = {
     "default": default,
 }
 DEFAULT = "default"
+FOR_WORKLOADS = ("independent", "aim", "default")  # those that look at what will be asked
