@@ -298,7 +298,7 @@ def flag(depth: int) -> st.SearchStrategy[str]:
 
 PATTERNS = ["a%", "%b", "_", "%", "", "A_", "%c d%", "a", "_%_"]
 EXPRESSIONS = st.one_of(number(3), flag(3), text(2), day(2))
-DRAWN = settings(deadline=None, suppress_health_check=list(HealthCheck), derandomize=False, database=None)
+DRAWN = settings(suppress_health_check=list(HealthCheck), derandomize=False, database=None)
 
 
 @settings(DRAWN, max_examples=250)

@@ -157,7 +157,7 @@ def test_decimals_and_text(connection: Any) -> None:
     assert encoded(connection, cents, "BOOLEAN", ["true", "false"]) == [(100, False), (0, False)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.integers(-(10**9), 10**9),
     st.integers(0, 10**9),

@@ -28,7 +28,7 @@ def holds(enclosure: exact.Enclosure, value: Decimal, bits: int, *, width: int) 
     return low - SLACK * 2**bits <= scaled <= high + SLACK * 2**bits and high - low <= width
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(positive, precisions)
 def test_exp(x: Fraction, bits: int) -> None:
     x = min(x, Fraction(2000))
@@ -43,7 +43,7 @@ def test_exp_at_the_ends(x: Fraction) -> None:
     assert holds((low, high), DIGITS.exp(as_decimal(x).copy_negate()), 128, width=2)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(positive, precisions)
 def test_log(x: Fraction, bits: int) -> None:
     assert holds(exact.log(x, bits), DIGITS.ln(as_decimal(x)), bits, width=3)
@@ -54,7 +54,7 @@ def test_log_at_the_ends(x: Fraction) -> None:
     assert holds(exact.log(x, 400), DIGITS.ln(as_decimal(x)), 400, width=3)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.builds(Fraction, st.integers(0, 10**9), st.just(3 * 10**9)))
 def test_atanh_to_its_last_bit(z: Fraction) -> None:
     """The part of `log` that guard bits would hide."""
@@ -77,7 +77,6 @@ def test_pi_and_roots() -> None:
     assert high - low <= 1
 
 
-@settings(deadline=None)
 @given(positive, positive, precisions)
 def test_products_and_quotients(a: Fraction, b: Fraction, bits: int) -> None:
     boxes = exact.rational(a, bits + 60), exact.rational(b, bits + 60)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import UsageError
@@ -38,7 +38,6 @@ def by_hand(row: Row) -> bytes:
     return Cipher(algorithms.AES(key), modes.CBC(bytes(16))).encryptor().update(message)[-16:]
 
 
-@settings(deadline=None)
 @given(Rows)
 def test_it_is_cbc_mac(rows: list[Row]) -> None:
     assert ids(rows) == [by_hand(row) for row in rows]
