@@ -8,128 +8,127 @@ P(event | x) >= low and P(event | x') <= high, hence ε >= log((low - δ) / high
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.zcdp import epsilon_of
+from discreet.budget import Loss
 from discreet.errors import UsageError
-from discreet.mechanisms import Mechanism, to_row
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip
-from discreet.noise import Items, Stream
 
-Outcomes = NDArray[np.int64]
+Codes = NDArray[np.int64]
+
+SEEN_AT = Fraction(1, 100)  # the δ at which a ρ is told as an ε: small ones are beyond what runs can see
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """An event, how often it was seen on either neighbor among the runs that judge it, and the ε that this proves."""
+
+    proved: float
+    event: int  # how many different outcomes it has
+    seen: tuple[int, int]
+    judged: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What runs proved of a mechanism, beside what it claims; `sound` says that they do not contradict each other."""
+    """What runs proved of something, beside what it claims; `sound` says that they do not contradict each other."""
 
-    mechanism: str
+    name: str
     parameters: dict[str, str]
     claimed: float
     delta: float
-    proved: float
+    bound: Bound
     runs: int
     confidence: float
+
+    @property
+    def proved(self) -> float:
+        return self.bound.proved
 
     @property
     def sound(self) -> bool:
         return self.proved <= self.claimed
 
-
-def lower_bound(first: Outcomes, second: Outcomes, *, delta: float, confidence: float) -> float:
-    """The ε that outcomes on two neighbors prove, at this confidence."""
-    half = len(first) // 2
-    event = _best_event(first[:half], second[:half])
-    rest = len(first) - half
-    counts = [int(np.isin(outcomes[half:], event).sum()) for outcomes in (first, second)]
-    low, high = _interval(counts, rest, alpha=1 - confidence)
-    return max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+    def as_json(self) -> dict[str, object]:
+        told = {"name": self.name, "claimed": self.claimed, "delta": self.delta, "proved": self.proved}
+        event = {"event_seen": list(self.bound.seen), "judged_on": self.bound.judged}
+        return told | event | {"runs": self.runs, "confidence": self.confidence, "sound": self.sound}
 
 
-def _interval(counts: list[int], runs: int, *, alpha: float) -> tuple[float, float]:
-    """A lower bound on the first probability and an upper one on the second, together at 1 - alpha."""
-    from scipy import stats
-
-    low = float(stats.beta.ppf(alpha / 2, counts[0], runs - counts[0] + 1)) if counts[0] else 0.0
-    high = float(stats.beta.ppf(1 - alpha / 2, counts[1] + 1, runs - counts[1])) if counts[1] < runs else 1.0
-    return low, high
-
-
-def _best_event(first: Outcomes, second: Outcomes) -> Outcomes:
-    """The outcomes whose ratio is above a cut, for the cut at which the bound itself would be largest."""
-    values = np.unique(np.concatenate([first, second]))
-    a, b = (np.bincount(np.searchsorted(values, part), minlength=len(values)) for part in (first, second))
-    order = np.argsort(-(a + 1) / (b + 1))
-    above, below = np.cumsum(a[order]), np.cumsum(b[order])
-    spread = 4.0  # standard deviations that the interval of the other half will cost, about
-    score = np.log(np.maximum(above - spread * np.sqrt(above), 1)) - np.log(below + spread * np.sqrt(below) + spread)
-    return np.asarray(values[order[: int(np.argmax(score)) + 1]])
-
-
-# --- mechanisms by name -----------------------------------------------------------------------------------------------
-
-Run = Callable[[Any, int, int], Outcomes]  # the mechanism, which of two neighbors, how many runs
-
-
-def _added(mechanism: Any, neighbor: int, runs: int) -> Outcomes:
-    step = mechanism.l1 if isinstance(mechanism, DiscreteLaplace) else math.isqrt(int(mechanism.l2_squared))
-    values = np.full(runs, int(step) * neighbor)
-    return np.asarray(mechanism.add_to(values, Stream.fresh(), Items.positions(runs)), dtype=np.int64)
-
-
-def _chosen(mechanism: Any, neighbor: int, runs: int) -> Outcomes:
-    scores = np.tile(np.array([0, 0, 0, int(mechanism.linf) * neighbor]), (runs, 1))
-    if not mechanism.monotone:
-        scores[:, :3] = int(mechanism.linf) * (1 - neighbor)
-    return np.asarray(mechanism.choose_each(scores, Stream.fresh(), Items.positions(runs)), dtype=np.int64).reshape(-1)
-
-
-_ONE = Fraction(1)
-AUDITS: dict[str, tuple[Mechanism, Run]] = {
-    "DiscreteLaplace": (DiscreteLaplace(scale=_ONE, l1=_ONE), _added),
-    "DiscreteGaussian": (DiscreteGaussian(sigma=Fraction(2), l2_squared=_ONE), _added),
-    "PermuteAndFlip": (PermuteAndFlip(epsilon=_ONE, linf=_ONE, monotone=False), _chosen),
-    "ExponentialMechanism": (ExponentialMechanism(epsilon=_ONE, linf=_ONE, monotone=False), _chosen),
-}
-
-
-def audited(name: str, *, runs: int, confidence: float) -> Finding:
-    """Run a mechanism on two neighbors, both ways around, and hold what that proves beside the claim."""
-    if name not in AUDITS:
-        raise UsageError(f"There is no audit of {name!r}. Mechanisms are {', '.join(AUDITS)}.")
+def check(*, runs: int, confidence: float) -> None:
     if not 1_000 <= runs <= 10**8 or not 0.5 <= confidence < 1:
         raise UsageError("An audit takes from 1,000 to 100,000,000 runs, and a confidence from 0.5 to below 1.")
-    mechanism, run = AUDITS[name]
-    claimed, delta = _claim(mechanism)
-    outcomes = [run(mechanism, neighbor, runs) for neighbor in (0, 1)]
-    each = 1 - (1 - confidence) / 2
-    pairs = (outcomes, outcomes[::-1])
-    proved = max(lower_bound(one, other, delta=delta, confidence=each) for one, other in pairs)
-    row = {key: value for key, value in to_row(mechanism).items() if key != "mechanism"}
+
+
+def claim(loss: Loss) -> tuple[float, float]:
+    """The ε and δ that a loss claims; where it is a ρ, what that is at `SEEN_AT`."""
+    if loss.epsilon is not None:
+        return float(loss.epsilon), float(loss.delta)
+    assert loss.rho is not None
+    return float(epsilon_of(rho=loss.rho, delta=SEEN_AT)), float(SEEN_AT + loss.delta)
+
+
+def finding(
+    name: str, parameters: dict[str, str], outcomes: tuple[Codes, Codes], *, loss: Loss, confidence: float
+) -> Finding:
+    """The outcomes of as many runs on each of two neighbors, held against a claim."""
+    claimed, delta = claim(loss)
     return Finding(
-        mechanism=name,
-        parameters=row,
+        name=name,
+        parameters=parameters,
         claimed=claimed,
         delta=delta,
-        proved=proved,
-        runs=runs,
+        bound=either_way(outcomes, delta=delta, confidence=confidence),
+        runs=len(outcomes[0]),
         confidence=confidence,
     )
 
 
-def _claim(mechanism: Mechanism) -> tuple[float, float]:
-    """The mechanism's ε and δ; where it has a ρ only, what that is at δ = 1e-6."""
-    loss = mechanism.loss()
-    if loss.epsilon is not None:
-        return float(loss.epsilon), float(loss.delta)
-    assert loss.rho is not None
-    delta = Fraction(1, 10**6)
-    return float(epsilon_of(rho=loss.rho, delta=delta)), float(delta)
+def either_way(outcomes: tuple[Codes, Codes], *, delta: float, confidence: float) -> Bound:
+    """The better of the two directions, together at this confidence."""
+    each = 1 - (1 - confidence) / 2
+    both = [lower_bound(*pair, delta=delta, confidence=each) for pair in (outcomes, outcomes[::-1])]
+    return max(both, key=lambda bound: bound.proved)
+
+
+def lower_bound(first: Codes, second: Codes, *, delta: float, confidence: float) -> Bound:
+    """The ε that outcomes on two neighbors prove, at this confidence: that of P(event | first) > P(event | second)."""
+    half = len(first) // 2
+    event = _best_event(first[:half], second[:half], delta=delta)
+    rest = len(first) - half
+    seen = (int(np.isin(first[half:], event).sum()), int(np.isin(second[half:], event).sum()))
+    low, high = interval(seen, rest, alpha=1 - confidence)
+    proved = max(0.0, math.log((low - delta) / high)) if low > delta else 0.0
+    return Bound(proved=proved, event=len(event), seen=seen, judged=rest)
+
+
+def interval(seen: tuple[int, int], runs: int, *, alpha: float) -> tuple[float, float]:
+    """A lower bound on the first probability and an upper one on the second, together at 1 - alpha."""
+    from scipy import stats
+
+    low = float(stats.beta.ppf(alpha / 2, seen[0], runs - seen[0] + 1)) if seen[0] else 0.0
+    high = float(stats.beta.ppf(1 - alpha / 2, seen[1] + 1, runs - seen[1])) if seen[1] < runs else 1.0
+    return low, high
+
+
+def counted(first: Codes, second: Codes) -> tuple[Codes, Codes, Codes]:
+    """The outcomes there are, and how often each was seen in either."""
+    values = np.unique(np.concatenate([first, second]))
+    a, b = (np.bincount(np.searchsorted(values, part), minlength=len(values)) for part in (first, second))
+    return values, a, b
+
+
+def _best_event(first: Codes, second: Codes, *, delta: float) -> Codes:
+    """The outcomes whose ratio is above a cut, for the cut at which the bound itself would be largest."""
+    values, a, b = counted(first, second)
+    # An outcome's own ratio is taken with care: two standard deviations, so that rare ones do not come first by chance.
+    order = np.argsort(-np.maximum(0, a - 2 * np.sqrt(a)) / (b + 2 * np.sqrt(b) + 2), kind="stable")
+    above, below = np.cumsum(a[order]), np.cumsum(b[order])
+    spread = 5.0  # standard deviations that the interval of the other half will cost, about
+    sure = above - spread * np.sqrt(above) - delta * len(first)
+    score = np.log(np.maximum(sure, 1e-9)) - np.log(below + spread * np.sqrt(below) + spread**2 / 2)
+    return np.asarray(values[order[: int(np.argmax(score)) + 1]])

@@ -1,59 +1,83 @@
-"""`discreet audit`: lower bounds on ε from runs, and a ledger recomputed from the noise that it names."""
+"""`discreet audit`: lower bounds on ε from runs, a question on neighbors, and a ledger recomputed from its noise."""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+if TYPE_CHECKING:
+    from discreet.audit.question import QuestionAudit
+
 Out = Annotated[Path | None, typer.Option(help="Write the report here, as one HTML page.")]
 Json = Annotated[str, typer.Option("--format", help="table or json.")]
+Runs = Annotated[int, typer.Option(help="How often to run it on each of two neighbors.")]
+Confidence = Annotated[float, typer.Option(help="Of the lower bounds.")]
+PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
 
 
 def register(app: typer.Typer) -> None:
-    audit = typer.Typer(no_args_is_help=True, help="Audit mechanisms and ledgers.", rich_markup_mode=None)
+    audit = typer.Typer(no_args_is_help=True, help="Audit mechanisms, questions and ledgers.", rich_markup_mode=None)
     audit.command()(mechanism)
+    audit.command()(question)
     audit.command()(ledger)
     app.add_typer(audit, name="audit")
 
 
 def mechanism(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A mechanism, or all.")],
-    runs: Annotated[int, typer.Option(help="How often to run it on each of two neighbors.")] = 1_000_000,
-    confidence: Annotated[float, typer.Option(help="Of the lower bound.")] = 0.999999,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A mechanism or a local protocol, or all.")] = "all",
+    runs: Runs = 1_000_000,
+    confidence: Confidence = 0.999999,
     out: Out = None,
     format: Json = "table",
 ) -> None:
     """Prove a lower bound on a mechanism's ε from runs alone, and hold it beside the claim."""
-    from discreet.audit.epsilon import AUDITS, audited
+    from discreet.audit.cases import audited, cases
     from discreet.audit.report import mechanisms_page
+    from discreet.cli.tables import progress_bar
 
-    findings = [audited(each, runs=runs, confidence=confidence) for each in (AUDITS if name == "all" else (name,))]
-    if out is not None:
-        out.write_text(mechanisms_page(findings), encoding="utf-8")
+    with progress_bar("running") as progress:
+        names = tuple(cases()) if name == "all" else (name,)
+        findings = [audited(each, runs=runs, confidence=confidence, progress=progress) for each in names]
+    _write(out, mechanisms_page(findings))
     if format == "json":
-        told = [
-            {"mechanism": each.mechanism, "claimed": each.claimed, "delta": each.delta, "proved": each.proved}
-            | {"runs": each.runs, "confidence": each.confidence, "sound": each.sound}
-            for each in findings
-        ]
-        print(json.dumps(told))
+        print(json.dumps([each.as_json() for each in findings]))
     else:
-        for each in findings:
-            verdict = "holds" if each.sound else "BROKEN"
-            proved = f"proved {each.proved:.4g} in {each.runs:,} runs"
-            print(f"{each.mechanism}: claimed ε {each.claimed:.4g}, {proved}: {verdict}")
-    if not all(each.sound for each in findings):
-        raise typer.Exit(1)
+        _show(findings)
+    _end(all(each.sound for each in findings))
 
 
-def ledger(
-    policy: Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")],
+def question(
+    policy: PolicyFile,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="The question.")],
+    epsilon: Annotated[str, typer.Option(help="At which ε.")] = "1",
+    runs: Runs = 100_000,
+    confidence: Confidence = 0.999999,
+    people: Annotated[int, typer.Option(help="How many people to take away, one after another.")] = 8,
     out: Out = None,
     format: Json = "table",
 ) -> None:
+    """Audit a question on the data and on neighbors of it. For the curator: not for release, and not charged."""
+    from discreet.audit.question import audited
+    from discreet.audit.report import question_page
+    from discreet.cli.tables import progress_bar
+    from discreet.policy import Policy
+
+    read = Policy.read(policy)
+    with progress_bar("auditing") as progress:
+        found = audited(read, sql, epsilon=epsilon, runs=runs, confidence=confidence, people=people, progress=progress)
+    _write(out, question_page(found))
+    if format == "json":
+        print(json.dumps(_question_json(found)))
+    else:
+        _show_question(found)
+    _end(found.sound)
+
+
+def ledger(policy: PolicyFile, out: Out = None, format: Json = "table") -> None:
     """Verify a ledger's chain and recompute every charge from the noise that it names."""
     from discreet.audit.ledger import audited
     from discreet.audit.report import ledger_page
@@ -63,8 +87,7 @@ def ledger(
     read = Policy.read(policy)
     found = audited(read)
     currency = "ε" if read.budget.accountant == "sum" else "ρ"
-    if out is not None:
-        out.write_text(ledger_page(found, currency=currency), encoding="utf-8")
+    _write(out, ledger_page(found, currency=currency))
     broken = [each.id for each in found.charges if not each.covered]
     if format == "json":
         told = {"rows": found.rows, "charges": len(found.charges), "not_covered": broken, "sound": found.sound}
@@ -75,5 +98,73 @@ def ledger(
         print(f"{found.rows} rows verified, {len(found.charges)} charges recomputed: {spent}. {verdict}")
         for id in broken:
             print(f"Charge {id} costs more than was charged.")
-    if not found.sound:
+    _end(found.sound)
+
+
+def _question_json(found: QuestionAudit) -> dict[str, Any]:
+    from discreet.audit.report import NOT_FOR_RELEASE
+
+    worst: dict[str, float] = {}
+    for each in found.changes:
+        worst[each.statistic] = max(worst.get(each.statistic, 0.0), each.share)
+    return {
+        "warning": NOT_FOR_RELEASE,
+        "charged": False,
+        "sound": found.sound,
+        "neighbors": found.neighbors,
+        "pair": list(found.pair),
+        "moved_of_claimed": worst,
+        "replay": [
+            {"pair": list(each.pair), "draws": each.draws, "differences": list(each.differences)}
+            for each in found.replayed
+        ],
+        "impossible": [
+            {"statistic": each.statistic, "seen": each.seen, "runs": each.runs, "sound": each.sound}
+            for each in found.support
+        ],
+        "findings": [each.as_json() for each in found.findings],
+    }
+
+
+def _show_question(found: QuestionAudit) -> None:
+    from discreet.audit.report import NOT_FOR_RELEASE
+
+    print(f"{NOT_FOR_RELEASE}\nNothing was charged.\n")
+    farthest = max(found.changes, key=lambda each: each.share)
+    moved = "holds" if all(each.within for each in found.changes) else "BROKEN"
+    print(f"One person moves {farthest.statistic} by {farthest.share:.4g} of what is claimed, at most: {moved}")
+    draws, pairs = sum(each.draws for each in found.replayed), len(found.replayed)
+    differ = [text for each in found.replayed for text in each.differences]
+    print(
+        f"{draws} draws replayed on {pairs} pairs of neighbors: {'; '.join(differ) + ': BROKEN' if differ else 'holds'}"
+    )
+    for each in found.support:
+        verdict = "holds" if each.sound else "BROKEN"
+        print(f"{each.statistic}: {each.seen} of {each.runs:,} runs impossible on the neighbor: {verdict}")
+    print(f"Runs on {found.pair[0]} and {found.pair[1]}:")
+    _show(found.findings)
+
+
+def _show(findings: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("", "claimed ε", "at δ", "proved ε", "runs", "")
+    for column in table.columns[1:5]:
+        column.justify = "right"
+    for each in findings:
+        numbers = (f"{each.claimed:.4g}", f"{each.delta:.2g}", f"{each.proved:.4g}", f"{each.runs:,}")
+        table.add_row(each.name, *numbers, "holds" if each.sound else "BROKEN")
+    Console().print(table)
+
+
+def _write(out: Path | None, page: str) -> None:
+    """For the curator's account alone: a page may tell about single people."""
+    if out is not None:
+        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(page)
+
+
+def _end(sound: bool) -> None:
+    if not sound:
         raise typer.Exit(1)

@@ -45,8 +45,8 @@ def describe(budget: Budget) -> str:
 
 
 @contextmanager
-def progress_bar() -> Iterator[Callable[[str, float], None] | None]:
-    """A bar on stderr for taking snapshots; nothing where nobody watches."""
+def progress_bar(doing: str = "reading") -> Iterator[Callable[[str, float], None] | None]:
+    """A bar on stderr for long work; nothing where nobody watches."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -58,7 +58,7 @@ def progress_bar() -> Iterator[Callable[[str, float], None] | None]:
 
         def update(table: str, share: float) -> None:
             if table not in tasks:
-                tasks[table] = progress.add_task(f"reading {table}", total=1.0)
+                tasks[table] = progress.add_task(f"{doing} {table}", total=1.0)
             progress.update(tasks[table], completed=share)  # type: ignore[arg-type]
 
         yield update

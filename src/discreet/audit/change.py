@@ -1,0 +1,89 @@
+"""By how much exact statistics change between neighbors, against what a plan says they can (S3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block
+
+Fetch = Callable[[str, str], pa.Table]
+"""Of (database, SQL)."""
+Cells = dict[tuple[Any, ...], int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A statistic between two neighbors: how far it moved, as a part of what is claimed in the norm that moved most."""
+
+    statistic: str
+    pair: tuple[str, str]
+    share: float
+    norm: str
+
+    @property
+    def within(self) -> bool:
+        return self.share <= 1
+
+
+def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Iterator[Change]:
+    """Every statistic of a block on every pair of neighbors."""
+    for pair in pairs:
+        if block.measurements:
+            tables = [rows_of(fetch(each, block.query)) for each in pair]
+            for measurement in block.measurements:
+                moved = movement(*(forms(rows, len(block.keys), measurement.forms) for rows in tables))
+                claim = measurement.sensitivity
+                allowed = {"l0": claim.l0, "l1": claim.l1, "l2 squared": claim.l2_squared, "linf": claim.linf}
+                yield _change(measurement.name, pair, norms(moved), allowed)
+        touched = block.touched * (2 if block.neighbors == "change_one" else 1)
+        if block.unknown:
+            moved = movement(*(cells(fetch(each, block.people_query)) for each in pair))
+            yield _change("people per key", pair, norms(moved), {"l0": touched, "linf": 1})
+        for pick in block.picks:
+            moved = movement(*(cells(fetch(each, block.pick_query(pick, ()))) for each in pair))
+            yield _change(pick.name, pair, norms(moved), {"l1": rows_moved(block, pick)})
+
+
+def rows_moved(block: Block, pick: Pick) -> int:
+    """Rows of a pick that one person adds or takes away; a rank score moves by no more than they do."""
+    return pick.rows * (2 if block.neighbors == "change_one" else 1)
+
+
+def _change(name: str, pair: tuple[str, str], found: dict[str, int], allowed: dict[str, int]) -> Change:
+    shares = {norm: found[norm] / most if most else float(found[norm] > 0) * 2 for norm, most in allowed.items()}
+    worst = max(shares, key=lambda norm: shares[norm])
+    return Change(statistic=name, pair=pair, share=shares[worst], norm=worst)
+
+
+def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def forms(rows: Sequence[Sequence[Any]], width: int, factors: Sequence[Sequence[int]]) -> Cells:
+    """A measurement's exact numbers: by group and form. A group that does not exist is zero."""
+    return {
+        (tuple(row[:width]), index): sum(f * int(value or 0) for f, value in zip(form, row[width:], strict=True))
+        for row in rows
+        for index, form in enumerate(factors)
+    }
+
+
+def cells(table: pa.Table) -> Cells:
+    """Counts by key, the last column being the count."""
+    return {row[:-1]: int(row[-1]) for row in rows_of(table)}
+
+
+def movement(a: Cells, b: Cells) -> dict[tuple[Any, ...], tuple[int, int]]:
+    """The numbers that differ, before and after; what is not there is zero."""
+    pairs = {key: (a.get(key, 0), b.get(key, 0)) for key in a.keys() | b.keys()}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def norms(moved: dict[tuple[Any, ...], tuple[int, int]]) -> dict[str, int]:
+    far = [abs(before - after) for before, after in moved.values()]
+    return {"l0": len(far), "l1": sum(far), "l2 squared": sum(each * each for each in far), "linf": max(far, default=0)}

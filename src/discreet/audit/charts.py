@@ -1,0 +1,59 @@
+"""Drawings for the pages of an audit: plain SVG, readable without scripts and in print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from discreet.audit.epsilon import Finding
+from discreet.audit.question import Picture
+
+_CLAIMED, _PROVED = "#90a4ae", "#1565c0"
+_ONE, _OTHER = "#1565c0", "#ef6c00"
+
+
+def bars(findings: Sequence[Finding]) -> str:
+    """Claimed beside proved, one pair of bars each."""
+    widest = max([each.claimed for each in findings] + [each.proved for each in findings] + [1e-9])
+    parts = []
+    for index, each in enumerate(findings):
+        top = 44 * index
+        pairs = ((each.claimed, _CLAIMED, "claimed"), (each.proved, _PROVED, "proved"))
+        for place, (value, color, word) in enumerate(pairs):
+            width, y = 380 * value / widest, top + 18 * place
+            parts.append(f'<rect x="230" y="{y}" width="{width:.1f}" height="14" fill="{color}"/>')
+            parts.append(f'<text x="{240 + width:.1f}" y="{y + 12}">{word} {value:.3g}</text>')
+        parts.append(f'<text x="0" y="{top + 20}">{escape(_short(each.name))}</text>')
+    return _svg("Claimed and proved epsilon", 760, 44 * len(findings), parts)
+
+
+def outcomes(picture: Picture) -> str:
+    """How often each outcome came on the one neighbor and on the other, from least to most telling."""
+    highest = max([*picture.first, *picture.second, 1])
+    step = 640 / max(1, len(picture.first))
+    parts = []
+    for counts, color, shift in ((picture.first, _ONE, 0.0), (picture.second, _OTHER, 0.45)):
+        for place, count in enumerate(counts):
+            height = 120 * count / highest
+            x = 40 + step * (place + shift)
+            parts.append(
+                f'<rect x="{x:.1f}" y="{130 - height:.1f}" width="{0.42 * step:.1f}" height="{height:.1f}" '
+                f'fill="{color}"/>'
+            )
+    parts.append('<line x1="40" y1="130" x2="680" y2="130" stroke="#777"/>')
+    parts.append('<text x="40" y="148">looks like the second database</text>')
+    parts.append('<text x="680" y="148" text-anchor="end">looks like the first</text>')
+    parts.append(f'<rect x="470" y="0" width="10" height="10" fill="{_ONE}"/><text x="485" y="10">on the first</text>')
+    parts.append(
+        f'<rect x="580" y="0" width="10" height="10" fill="{_OTHER}"/><text x="595" y="10">on the second</text>'
+    )
+    return f"<h3>{escape(picture.name)}</h3>" + _svg(f"Outcomes of {_short(picture.name)}", 700, 155, parts)
+
+
+def _svg(label: str, width: int, height: int, parts: Sequence[str]) -> str:
+    size = f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
+    return f'<svg role="img" aria-label="{escape(label)}" {size}>{"".join(parts)}</svg>'
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 34 else text[:33] + "…"

@@ -1,0 +1,176 @@
+"""A snapshot and its neighbors, to be asked the same exact questions: for the curator's own eyes.
+
+Neighbors are views over the snapshot's file, which stays as it is: without one of its people (those with the most rows,
+and some at random), and with one person more, who has as many rows as the policy allows, each at an end of its range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.engines.prepare import OWNER, PUBLIC, engine_errors
+from discreet.engines.source import literal, name
+from discreet.engines.store import Store
+from discreet.engines.watch import interrupted
+from discreet.policy import Policy, Table
+
+HERE = "the data"
+SHAPES = ("low", "high", "spread")
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighborhood:
+    """Databases by name, `pairs` of neighbors among them, and their exact answers, each read once."""
+
+    pairs: tuple[tuple[str, str], ...]
+    seconds: float
+    cursors: Mapping[str, Any] = field(repr=False)
+    read: dict[tuple[str, str], pa.Table] = field(default_factory=dict, repr=False)
+
+    def fetch(self, database: str, sql: str) -> pa.Table:
+        if (database, sql) not in self.read:
+            if len(self.read) > 128:  # later passes of a pick ask ever new questions
+                self.read.clear()
+            cursor = self.cursors[database]
+            with engine_errors("An audit"), interrupted(self.seconds, cursor.interrupt):
+                self.read[database, sql] = cursor.sql(sql).to_arrow_table()
+        return self.read[database, sql]
+
+
+@contextmanager
+def neighborhood(policy: Policy, number: int, *, people: int) -> Iterator[Neighborhood]:
+    """The neighbors of snapshot `number`: `people` of its persons taken away, and a few put in."""
+    import duckdb
+
+    config: dict[str, Any] = {"memory_limit": f"{policy.limits.memory}B", "autoload_known_extensions": "false"}
+    with engine_errors("An audit"), duckdb.connect(config=config) as connection:
+        file = Store(policy.store).file(number)
+        connection.execute(f"ATTACH {literal(str(file))} AS snapshot (READ_ONLY)")
+        connection.execute(f"CREATE SCHEMA {PUBLIC}")
+        private = [table for table in policy.tables.values() if not table.public]
+        for table in policy.tables.values():
+            if table.public:
+                relation = f"{PUBLIC}.{name(table.name)}"
+                connection.execute(f"CREATE VIEW {relation} AS FROM snapshot.{relation}")
+        chosen = _chosen(connection, private, people)
+        added = _added(connection, private)
+        databases = {HERE: (0, "")} | {f"without person {index}": (index, "") for index in range(1, chosen + 1)}
+        databases |= {f"with one more, {shape}": (0, shape) for shape in added}
+        if policy.neighbors == "change_one":
+            databases |= {f"person 1 now {shape}": (1, shape) for shape in added if chosen}
+        cursors = {each: _database(connection, private, *parts) for each, parts in databases.items()}
+        pairs = [(HERE, each) for each in databases if each != HERE]
+        if policy.neighbors == "change_one":
+            pairs += [("with one more, low", "with one more, high")] if "low" in added and "high" in added else []
+        yield Neighborhood(pairs=tuple(pairs), seconds=float(policy.limits.seconds), cursors=cursors)
+
+
+def _chosen(connection: Any, tables: list[Table], people: int) -> int:
+    """The people that will be taken away, in a table of their own; how many there are."""
+    owner = name(OWNER)
+    owners = " UNION ALL ".join(f"SELECT {owner} FROM snapshot.main.{name(table.name)}" for table in tables)
+    heavy = f"SELECT {owner}, count(*) AS n FROM ({owners}) GROUP BY 1"
+    half = -(-people // 2)
+    connection.execute(
+        f"CREATE TABLE chosen AS SELECT row_number() OVER () AS place, {owner} FROM ("
+        f"(SELECT {owner} FROM ({heavy}) ORDER BY n DESC, random() LIMIT {half}) UNION "
+        f"(SELECT {owner} FROM ({heavy}) ORDER BY random() LIMIT {people - half}))"
+    )
+    return int(connection.execute("SELECT count(*) FROM chosen").fetchone()[0])
+
+
+def _database(connection: Any, tables: list[Table], without: int, with_: str) -> Any:
+    """A schema of views: the snapshot without one of the chosen, with one of the added."""
+    schema = name(f"database {without} {with_}")
+    connection.execute(f"CREATE SCHEMA {schema}")
+    for table in tables:
+        rows = f"FROM snapshot.main.{name(table.name)}"
+        if without:
+            owner = name(OWNER)
+            rows += f" WHERE {owner} NOT IN (SELECT {owner} FROM main.chosen WHERE place = {without})"
+        if with_:
+            rows += f" UNION ALL BY NAME FROM main.{_more(table, with_)}"
+        connection.execute(f"CREATE VIEW {schema}.{name(table.name)} AS {rows}")
+    cursor = connection.cursor()
+    cursor.execute(f"SET schema = {literal(schema)}")
+    return cursor
+
+
+# --- people at the ends of every range --------------------------------------------------------------------------------
+
+
+def _more(table: Table, shape: str) -> str:
+    return name(f"more {shape} {table.name}")
+
+
+def _added(connection: Any, tables: list[Table]) -> tuple[str, ...]:
+    """Tables of the rows of each added person; none where nobody new can be named in the owner's type."""
+    stored = {table.name: _types(connection, table) for table in tables}
+    kinds = {types[OWNER] for types in stored.values()}
+    if len(kinds) != 1 or not kinds <= {"VARCHAR", *_INTEGERS}:
+        return ()
+    owner = _new(connection, tables, OWNER, stored)
+    for table in tables:
+        rows = f"snapshot.main.{name(table.name)}"
+        common = {
+            column.name: connection.execute(f"SELECT mode({name(column.name)}) FROM {rows}").fetchone()[0]
+            for column in table.columns.values()
+            if stored[table.name][column.name] == "VARCHAR"
+        }
+        keys = {
+            column.name: _new(connection, [table], column.name, stored)
+            for column in table.columns.values()
+            if isinstance(column.domain, Identifier)
+        }
+        for shape in SHAPES:
+            connection.execute(f"CREATE TABLE {_more(table, shape)} AS FROM {rows} LIMIT 0")
+            listed = ", ".join(name(each) for each in (OWNER, *table.columns))
+            for place in range(table.max_rows):
+                values = [owner, *(_value(each, shape, place, keys, common) for each in table.columns.values())]
+                marks = ", ".join("?" for _ in values)
+                connection.execute(f"INSERT INTO {_more(table, shape)} ({listed}) VALUES ({marks})", values)
+    return SHAPES
+
+
+def _types(connection: Any, table: Table) -> dict[str, str]:
+    rows = connection.execute(f"DESCRIBE snapshot.main.{name(table.name)}").fetchall()
+    return {row[0]: row[1] for row in rows}
+
+
+def _new(connection: Any, tables: list[Table], column: str, stored: dict[str, dict[str, str]]) -> Any:
+    """A value of an identifier that nobody has; NULL where its type has no obvious one."""
+    kind = stored[tables[0].name][column]
+    if kind == "VARCHAR":
+        return "discreet audit"
+    if kind not in _INTEGERS:
+        return None
+    largest = [
+        connection.execute(f"SELECT max({name(column)}) FROM snapshot.main.{name(table.name)}").fetchone()[0]
+        for table in tables
+    ]
+    return max((int(each) for each in largest if each is not None), default=0) + 1
+
+
+def _value(column: Column, shape: str, place: int, keys: Mapping[str, Any], common: Mapping[str, Any]) -> Any:
+    domain = column.domain
+    high = shape == "high" or (shape == "spread" and place % 2 == 1)
+    match domain:
+        case Integers() | Decimals():
+            return domain.last if high else domain.first
+        case Categories():
+            return place % domain.size if shape == "spread" else (domain.size - 1) * high
+        case Booleans():
+            return high
+        case Dates() | Timestamps():
+            return domain.hi if high else domain.lo
+        case Identifier():
+            new = keys[column.name]
+            return new + place if isinstance(new, int) else None if new is None else f"{new} {place}"
+    return common.get(column.name) if high else f"discreet audit {place}"

@@ -1,0 +1,259 @@
+"""A question audited on the curator's own data: neighbors, record and replay, and what runs prove of its ε.
+
+For the curator alone: it reads the snapshot exactly and says how far single people move it. It charges nothing and
+writes nothing to the ledger, because nothing of it may be released.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.accounting import Accountant
+from discreet.audit import replay
+from discreet.audit.change import Change, changes
+from discreet.audit.epsilon import Codes, Finding, check, counted, finding, interval
+from discreet.audit.neighbors import Neighborhood, neighborhood
+from discreet.audit.runs import Outcomes, outcomes
+from discreet.budget import Budget, Loss, amount
+from discreet.curator import accountant_of, terms_of
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.workbench import Workbench
+from discreet.errors import UsageError
+from discreet.ledger import Ledger
+from discreet.measure import measure
+from discreet.mechanisms import to_row
+from discreet.offer import Offer, offer
+from discreet.policy import Policy
+from discreet.release import Allowance, Exact
+from discreet.sql.analyze import plan
+
+Progress = Callable[[str, float], None]
+
+_PILOTS, _PILOT = 4, 1_000  # pairs of neighbors that are tried, and how often each
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """One pair of neighbors under the same draws: how many there were, and what differed that must not."""
+
+    pair: tuple[str, str]
+    draws: int
+    differences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """Outcomes of a statistic that one neighbor cannot have: allowed with probability δ, and no more."""
+
+    statistic: str
+    seen: int
+    runs: int
+    least: float  # a lower bound on their probability
+    delta: float
+
+    @property
+    def sound(self) -> bool:
+        return self.least <= self.delta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """How often each outcome came on either neighbor, in bins from least to most telling."""
+
+    name: str
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionAudit:
+    """All that was found out about a question. Not for release: `changes` tells about single people."""
+
+    sql: str
+    neighbors: str
+    snapshot: int
+    cost: Budget
+    pair: tuple[str, str]
+    changes: tuple[Change, ...]
+    replayed: tuple[Replayed, ...]
+    support: tuple[Support, ...]
+    findings: tuple[Finding, ...]
+    pictures: tuple[Picture, ...]
+
+    @property
+    def sound(self) -> bool:
+        return (
+            all(each.within for each in self.changes)
+            and not any(each.differences for each in self.replayed)
+            and all(each.sound for each in self.support)
+            and all(each.sound for each in self.findings)
+        )
+
+
+def audited(
+    policy: Policy,
+    sql: str,
+    *,
+    epsilon: object,
+    runs: int,
+    confidence: float,
+    people: int,
+    progress: Progress | None = None,
+) -> QuestionAudit:
+    """Audit one question at one epsilon on the newest snapshot and its neighbors."""
+    check(runs=runs, confidence=confidence)
+    if not 1 <= people <= 1_000:
+        raise UsageError(f"An audit takes from 1 to 1,000 people away, one after another, not {people}.")
+    accountant = accountant_of(policy)
+    with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
+        number = ledger.snapshot
+    if number == 0:
+        raise UsageError("There is no snapshot to audit on yet. Take one: discreet snapshot.")
+    offered = _offered(policy, number, sql, accountant, epsilon)
+    with neighborhood(policy, number, people=people) as around:
+        changed = tuple(_changes(offered, around, progress))
+        replayed = tuple(_replayed(offered, accountant, around, pair) for pair in around.pairs)
+
+        def run(pair: tuple[str, str], times: int) -> list[Outcomes]:
+            fetches = (partial(around.fetch, pair[0]), partial(around.fetch, pair[1]))
+            return list(outcomes(offered, accountant, fetches, runs=times, progress=progress))
+
+        pair = _telling(changed, around, run)
+        found = run(pair, runs)
+    return QuestionAudit(
+        sql=sql,
+        neighbors=policy.neighbors,
+        snapshot=number,
+        cost=accountant.budget(offered.cost),
+        pair=pair,
+        changes=changed,
+        replayed=replayed,
+        support=tuple(_support(each, confidence) for each in found if any(each.impossible)),
+        findings=_findings(found, confidence),
+        pictures=tuple(_picture(each) for each in found),
+    )
+
+
+def _offered(policy: Policy, number: int, sql: str, accountant: Accountant, epsilon: object) -> Offer:
+    """The question planned and priced as `Curator.ask` would, without asking it."""
+    engine, workbench = DuckDB.open(policy, number), Workbench()
+    public = {name: engine.public_table(name) for name, table in policy.tables.items() if table.public}
+    engine.close()
+
+    def of_public(text: str) -> pa.Table:
+        return workbench.run(text, public, seconds=float(policy.limits.seconds))
+
+    spend = accountant.allot(epsilon=amount(epsilon, name="epsilon", most=policy.limits.epsilon))
+    found = plan(sql, policy, public, of_public)
+    if not found.blocks:
+        raise UsageError("This question is about public tables only: there is nothing to audit.")
+    return offer(found, accountant, amount=spend, limit=terms_of(policy).limit)
+
+
+def _changes(offered: Offer, around: Neighborhood, progress: Progress | None) -> list[Change]:
+    own = [each.block for each in offered.blocks if each.block.same_as is None]
+    found = list[Change]()
+    for index, pair in enumerate(around.pairs):
+        for block in own:
+            found += changes(block, around.fetch, [pair])
+        if progress is not None:
+            progress("neighbors", (index + 1) / len(around.pairs))
+    return found
+
+
+def _replayed(offered: Offer, accountant: Accountant, around: Neighborhood, pair: tuple[str, str]) -> Replayed:
+    def on(name: str) -> Callable[[Callable[[Allowance], Any]], object]:
+        def work(witness: Callable[[Allowance], Any]) -> object:
+            allowance = Allowance(key=os.urandom(32), accountant=accountant, paid=offered.cost)
+            return measure(offered, witness(allowance), lambda sql: Exact(around.fetch(name, sql)))
+
+        return work
+
+    first, _ = replay.recorded(on(pair[0]))
+    second, _ = replay.recorded(on(pair[1]), replay=first)
+    differ = (*replay.differences(first, second), *replay.shared(first), *replay.shared(second))
+    return Replayed(pair=pair, draws=first.draws, differences=differ)
+
+
+def _telling(
+    found: tuple[Change, ...], around: Neighborhood, run: Callable[[tuple[str, str], int], list[Outcomes]]
+) -> tuple[str, str]:
+    """The pair to run: of those that move most, the one whose outcomes a few runs (judged by nobody) tell apart best.
+
+    Somebody who is alone with a key moves much and shows little, because the key does not pass its threshold.
+    """
+    sums = {pair: math.fsum(each.share for each in found if each.pair == pair) for pair in around.pairs}
+    first = sorted(sums, key=lambda pair: -sums[pair])[:_PILOTS]
+    return max(first, key=lambda pair: math.fsum(_apart(each) for each in run(pair, _PILOT)))
+
+
+def _apart(each: Outcomes) -> float:
+    """The total variation distance of what came out."""
+    _, a, b = counted(*each.codes)
+    return float(np.abs(a - b).sum()) / (2 * len(each.codes[0]))
+
+
+def _loss(mechanisms: tuple[Any, ...]) -> Loss:
+    """What several mechanisms cost together."""
+    losses = [each.loss() for each in mechanisms]
+    delta = sum((each.delta for each in losses), Fraction(0))
+    if all(each.epsilon is not None for each in losses):
+        return Loss(epsilon=sum((each.epsilon for each in losses), Fraction(0)), rho=None, delta=delta)
+    return Loss(epsilon=None, rho=sum((each.rho for each in losses), Fraction(0)), delta=delta)
+
+
+def _findings(found: list[Outcomes], confidence: float) -> tuple[Finding, ...]:
+    """What is proved of each statistic and, where there are several, of all of them as one answer."""
+    each_at = 1 - (1 - confidence) / (len(found) + 1)
+    findings = [_finding(each, each_at) for each in found]
+    if len(found) > 1:
+        whole = _together(found)
+        loss = _loss(tuple(mechanism for each in found for mechanism in each.mechanisms))
+        findings.append(finding("the whole answer", {}, whole, loss=loss, confidence=each_at))
+    return tuple(findings)
+
+
+def _finding(each: Outcomes, confidence: float) -> Finding:
+    row = to_row(each.mechanisms[0]) if len(each.mechanisms) == 1 else {}
+    if len(each.mechanisms) > 1:
+        row = {"mechanism": ", ".join(type(mechanism).__name__ for mechanism in each.mechanisms)}
+    return finding(each.name, row, each.codes, loss=_loss(each.mechanisms), confidence=confidence)
+
+
+def _together(found: list[Outcomes]) -> tuple[Codes, Codes]:
+    """All statistics of a run as one code: the sum of what each tells, learnt from the half that judges nothing."""
+    runs = min(len(each.codes[0]) for each in found)
+    total = [np.zeros(runs), np.zeros(runs)]
+    for each in found:
+        first, second = (codes[:runs] for codes in each.codes)
+        values, a, b = counted(first[: runs // 2], second[: runs // 2])
+        tells = np.log((a + 1) / (b + 1))
+        for side, codes in enumerate((first, second)):
+            place = np.minimum(np.searchsorted(values, codes), len(values) - 1)
+            total[side] += np.where(values[place] == codes, tells[place], 0.0)
+    return np.round(total[0] * 16).astype(np.int64), np.round(total[1] * 16).astype(np.int64)
+
+
+def _support(each: Outcomes, confidence: float) -> Support:
+    seen, runs = max(each.impossible), len(each.codes[0])
+    least, _ = interval((seen, 0), runs, alpha=1 - confidence)
+    return Support(statistic=each.name, seen=seen, runs=runs, least=least, delta=float(_loss(each.mechanisms).delta))
+
+
+def _picture(each: Outcomes, bins: int = 41) -> Picture:
+    """Outcomes in the order of how telling they are, in bins of about equal weight at the ends and in the middle."""
+    _, a, b = counted(*each.codes)
+    tells = np.log((a + 1) / (b + 1))
+    low, high = float(tells.min()), float(tells.max())
+    place = np.minimum(((tells - low) / max(high - low, 1e-9) * bins).astype(np.int64), bins - 1)
+    one, other = (np.bincount(place, weights=counts, minlength=bins).astype(int).tolist() for counts in (a, b))
+    return Picture(name=each.name, first=tuple(one), second=tuple(other))

@@ -1,0 +1,297 @@
+"""A question's releases on two neighbors, a great many times over: what a lower bound on its ε is judged by.
+
+Every run is what `measure` does, through the same allowance. To have a million of them, runs are laid side by side as
+one more key of the exact tables, so that one release draws for all of them; what takes several passes, of which each
+looks where the last one pointed, is run one by one and less often.
+
+The outcome of a run is a number: for noise, how much likelier the numbers are on the one neighbor than on the other if
+the noise is what it claims to be. Noise that is something else is still judged by how often each outcome came.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from discreet.accounting import Accountant
+from discreet.audit.change import cells, forms, movement, rows_of
+from discreet.audit.epsilon import Codes
+from discreet.measure import measure
+from discreet.offer import BlockOffer, Offer
+from discreet.release import Allowance, Exact
+
+Floats = NDArray[np.float64]
+Fetch = Callable[[str], pa.Table]
+Progress = Callable[[str, float], None]
+Moved = dict[Any, tuple[int, int]]  # the numbers that differ, on the one neighbor and on the other
+
+AT_ONCE = 1 << 20  # cells of all runs that are drawn together
+MOST_CELLS = 1 << 26  # of all runs: more groups, fewer runs
+ONE_BY_ONE = 200  # runs of what takes several passes
+IMPOSSIBLE = 30.0  # the score of an outcome that the other neighbor cannot have
+_FINE = 64  # codes per unit of score
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """What left for one statistic in each run, as a code: on the one neighbor and on the other."""
+
+    name: str
+    mechanisms: tuple[Any, ...]
+    codes: tuple[Codes, Codes]
+    impossible: tuple[int, int] = (0, 0)  # runs whose outcome the other neighbor cannot have
+
+
+def outcomes(
+    offered: Offer, accountant: Accountant, fetches: tuple[Fetch, Fetch], *, runs: int, progress: Progress | None
+) -> Iterator[Outcomes]:
+    """Every statistic of an offer that the two neighbors do not share, run on both of them."""
+    several = [
+        (number, place)
+        for number, each in enumerate(offered.blocks)
+        for place, passes in enumerate(each.picked)
+        if len(passes) > 1 and each.block.same_as is None
+    ]
+    for each in offered.blocks:
+        if each.block.same_as is None:
+            yield from _Block(each, accountant, offered, fetches, runs, progress).outcomes()
+    if several:
+        yield from _one_by_one(offered, accountant, fetches, several, min(max(10, runs // 100), ONE_BY_ONE), progress)
+
+
+class _Block:
+    """One block on two neighbors."""
+
+    def __init__(
+        self,
+        each: BlockOffer,
+        accountant: Accountant,
+        offered: Offer,
+        fetches: tuple[Fetch, Fetch],
+        runs: int,
+        progress: Progress | None,
+    ) -> None:
+        self.each, self.block, self.progress = each, each.block, progress
+        self._accountant, self._paid, self._fetches, self._runs = accountant, offered.cost, fetches, runs
+
+    def outcomes(self) -> Iterator[Outcomes]:
+        if self.block.unknown:
+            yield from self._tested()
+            return
+        if self.block.measurements:
+            exact = [fetch(self.block.query) for fetch in self._fetches]
+            for mechanism, measurement in zip(self.each.measured, self.block.measurements, strict=True):
+                sides = [forms(rows_of(table), len(self.block.keys), measurement.forms) for table in exact]
+                scores = _noise_scores(mechanism, movement(*sides), self.block.sizes)
+                release = self._measured(mechanism, measurement.forms, scores)
+                yield self._run(
+                    measurement.name, (mechanism,), exact, release, len(measurement.forms) * self.block.cells
+                )
+        for pick, passes in zip(self.block.picks, self.each.picked, strict=True):
+            if len(passes) == 1:
+                exact = [fetch(self.block.pick_query(pick, ())) for fetch in self._fetches]
+                release = self._picked(passes[0], pick.cells(0), movement(*map(cells, exact)))
+                yield self._run(pick.name, passes, exact, release, self.block.cells * pick.cells(0))
+
+    def _run(self, name: str, mechanisms: tuple[Any, ...], exact: list[Any], release: Any, width: int) -> Outcomes:
+        runs = max(1_000, min(self._runs, MOST_CELLS // width))
+        at_once = max(1, AT_ONCE // width)
+        found: tuple[list[Codes], list[Codes]] = ([], [])
+        for start in range(0, runs, at_once):
+            for side, table in enumerate(exact):
+                allowance = Allowance(key=os.urandom(32), accountant=self._accountant, paid=self._paid)
+                found[side].append(release(allowance, table, min(at_once, runs - start)))
+            if self.progress is not None:
+                self.progress(name, min(1.0, (start + at_once) / runs))
+        codes = np.concatenate(found[0]), np.concatenate(found[1])
+        return Outcomes(name=name, mechanisms=mechanisms, codes=codes)
+
+    def _measured(self, mechanism: Any, factors: Any, scores: list[tuple[int, int, Any]]) -> Any:
+        def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
+            wide = Exact(_beside(table, runs, len(self.block.keys)))
+            noisy = allowance.measure(mechanism, wide, sizes=[runs, *self.block.sizes], forms=factors)
+            total = np.zeros(runs)
+            for form, place, score in scores:
+                total += score(noisy[form].reshape(runs, -1)[:, place])
+            return _coded(total)
+
+        return release
+
+    def _picked(self, mechanism: Any, size: int, moved: Moved) -> Any:
+        groups = sorted({_place(key[:-1], self.block.sizes) for key in moved})[:4]
+
+        def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
+            wide = Exact(_beside(table, runs, len(self.block.keys) + 1))
+            chosen = allowance.choose(mechanism, wide, sizes=[runs, *self.block.sizes], cells=size)
+            return _hashed(chosen.reshape(runs, self.block.cells, -1)[:, groups].reshape(runs, -1))
+
+        return release
+
+    def _tested(self) -> Iterator[Outcomes]:
+        """Unknown keys: the threshold, and what is measured on the keys that pass it, together in one run."""
+        block, exact = self.block, []
+        for fetch in self._fetches:
+            measured = fetch(block.query) if self.each.measured else None
+            exact.append((fetch(block.people_query), measured))
+        people = [cells(table) for table, _ in exact]
+        moved = movement(*people)
+        width = max(1, *(len(each) for each in people)) * block.cells
+        release = _Thresholded(self.each, moved, [table for _, table in exact])
+        name = " and ".join(["people per key", *(each.name for each in block.measurements[block.one_shot :])])
+        found = self._run(name, (self.each.threshold, *self.each.measured), exact, release, width)
+        yield replace(found, impossible=_impossible(found.codes))
+
+
+class _Thresholded:
+    """Runs of a threshold and of the sums behind it, scored by the keys in which the neighbors differ."""
+
+    def __init__(self, each: BlockOffer, moved: Moved, tables: list[pa.Table | None]) -> None:
+        self._each, self._block, self._moved = each, each.block, moved
+        self._sums = [
+            movement(*(forms(rows_of(table), len(self._block.keys), measurement.forms) for table in tables))
+            for measurement in self._block.measurements[self._block.one_shot :]
+            if all(table is not None for table in tables)
+        ]
+
+    def __call__(self, allowance: Allowance, exact: tuple[pa.Table, pa.Table | None], runs: int) -> Codes:
+        people, sums = exact
+        block, threshold = self._block, self._each.threshold
+        width = len(block.unknown)
+        survivors, tested = allowance.threshold(threshold, Exact(_beside(people, runs, width, "u")), keys=1 + width)
+        run = survivors.column(0).to_numpy().astype(np.int64)
+        keys = list(zip(*(survivors.column(1 + index).to_pylist() for index in range(width)), strict=True))
+        total, never = np.zeros(runs), np.zeros(runs)
+        for key, (one, other) in self._moved.items():
+            stays = _stay(threshold, one) - _stay(threshold, other)
+            total += stays
+            here = np.flatnonzero([each == key for each in keys])
+            if one and other:
+                np.add.at(total, run[here], _advantage(threshold, np.asarray(tested)[here], one, other) - stays)
+            else:
+                never[run[here]] = IMPOSSIBLE if one else -IMPOSSIBLE
+        if sums is not None:
+            self._add_sums(allowance, sums, runs, survivors, run, keys, total)
+        return _coded(np.clip(total, -IMPOSSIBLE / 3, IMPOSSIBLE / 3) + never)
+
+    def _add_sums(
+        self, allowance: Allowance, sums: pa.Table, runs: int, survivors: pa.Table, run: Any, keys: Any, total: Floats
+    ) -> None:
+        block = self._block
+        extra = len(block.keys)
+        wide = _repeated(sums, runs).append_column(f"k{extra}", pa.array(np.repeat(np.arange(runs), sums.num_rows)))
+        for mechanism, measurement, moved in zip(
+            self._each.measured, block.measurements[block.one_shot :], self._sums, strict=True
+        ):
+            noisy = allowance.measure(
+                mechanism,
+                Exact(wide),
+                sizes=block.sizes,
+                forms=measurement.forms,
+                survivors=survivors,
+                keys=(extra, *block.unknown),
+            )
+            for (group, form), (one, other) in moved.items():
+                key = tuple(group[index] for index in block.unknown)
+                place = _place([part for index, part in enumerate(group) if index not in block.unknown], block.sizes)
+                here = np.flatnonzero([each == key for each in keys])
+                left = np.asarray(noisy[form]).reshape(survivors.num_rows, -1)[here, place]
+                np.add.at(total, run[here], _advantage(mechanism, left, one, other))
+
+
+def _one_by_one(
+    offered: Offer,
+    accountant: Accountant,
+    fetches: tuple[Fetch, Fetch],
+    picks: list[tuple[int, int]],
+    runs: int,
+    progress: Progress | None,
+) -> Iterator[Outcomes]:
+    """The whole question again and again: for picks of several passes."""
+    found: dict[tuple[int, int], tuple[list[int], list[int]]] = {each: ([], []) for each in picks}
+    for done in range(runs):
+        for side, fetch in enumerate(fetches):
+            allowance = Allowance(key=os.urandom(32), accountant=accountant, paid=offered.cost)
+            noisy = measure(offered, allowance, lambda sql, fetch=fetch: Exact(fetch(sql)))  # type: ignore[misc]
+            for (number, place), sides in found.items():
+                # Wide cells: what a few hundred runs can tell apart.
+                pick = offered.blocks[number].block.picks[place]
+                first = np.asarray(noisy[number].picks[place]).astype(np.float64).reshape(-1)[0]
+                sides[side].append(int(first * 16 // pick.domain.size))
+        if progress is not None:
+            progress("one by one", (done + 1) / runs)
+    for (number, place), sides in found.items():
+        each = offered.blocks[number]
+        codes = np.array(sides[0]), np.array(sides[1])
+        name = each.block.picks[place].name
+        yield Outcomes(name=name, mechanisms=each.picked[place], codes=codes)
+
+
+# --- exact tables of many runs ----------------------------------------------------------------------------------------
+
+
+def _repeated(table: pa.Table, runs: int) -> pa.Table:
+    return table.take(pa.array(np.tile(np.arange(table.num_rows), runs)))
+
+
+def _beside(table: pa.Table, runs: int, keys: int, letter: str = "k") -> pa.Table:
+    """The table once for each run, whose number is one more key before the others."""
+    wide = _repeated(table, runs)
+    columns = {f"{letter}0": pa.array(np.repeat(np.arange(runs), table.num_rows))}
+    columns |= {f"{letter}{index + 1}": wide.column(f"{letter}{index}") for index in range(keys)}
+    columns |= {name: wide.column(name) for name in table.column_names if name.startswith("s")}
+    return pa.table(columns)
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+def _noise_scores(mechanism: Any, moved: Moved, sizes: list[int]) -> list[tuple[int, int, Any]]:
+    """For every number that differs: its form, its place on the grid, and the score of what was released there."""
+
+    def score(one: int, other: int) -> Callable[[Any], Floats]:
+        return lambda noisy: _advantage(mechanism, noisy, one, other)
+
+    return [(key[1], _place(key[0], sizes), score(*pair)) for key, pair in moved.items()]
+
+
+def _advantage(mechanism: Any, noisy: Any, one: int, other: int) -> Floats:
+    """The log of how much likelier a noisy number is if the exact one is `one`, by the noise that is claimed."""
+    here = np.asarray(noisy - one).astype(np.float64)  # first in exact integers: sums may pass what floats hold
+    there = np.asarray(noisy - other).astype(np.float64)
+    if hasattr(mechanism, "sigma"):
+        return (there**2 - here**2) / (2 * float(mechanism.sigma) ** 2)
+    return (np.abs(there) - np.abs(here)) / float(mechanism.scale)
+
+
+def _stay(threshold: Any, value: int) -> float:
+    """The log-probability that a key does not pass; one that does not exist never does."""
+    return max(float(threshold.log_mass(value, None)), -IMPOSSIBLE) if value else 0.0
+
+
+def _coded(scores: Floats) -> Codes:
+    return np.round(np.clip(scores, -2 * IMPOSSIBLE, 2 * IMPOSSIBLE) * _FINE).astype(np.int64)
+
+
+def _impossible(codes: tuple[Codes, Codes]) -> tuple[int, int]:
+    far = int(IMPOSSIBLE * _FINE / 2)
+    return int((codes[0] > far).sum()), int((codes[1] < -far).sum())
+
+
+def _hashed(columns: NDArray[Any]) -> Codes:
+    code = np.zeros(len(columns), dtype=np.uint64)
+    for column in columns.T:
+        code = code * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.int64).view(np.uint64)
+    return code.view(np.int64)
+
+
+def _place(keys: Any, sizes: list[int]) -> int:
+    place = 0
+    for key, size in zip(keys, sizes, strict=True):
+        place = place * size + int(key)
+    return place
