@@ -229,7 +229,7 @@ class Marginals:
         """Engine SQL of `scaled`."""
         axis, cell = self.axes[column], self._cell(column)
         last = axis.bins - 1
-        whole = f"(({cell}) * {2 * SCALE} + {last // 2}) // {last} - {SCALE}"
+        whole = f"(CAST({cell} AS BIGINT) * {2 * SCALE} + {last // 2}) // {last} - {SCALE}"
         return f"coalesce(CASE WHEN {cell} < {axis.bins} THEN CAST({whole} AS BIGINT) END, 0)"
 
 
