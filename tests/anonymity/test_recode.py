@@ -17,6 +17,7 @@ from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.lattice import Coded, coded
 from discreet.anonymity.loss import MEASURES, Measure, costs, measured
 from discreet.anonymity.publish import levels_of
+from discreet.anonymity.remaining import Remaining
 
 QUASI = ("age", "zip", "job")
 PROMISES: list[dict[str, Any]] = [
@@ -116,9 +117,9 @@ def test_global_recoding_is_the_optimum(
 ) -> None:
     table, guarantee = possible(data, promise, k, measure)
     made = recode_global.recode(table, guarantee, most_suppressed=suppressed, measure=measure)
-    view = recode_global._View.of(table, guarantee, measure)
+    view = recode_global._View.of(table, guarantee, measure, suppressed)
     every = [view.look(np.array(vector)) for vector in every_vector(table.heights)]
-    least = min(each.loss for each in every if each.suppressed <= suppressed)
+    least = min(each.loss for each in every)
     chosen = view.look(np.array([int(level[0]) for level in made.levels]))
     assert chosen.loss == pytest.approx(least)
     assert int(table.counts[made.classes < 0].sum()) == chosen.suppressed <= suppressed
@@ -133,9 +134,9 @@ def test_rolling_up_is_grouping_anew(data: pa.Table, k: int) -> None:
     table, guarantee = possible(data, {"l": 2, "sensitive": "ill"}, k)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recode_global, "_SMALL", 0)
-        view = recode_global._View.of(table, guarantee, "ncp")
+        view = recode_global._View.of(table, guarantee, "ncp", data.num_rows)
         for vector in every_vector(table.heights):
-            fresh = recode_global._View.of(table, guarantee, "ncp").look(np.array(vector))
+            fresh = recode_global._View.of(table, guarantee, "ncp", data.num_rows).look(np.array(vector))
             rolled = view.look(np.array(vector))
             assert rolled.suppressed == fresh.suppressed
             assert rolled.loss == pytest.approx(fresh.loss)
@@ -154,20 +155,29 @@ def test_greedy_descent_keeps_the_promise_too(data: pa.Table, k: int) -> None:
 
 
 @tries(25)
-@given(data=people(most=40), vector=st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 2)))
-def test_crowded_classes_are_those_with_k_rows(data: pa.Table, vector: tuple[int, int, int]) -> None:
+@given(
+    data=people(most=40),
+    vector=st.tuples(st.integers(0, 4), st.integers(0, 4), st.integers(0, 2)),
+    taken=st.sets(st.integers(0, 39)),
+)
+def test_crowded_boxes_are_those_with_k_rows(data: pa.Table, vector: tuple[int, int, int], taken: set[int]) -> None:
     table, _ = prepared(data, k=1)
-    levels = [min(level, height) for level, height in zip(vector, table.heights, strict=True)]
-    with pytest.MonkeyPatch.context() as patch:
-        from discreet.anonymity import lattice
-
-        patch.setattr(lattice, "_BUCKETS", 4)  # so that classes share buckets
-        rows, classes, number = table.crowded(levels, 3)
-    every, count = table.classes(levels)
-    sizes = np.bincount(every, table.counts, count)
-    assert rows.tolist() == np.flatnonzero(sizes[every] >= 3).tolist()
-    assert number == (sizes >= 3).sum()
-    assert len(set(zip(classes.tolist(), every[rows].tolist(), strict=True))) == number
+    levels = np.array([min(level, height) for level, height in zip(vector, table.heights, strict=True)])
+    rest = Remaining.of(table, np.arange(len(table)))
+    gone = np.array(sorted(each for each in taken if each < len(table)), dtype=np.int64)
+    for part in np.array_split(gone, 3):  # tidied on the way, or not
+        rest.take(np.flatnonzero(np.isin(rest.rows, part) & (rest.counts > 0)))
+    assert rest.left == len(table) - len(gone)
+    rows, boxes, costs = rest.crowded(levels, 3)
+    left = table.select(np.setdiff1d(np.arange(len(table)), gone))
+    every, count = left.classes(levels)
+    crowds = np.bincount(every, left.counts, count)[every] >= 3
+    assert sorted(rest.rows[rows]) == sorted(np.setdiff1d(np.arange(len(table)), gone)[crowds])
+    assert costs == pytest.approx(table.cost(levels, rest.rows[rows]))
+    number = dict(zip(np.setdiff1d(np.arange(len(table)), gone).tolist(), every.tolist(), strict=True))
+    pairs = {(int(box), number[int(row)]) for box, row in zip(boxes, rest.rows[rows], strict=True)}
+    assert len(pairs) == len({box for box, _ in pairs}) == len({each for _, each in pairs})
+    assert boxes.tolist() == sorted(boxes.tolist())
 
 
 @tries(25)

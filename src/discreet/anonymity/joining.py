@@ -29,10 +29,9 @@ class Opened:
         return np.flatnonzero(self.classes < 0)
 
     def open(self, rows: Integers, boxes: Integers, vector: Integers) -> None:
-        """Make a class of the rows in each box."""
-        found, index = np.unique(boxes, return_inverse=True)
-        self.classes[rows] = len(self.vectors) + index
-        self.vectors.extend([vector] * len(found))
+        """Make a class of the rows in each box; boxes are numbered from 0."""
+        self.classes[rows] = len(self.vectors) + boxes
+        self.vectors.extend([vector] * (int(boxes.max()) + 1))
 
 
 def join_leftovers(opened: Opened, guarantee: Guarantee, most_suppressed: int) -> None:

@@ -22,8 +22,6 @@ Vector = Sequence[int] | Integers
 """A level for each column."""
 
 _WIDE = 2**62
-_BUCKETS = 2**16
-_MIX, _SHIFT = np.int64(0x1E3779B97F4A7C15), np.int64(40)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,23 +56,7 @@ class Coded:
 
     def classes(self, vector: Vector) -> tuple[Integers, int]:
         """Which row groups look alike at these levels: a class number for each, and how many classes there are."""
-        found, classes = np.unique(self._keys(vector)[0], return_inverse=True)
-        return classes, len(found)
-
-    def crowded(self, vector: Vector, k: int) -> tuple[Integers, Integers, int]:
-        """The row groups in classes of at least k rows, the class of each, and how many such classes there are."""
-        keys, space = self._keys(vector)
-        if space <= _BUCKETS:
-            rows = np.flatnonzero(np.bincount(keys, self.counts, space)[keys] >= k)
-        else:  # a bucket holds whole classes, so one with fewer than k rows needs no closer look
-            buckets = (keys * _MIX >> _SHIFT) & (_BUCKETS - 1)
-            rows = np.flatnonzero(np.bincount(buckets, self.counts, _BUCKETS)[buckets] >= k)
-        found, classes = np.unique(keys[rows], return_inverse=True)
-        enough = np.bincount(classes, self.counts[rows], len(found)) >= k
-        if enough.all():
-            return rows, classes, len(found)
-        chosen = enough[classes]
-        return rows[chosen], (np.cumsum(enough) - 1)[classes[chosen]], int(enough.sum())
+        return relabeled(*self._keys(vector))
 
     def _keys(self, vector: Vector) -> tuple[Integers, int]:
         keys, space = np.zeros(len(self), dtype=np.int64), 1
@@ -82,8 +64,7 @@ class Coded:
             if sizes[level] == 1:
                 continue
             if space * sizes[level] > _WIDE:
-                found, keys = np.unique(keys, return_inverse=True)
-                space = len(found)
+                keys, space = relabeled(keys, space)
             column = nodes[level][codes]
             keys, space = (column if space == 1 else keys * sizes[level] + column), space * sizes[level]
         return keys, space
@@ -106,6 +87,17 @@ class Coded:
             np.array([float((level[codes] * weight).sum()) for level in levels])
             for codes, levels in zip(self.codes, self.costs, strict=True)
         ]
+
+
+def relabeled(keys: Integers, space: int) -> tuple[Integers, int]:
+    """Keys below `space` as numbers without gaps, in the same order, and how many there are."""
+    if space > 8 * len(keys) + 1024:
+        found, numbers = np.unique(keys, return_inverse=True)
+        return numbers, len(found)
+    present = np.zeros(space, dtype=np.bool_)
+    present[keys] = True
+    numbers = np.cumsum(present) - 1
+    return numbers[keys], int(numbers[-1]) + 1
 
 
 def coded(groups: Groups, hierarchies: Sequence[Hierarchy], costs: Costs, sensitive: str | None) -> Coded:

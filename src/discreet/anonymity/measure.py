@@ -20,7 +20,7 @@ from discreet.anonymity import guarantee as judge
 from discreet.anonymity.guarantee import Closeness, Ground
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.population import PopulationUniques, estimated
-from discreet.anonymity.source import Flags, Floats, Groups, Integers, Source, literal, opened, plain, quoted
+from discreet.anonymity.source import Flags, Floats, Groups, Integers, Source, grouped, literal, opened, plain, quoted
 from discreet.errors import UsageError
 
 MOST_SUBSETS = 1100  # all subsets of ten columns; of more columns the small ones
@@ -364,8 +364,8 @@ def _everybody(source: Source, population: pa.Table | str | Path, quasi: Sequenc
     same = " AND ".join(f"s.{quoted(name)} IS NOT DISTINCT FROM p.{quoted(name)}" for name in quasi)
     listed = ", ".join(f"s.{quoted(name)}" for name in quasi)
     found = source.arrow(
-        f"WITH s AS (SELECT {names}, COUNT(*) AS here FROM data GROUP BY ALL), "
+        f"WITH s AS (SELECT DISTINCT {names} FROM data), "
         f"p AS (SELECT {names}, COUNT(*) AS there FROM population GROUP BY ALL) "
-        f"SELECT {listed}, coalesce(there, 0) AS everybody FROM s LEFT JOIN p ON {same} ORDER BY ALL"
+        f"SELECT {listed}, coalesce(there, 0) AS everybody FROM s LEFT JOIN p ON {same}"
     )
-    return np.asarray(found.column("everybody").to_numpy(), dtype=np.float64)
+    return grouped(found).counts.astype(np.float64)

@@ -25,7 +25,7 @@ from discreet.anonymity.loss import Losses, Measure
 from discreet.anonymity.measure import about, by_size, classes_of
 from discreet.anonymity.output import Found, Labels, Made, PromiseBroken, Target, labels
 from discreet.anonymity.report import Report
-from discreet.anonymity.source import Groups, opened
+from discreet.anonymity.source import Groups, Source, opened
 from discreet.anonymity.suppress import telling_columns
 from discreet.anonymity.utility import utility
 
@@ -120,8 +120,8 @@ def anonymize(
         recoded = _recoded(coded(groups, built, costs, promised_about(demand)), guarantee, demand, progress)
         made = Made(groups=groups, hierarchies=built, recoded=recoded, shown=_shown(built, groups, recoded, recoding))
         with output.written(source, output.query(source, made, drop), target) as finished:
-            found = _measured_again(finished, guarantee, demand, source.types)
-            told = _reported(finished, demand, source.types, made, found) if report else None
+            found = _measured_again(finished, guarantee, demand, source)
+            told = _reported(finished, demand, source, made, found) if report else None
         return Anonymized(
             table=finished if isinstance(finished, pa.Table) else None,
             guarantee=guarantee,
@@ -170,10 +170,10 @@ def _recoded(table: Coded, guarantee: Guarantee, demand: Demand, progress: Progr
     return recode_local.recode(table, guarantee, most_suppressed=allowed, progress=progress)
 
 
-def _measured_again(finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, types: Mapping[str, str]) -> Found:
+def _measured_again(finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, original: Source) -> Found:
     """k, l and t of the finished table itself, as any reader would compute them. Raises if it breaks the promise."""
     name = demand.sensitive
-    with opened(finished, types=_read_as(demand, types)) as source:
+    with opened(finished, types=_read_as(demand, original.types), beside=original) as source:
         groups = source.groups([*demand.quasi, *([] if name is None else [name])])
     classes, number = classes_of(groups, len(demand.quasi))
     sensitive = None if name is None else groups.codes[-1]
@@ -197,10 +197,10 @@ def _read_as(demand: Demand, types: Mapping[str, str]) -> dict[str, str]:
     return {**dict.fromkeys(demand.quasi, "VARCHAR"), **secret}
 
 
-def _reported(finished: pa.Table | Path, demand: Demand, types: Mapping[str, str], made: Made, found: Found) -> Report:
+def _reported(finished: pa.Table | Path, demand: Demand, original: Source, made: Made, found: Found) -> Report:
     classes, number = classes_of(made.groups, len(demand.quasi))
     before = np.bincount(classes, made.groups.counts, number).astype(np.int64)
-    with opened(finished, types=_read_as(demand, types)) as source:
+    with opened(finished, types=_read_as(demand, original.types), beside=original) as source:
         failed = failures(source, quasi=demand.quasi, secret=demand.sensitive)
     return Report(
         before=by_size(before),

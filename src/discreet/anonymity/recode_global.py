@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.lattice import Coded, Recoding, every_vector
+from discreet.anonymity.lattice import Coded, Recoding, every_vector, relabeled
 from discreet.anonymity.loss import Measure
 from discreet.anonymity.source import Flags, Floats, Integers
 
@@ -24,7 +24,8 @@ _SMALL = 1000  # row groups: not worth keeping a smaller table for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """What a level vector gives: rows suppressed, the loss with them, and a bound on the loss of it and all coarser."""
+    """What a level vector gives: rows suppressed, the loss with them (infinite if they are too many), and a bound on
+    the loss of it and all coarser ones."""
 
     suppressed: int
     loss: float
@@ -33,9 +34,9 @@ class Looked:
 
 def recode(table: Coded, guarantee: Guarantee, *, most_suppressed: int, measure: Measure) -> Recoding:
     """The level vector of least loss that has the guarantee and suppresses at most so many rows."""
-    view = _View.of(table, guarantee, measure)
+    view = _View.of(table, guarantee, measure, most_suppressed)
     optimal = table.lattice_size <= FULL_LATTICE
-    best = _search(view, most_suppressed) if optimal else _descend(view, most_suppressed)
+    best = _search(view) if optimal else _descend(view)
     classes, number = table.classes(best)
     good = view.good(table, classes, number)
     return Recoding(
@@ -53,13 +54,22 @@ class _View:
     table: Coded
     guarantee: Guarantee
     measure: Measure
+    most_suppressed: int
     rolled: list[tuple[Integers, Coded]]
+    averages: list[Floats]  # [column][level]: what a column costs if nothing is suppressed
     looks: int = 0
 
     @staticmethod
-    def of(table: Coded, guarantee: Guarantee, measure: Measure) -> _View:
+    def of(table: Coded, guarantee: Guarantee, measure: Measure, most_suppressed: int) -> _View:
         bottom = np.zeros(len(table.codes), dtype=np.int64)
-        return _View(table=table, guarantee=guarantee, measure=measure, rolled=[(bottom, table)])
+        return _View(
+            table=table,
+            guarantee=guarantee,
+            measure=measure,
+            most_suppressed=most_suppressed,
+            rolled=[(bottom, table)],
+            averages=table.averages(),
+        )
 
     def look(self, vector: Integers) -> Looked:
         self.looks += 1
@@ -70,14 +80,18 @@ class _View:
         sizes = np.bincount(classes, finer.counts, number)
         suppressed = int(sizes[~good].sum())
         if self.measure == "discernibility":
-            loss = (float((sizes[good] ** 2).sum()) + suppressed * rows) / rows**2
             bound = float((sizes**2).sum()) / rows**2
+            loss = (float((sizes[good] ** 2).sum()) + suppressed * rows) / rows**2
         else:
-            cost, dropped = finer.cost(vector), finer.cost(self.table.heights)
-            loss = float((np.where(good[classes], cost, dropped) * finer.counts).sum()) / rows
-            bound = float((cost * finer.counts).sum()) / rows
+            bound = float(sum(levels[level] for levels, level in zip(self.averages, vector, strict=True)))
+            loss = bound
+            if 0 < suppressed <= self.most_suppressed:
+                bad = np.flatnonzero(~good[classes])
+                extra = finer.cost(self.table.heights, bad) - finer.cost(vector, bad)
+                loss += float((extra * finer.counts[bad]).sum()) / rows
         self._keep(vector, finer, classes, number)
-        return Looked(suppressed=suppressed, loss=loss, bound=bound)
+        enough = suppressed <= self.most_suppressed
+        return Looked(suppressed=suppressed, loss=loss if enough else np.inf, bound=bound)
 
     def good(self, table: Coded, classes: Integers, number: int) -> Flags:
         """Which classes have the guarantee, closeness being to what is published: the rows that are kept."""
@@ -97,11 +111,12 @@ class _View:
             return
         if finer.sensitive is not None:
             width = int(finer.sensitive.max()) + 1
-            classes = np.unique(classes * width + finer.sensitive, return_inverse=True)[1]
+            classes, number = relabeled(classes * width + finer.sensitive, number * width)
         # Any member stands for its class: what is coarser than the class does not tell them apart.
-        _, first = np.unique(classes, return_index=True)
-        part = finer.select(first)
-        counts = np.bincount(classes, finer.counts).astype(np.int64)
+        member = np.empty(number, dtype=np.int64)
+        member[classes] = np.arange(len(finer))
+        part = finer.select(member)
+        counts = np.bincount(classes, finer.counts, number).astype(np.int64)
         self.rolled.append((vector.copy(), replace(part, counts=counts)))
         if len(self.rolled) > _KEPT_TABLES:
             del self.rolled[1]
@@ -111,12 +126,12 @@ def _bounds(view: _View, vectors: Integers) -> Floats:
     """A bound on the loss of each vector that needs no group-by: what its columns cost if nothing is suppressed."""
     total = np.zeros(len(vectors))
     if view.measure != "discernibility":
-        for column, averages in enumerate(view.table.averages()):
+        for column, averages in enumerate(view.averages):
             total += averages[vectors[:, column]]
     return total
 
 
-def _search(view: _View, most_suppressed: int) -> Integers:
+def _search(view: _View) -> Integers:
     vectors = every_vector(view.table.heights)
     bounds = _bounds(view, vectors)
     order = np.lexsort((vectors.sum(axis=1), bounds))
@@ -124,12 +139,12 @@ def _search(view: _View, most_suppressed: int) -> Integers:
     best: Integers = np.array(view.table.heights)
     least = np.inf
     # Suppression makes the guarantee of the whole a matter of the parts: it is monotone where classes may grow.
-    monotone = view.guarantee.grows or most_suppressed == 0
+    monotone = view.guarantee.grows or view.most_suppressed == 0
     while len(vectors):
         index = len(vectors) // 2 if monotone else 0
         vector = vectors[index]
         looked = view.look(vector)
-        if looked.suppressed > most_suppressed:
+        if looked.loss == np.inf:
             gone = (vectors <= vector).all(axis=1) if monotone else np.arange(len(vectors)) == index
         else:
             gone = np.arange(len(vectors)) == index
@@ -142,7 +157,7 @@ def _search(view: _View, most_suppressed: int) -> Integers:
     return best
 
 
-def _descend(view: _View, most_suppressed: int) -> Integers:
+def _descend(view: _View) -> Integers:
     """From everything `*` down, each time in the column that lowers the loss most; not always the optimum."""
     best = np.array(view.table.heights)
     least = view.look(best).loss
@@ -152,7 +167,7 @@ def _descend(view: _View, most_suppressed: int) -> Integers:
             vector = best.copy()
             vector[column] -= 1
             looked = view.look(vector)
-            if looked.suppressed <= most_suppressed:
+            if looked.loss < np.inf:
                 finer.append((looked.loss, int(column)))
         if not finer or min(finer)[0] > least:
             return best

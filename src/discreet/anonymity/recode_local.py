@@ -17,12 +17,14 @@ import numpy as np
 from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.joining import Opened, join_leftovers
 from discreet.anonymity.lattice import Coded, Recoding, every_vector
+from discreet.anonymity.remaining import Remaining, chosen_boxes
 from discreet.anonymity.source import Floats, Integers
 
 Progress = Callable[[str, float], None]
 
 FULL_LATTICE = 20_000  # level vectors; beyond, those around a sample of the rows are tried
 _SLACK = 0.03  # boxes that are this much dearer than the cheapest are opened with it
+_PATIENCE = 0.5  # 0 looks at a level vector as soon as a box of it may be due; 1 loses one percent more, in less time
 _SAMPLE = 300
 _ROUND_SHARE = 0.5  # of a sampled round's vectors, the cheapest that are used before sampling anew
 
@@ -57,59 +59,53 @@ def _cheapest_first(
     opened: Opened, guarantee: Guarantee, vectors: Integers, limit: float, progress: Progress | None
 ) -> int:
     """Open boxes of these level vectors, in order of cost up to a limit; how many vectors were looked at."""
-    rows = opened.left()
-    rest = opened.table.select(rows)
-    start = max(1, len(rows))
-    queue = [(float(bound), index) for index, bound in enumerate(_bounds(opened.table, vectors))]
+    rest = Remaining.of(opened.table, opened.left())
+    start = max(1, rest.left)
+    queue = [(float(first), index) for index, first in enumerate(_first_looks(opened.table, vectors))]
     heapify(queue)
     searched = 0
-    while queue and len(rows):
-        bound, index = heappop(queue)
-        if bound > limit:
+    while queue and rest.left:
+        due, index = heappop(queue)
+        if due > limit:
             break
         searched += 1
-        vector = vectors[index]
-        live, boxes = _live(rest, vector, guarantee)
+        live, boxes, cost = _live(rest, vectors[index], guarantee)
         if not len(live):
             continue
-        cost = _box_costs(rest, vector, live, boxes)
-        dearest = max(bound, queue[0][0] if queue else bound) * (1 + _SLACK) + 1e-12
+        dearest = max(due, queue[0][0] if queue else due) * (1 + _SLACK) + 1e-12
         now = cost <= dearest
         if not now.all():
             heappush(queue, (float(cost[~now].min()), index))
         if now.any():
-            chosen = live[now]
-            opened.open(rows[chosen], boxes[now], vector)
-            keep = np.ones(len(rows), dtype=np.bool_)
-            keep[chosen] = False
-            rows, rest = rows[keep], rest.select(keep)
+            chosen, classes = chosen_boxes(live, boxes, now)
+            opened.open(rest.rows[chosen], classes, vectors[index])
+            rest.take(chosen)
             if progress is not None:
-                progress("rows", 1 - len(rows) / start)
+                progress("rows", 1 - rest.left / start)
     return searched
 
 
-def _bounds(table: Coded, vectors: Integers) -> Floats:
-    """No box of a level vector is cheaper than the cheapest node of each column."""
+def _first_looks(table: Coded, vectors: Integers) -> Floats:
+    """At which cost each level vector is first looked at: between its cheapest possible box and its average one.
+
+    No box is cheaper than the cheapest node of each column, but few are that cheap: looking so early finds nothing.
+    """
     total = np.zeros(len(vectors))
-    for column, levels in enumerate(table.costs):
-        total += np.array([level.min() if len(level) else 0.0 for level in levels])[vectors[:, column]]
+    for column, (levels, averages) in enumerate(zip(table.costs, table.averages(), strict=True)):
+        cheapest = np.array([level.min() if len(level) else 0.0 for level in levels])
+        total += (cheapest + _PATIENCE * (averages - cheapest))[vectors[:, column]]
     return total
 
 
-def _live(rest: Coded, vector: Integers, guarantee: Guarantee) -> tuple[Integers, Integers]:
-    """The row groups in boxes that have the guarantee, and the box of each."""
-    live, boxes, number = rest.crowded(vector, guarantee.k)
-    if guarantee.sizes_only or not number:
-        return live, boxes
-    good = rest.select(live).good(guarantee, boxes, number)[boxes]
-    return live[good], boxes[good]
-
-
-def _box_costs(rest: Coded, vector: Integers, live: Integers, boxes: Integers) -> Floats:
-    """Of each live row group, what its box costs: the average over the box (for ncp all its rows cost the same)."""
+def _live(rest: Remaining, vector: Integers, guarantee: Guarantee) -> tuple[Integers, Integers, Floats]:
+    """The row groups in boxes that have the guarantee, the box of each, and what each box costs a row on average."""
+    live, boxes, costs = rest.crowded(vector, guarantee.k)
     weights = rest.counts[live]
-    costs = np.bincount(boxes, rest.cost(vector, live) * weights)
-    return np.asarray((costs / np.maximum(np.bincount(boxes, weights), 1))[boxes])
+    average = np.bincount(boxes, costs * weights) / np.bincount(boxes, weights)
+    if guarantee.sizes_only or not len(live):
+        return live, boxes, average
+    good = rest.table.select(live).good(guarantee, boxes, len(average))
+    return *chosen_boxes(live, boxes, good), average[good]
 
 
 # Lattices too large to walk: the level vectors of boxes around some of the rows that are left.

@@ -49,14 +49,7 @@ class Source:
                     f"{name} holds lists or structures, which cannot be grouped. Leave it out, or drop it."
                 )
         chosen = ", ".join(quoted(name) for name in columns)
-        found = self.arrow(f"SELECT {chosen}, COUNT(*) AS rows FROM data GROUP BY ALL ORDER BY ALL")
-        encoded = [encode(found.column(index)) for index in range(len(columns))]
-        return Groups(
-            columns=tuple(columns),
-            values=tuple(values for values, _ in encoded),
-            codes=tuple(codes for _, codes in encoded),
-            counts=found.column(len(columns)).to_numpy().astype(np.int64),
-        )
+        return grouped(self.arrow(f"SELECT {chosen}, COUNT(*) AS rows FROM data GROUP BY ALL"))
 
     def arrow(self, query: str) -> pa.Table:
         return self.connection.sql(query).to_arrow_table()
@@ -79,28 +72,51 @@ class Groups:
         return self.columns.index(column)
 
 
+def grouped(found: pa.Table) -> Groups:
+    """Distinct combinations of values as they come from a query, their number in the last column; sorted."""
+    encoded = [encode(column) for column in found.columns[:-1]]
+    order = np.lexsort([codes for _, codes in reversed(encoded)])
+    return Groups(
+        columns=tuple(found.column_names[:-1]),
+        values=tuple(values for values, _ in encoded),
+        codes=tuple(codes[order] for _, codes in encoded),
+        counts=found.column(found.num_columns - 1).to_numpy().astype(np.int64)[order],
+    )
+
+
 @contextmanager
-def opened(data: pa.Table | str | Path, *, types: Mapping[str, str] | None = None) -> Iterator[Source]:
-    """A table to query; `types` overrides what a CSV file's columns look like."""
-    with tempfile.TemporaryDirectory(prefix="discreet-") as spill, duckdb.connect(":memory:") as connection:
-        for setting, value in (
-            ("temp_directory", spill),
-            ("autoload_known_extensions", "false"),
-            ("autoinstall_known_extensions", "false"),
-            ("python_enable_replacements", "false"),
-        ):
-            connection.execute(f"SET {setting} = '{value}'")
+def opened(
+    data: pa.Table | str | Path, *, types: Mapping[str, str] | None = None, beside: Source | None = None
+) -> Iterator[Source]:
+    """A table to query; `types` overrides what a CSV file's columns look like. `beside` lends its engine."""
+    with _connected() if beside is None else beside.connection.cursor() as connection:
+        connection.execute("SET python_enable_replacements = false")
         if isinstance(data, (str, Path)):
-            connection.execute(f"CREATE VIEW data AS SELECT * FROM {_file(connection, Path(data), types or {})}")
+            reader = _file(connection, Path(data), types or {})
+            connection.execute(f"CREATE TEMP VIEW data AS SELECT * FROM {reader}")
+            ((rows,),) = connection.execute("SELECT COUNT(*) FROM data").fetchall()
         elif isinstance(data, pa.Table):
             if len(set(data.column_names)) < data.num_columns:
                 raise UsageError("Two columns of the table have the same name.")
             connection.register("data", data)
+            rows = data.num_rows
         else:
             raise UsageError(f"An Arrow table, or the name of a CSV or Parquet file, not {type(data).__name__}.")
         described = connection.execute("DESCRIBE data").fetchall()
-        ((rows,),) = connection.execute("SELECT COUNT(*) FROM data").fetchall()
         yield Source(connection=connection, types={name: kind for name, kind, *_ in described}, rows=rows)
+
+
+@contextmanager
+def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
+    """An engine of its own, that spills to a folder of its own and loads nothing from elsewhere."""
+    with tempfile.TemporaryDirectory(prefix="discreet-") as spill:
+        settings = {
+            "temp_directory": spill,
+            "autoload_known_extensions": False,
+            "autoinstall_known_extensions": False,
+        }
+        with duckdb.connect(":memory:", config=settings) as connection:
+            yield connection
 
 
 def _file(connection: duckdb.DuckDBPyConnection, path: Path, types: Mapping[str, str]) -> str:

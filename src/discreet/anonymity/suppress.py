@@ -59,8 +59,9 @@ def _repeated(source: Source, columns: Sequence[str], quasi: Sequence[str]) -> l
             own, other = codes[i], codes[len(columns) + j]
             if other.max() == 0 or own.max() < other.max():
                 continue
-            pairs = len(np.unique(own * (int(other.max()) + 1) + other))
-            if pairs == int(own.max()) + 1 and (source.rows <= _LOOKED_AT or _decides(source, name, hidden)):
+            beside = np.empty(int(own.max()) + 1, dtype=np.int64)  # a value seen beside each; if others are, it differs
+            beside[own] = other
+            if (beside[own] == other).all() and (source.rows <= _LOOKED_AT or _decides(source, name, hidden)):
                 found.append((name, hidden))
     return found
 
