@@ -1,0 +1,83 @@
+"""A lower bound on ε from one run alone, for what is too slow to run a million times [Steinke, Nasr, Jagielski 2023].
+
+Many people are put into the data or left out, each by a fair coin. Whoever sees only what was released guesses of some
+of them which it was. Under (ε, δ)-DP the number of right guesses among r is, but for a part that δ bounds, no larger
+than that of r coins that come up right with probability e^ε / (1 + e^ε): more of them prove a larger ε.
+
+The people must be independent of each other and of everybody else; the guesses may depend on everything released.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.errors import UsageError
+
+MOST = 64.0  # no run proves more than this
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneRun:
+    """How many people there were, of how many it was guessed, how many guesses were right, and what that proves."""
+
+    people: int
+    guessed: int
+    right: int
+    delta: float
+    proved: float
+    confidence: float
+
+
+def one_run(
+    included: NDArray[np.bool_], scores: NDArray[np.float64], *, guesses: int, delta: float, confidence: float
+) -> OneRun:
+    """Guess that those with the highest scores were put in and those with the lowest left out, as many of each.
+
+    `guesses` is how many in all, fixed before anything was released.
+    """
+    people = len(included)
+    if included.shape != scores.shape or included.ndim != 1:
+        raise UsageError("An audit needs one coin and one score for each person.")
+    if not 2 <= guesses <= people or guesses % 2:
+        raise UsageError(f"Guesses are an even number from 2 to the {people} people, not {guesses}.")
+    if not 0.5 <= confidence < 1 or not 0 <= delta < 1:
+        raise UsageError("An audit takes a confidence from 0.5 to below 1 and a delta from 0 to below 1.")
+    order = np.lexsort((np.random.default_rng().random(people), scores))  # ties by chance, not by who comes first
+    half = guesses // 2
+    right = int(included[order[-half:]].sum() + (~included[order[:half]]).sum())
+    proved = epsilon_proved(people, guesses, right, delta=delta, confidence=confidence)
+    return OneRun(people=people, guessed=guesses, right=right, delta=delta, proved=proved, confidence=confidence)
+
+
+def epsilon_proved(people: int, guesses: int, right: int, *, delta: float, confidence: float) -> float:
+    """The largest ε under which so many right guesses would have a probability below 1 - confidence."""
+    low, high = 0.0, MOST
+    if probability(people, guesses, right, epsilon=low, delta=delta) > 1 - confidence:
+        return 0.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        if probability(people, guesses, right, epsilon=middle, delta=delta) < 1 - confidence:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def probability(people: int, guesses: int, right: int, *, epsilon: float, delta: float) -> float:
+    """An upper bound on the probability of at least so many right guesses under (ε, δ)-DP.
+
+    P(right or more of r coins) + 2 m δ max_i P(fewer than right by at most i) / i, with m people.
+    """
+    from scipy import stats
+
+    q = 1 / (1 + math.exp(-epsilon))
+    tail = float(stats.binom.sf(right - 1, guesses, q))
+    if not delta or not right:
+        return min(1.0, tail)
+    near = np.cumsum(stats.binom.pmf(np.arange(right - 1, -1, -1), guesses, q))
+    worst = float((near / np.arange(1, right + 1)).max())
+    return min(1.0, tail + 2 * people * delta * worst)

@@ -1,0 +1,129 @@
+"""One run is enough to doubt a claim: what is true is never exceeded, what has too little noise is found out.
+
+Each synthesizer is audited so: hundreds of people, each alone with a value, put in by a coin, and guessed by the count
+that the description gives that value.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discreet
+from discreet.audit.one_run import epsilon_proved, one_run, probability
+from discreet.curator import create_ledger
+from discreet.errors import UsageError
+from discreet.policy import Policy
+from discreet.release import Allowance
+from discreet.synthetic.synthesizers import SYNTHESIZERS
+
+SURE = 1 - 1e-9
+POLICY = """\
+unit: person
+neighbors: add_remove
+tables:
+  people:
+    owner: person_id
+    columns:
+      person_id: {identifier: true}
+      code: {integer: [0, PEOPLE]}
+      sex: {values: [F, M]}
+      ill: {boolean: true}
+budget: {epsilon: 1000, DELTA}
+limits: {epsilon: 1000}
+"""
+
+
+def audited(name: str, folder: Path, *, people: int, epsilon: float, budget: str) -> Any:
+    """One description of people put in by coins, and what the guesses prove beside the claim."""
+    included = np.random.default_rng().random(people) < 0.5
+    ids = np.flatnonzero(included)
+    table = pa.table(
+        {"person_id": ids, "code": ids, "sex": ["FM"[i % 2] for i in ids], "ill": [i % 3 == 0 for i in ids]}
+    )
+    path = folder / "policy.yaml"
+    path.write_text(POLICY.replace("PEOPLE", str(people - 1)).replace("DELTA", budget), encoding="utf-8")
+    create_ledger(Policy.read(path))
+    curator = discreet.open(path, tables={"people": table})
+    described = curator.describe("people", epsilon=epsilon, synthesizer=name, bins=people)
+    scores = np.asarray(described.counts[0], dtype=np.float64)[:people]
+    delta = float(described.cost["delta"])
+    found = one_run(included, scores, guesses=people // 2 // 2 * 2, delta=delta, confidence=SURE)
+    return found, float(described.cost["epsilon"])
+
+
+@pytest.mark.parametrize("name", ["independent", "mst"])
+def test_a_description_keeps_its_claim(name: str, tmp_path: Path) -> None:
+    found, claimed = audited(name, tmp_path, people=200, epsilon=2, budget="delta: 0")
+    assert found.proved <= claimed
+
+
+def test_too_little_noise_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marginal = Allowance.marginal
+
+    def quiet(self: Any, mechanism: Any, *arguments: Any, **named: Any) -> Any:
+        field = "scale" if hasattr(mechanism, "scale") else "sigma"
+        self._accountant = type("Free", (), {"price": lambda *_: self._paid})()
+        return marginal(self, replace(mechanism, **{field: getattr(mechanism, field) / 20}), *arguments, **named)
+
+    monkeypatch.setattr(Allowance, "marginal", quiet)
+    found, claimed = audited("independent", tmp_path, people=200, epsilon=1, budget="delta: 0")
+    assert found.proved > claimed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("budget", ["delta: 0", "delta: 1e-6", "delta: 1e-6, accountant: zcdp"])
+@pytest.mark.parametrize("name", SYNTHESIZERS)
+def test_every_synthesizer(name: str, budget: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found, claimed = audited(name, tmp_path, people=1000, epsilon=8, budget=budget)
+    with capsys.disabled():
+        print(
+            f"\n{name}, {budget}: claimed ε {claimed:.3g}, proved {found.proved:.3g}; {found.right} of {found.guessed}"
+        )
+    assert found.proved <= claimed
+    if name == "random":
+        assert found.proved < 0.5
+    if name == "independent":
+        assert found.proved > 0.02 * claimed, "the audit has no power"
+
+
+def test_coins_with_a_known_epsilon() -> None:
+    """Randomized response of each person's own coin is ε-DP, and nearly all of ε is proved."""
+    draws = np.random.default_rng()
+    for epsilon in (0.5, 1.0, 3.0):
+        included = draws.random(200_000) < 0.5
+        told = included ^ (draws.random(200_000) < 1 / (1 + np.exp(epsilon)))
+        found = one_run(included, told.astype(float), guesses=100_000, delta=0, confidence=SURE)
+        assert 0.7 * epsilon < found.proved <= epsilon
+
+
+def test_delta_weakens_what_is_proved() -> None:
+    exact = [epsilon_proved(1000, 500, 450, delta=delta, confidence=0.999) for delta in (0, 1e-6, 1e-4, 1e-2)]
+    assert exact == sorted(exact, reverse=True)
+    assert exact[-1] < exact[0]
+    assert probability(10, 10, 0, epsilon=1, delta=0.1) == 1
+    assert epsilon_proved(100, 100, 50, delta=0, confidence=0.99) == 0
+
+
+def test_delta_is_needed() -> None:
+    """With probability δ somebody's coin is published: (0, δ)-DP, and no ε above 0 may be proved."""
+    draws, people = np.random.default_rng(), 20_000
+    included = draws.random(people) < 0.5
+    seen = draws.random(people) < 0.01
+    scores = np.where(seen, np.where(included, 1.0, -1.0), 0.0)
+    assert one_run(included, scores, guesses=60, delta=0, confidence=0.99).proved > 0
+    assert one_run(included, scores, guesses=60, delta=0.01, confidence=0.99).proved == 0
+
+
+def test_refusals() -> None:
+    coins, scores = np.ones(10, dtype=bool), np.zeros(10)
+    for named in ({"guesses": 3}, {"guesses": 12}, {"guesses": 0}, {"confidence": 1.0}, {"delta": 1.0}):
+        with pytest.raises(UsageError):
+            one_run(coins, scores, **{"guesses": 4, "delta": 0.0, "confidence": 0.9} | named)  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        one_run(coins, np.zeros(9), guesses=4, delta=0, confidence=0.9)
