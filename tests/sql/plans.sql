@@ -120,6 +120,10 @@ SELECT sex, COUNT(*) AS n, (SELECT COUNT(*) FROM people) AS everybody FROM peopl
 --> COUNT(*): 1 1 1 | 2 √2 1
 --> COUNT(*): 1 1 1 | 1 1 1
 
+-- count / one row / arithmetic outside: How much larger is the largest sex than the smallest?
+SELECT MAX(n) - MIN(n) AS gap, ABS(-SUM(n)) + 1 AS one_more FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) t;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
 -- count / one row / two blocks joined: Smokers beside everybody, by sex
 SELECT a.sex, a.n AS people, b.n AS smokers
 FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS a

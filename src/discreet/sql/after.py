@@ -5,8 +5,8 @@ The tree is rebuilt node by node from kinds that are known to be total and harml
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
@@ -57,6 +57,15 @@ class Released:
                 tree.select(exp.alias_(half_width, shadow(output.name), quoted=True), copy=False)
         return tree
 
+    def renamed(self, names: Sequence[str]) -> Released:
+        """The same table with other names for its first columns."""
+        alias = exp.TableAlias(this=exp.to_identifier("r"))
+        every = [*names, *(output.name for output in self.outputs[len(names) :])]
+        pairs = [_passed("r", output, name) for output, name in zip(self.outputs, every, strict=True)]
+        tree = exp.select(*(item for item, _ in pairs)).from_(exp.Subquery(this=self.shadowed(), alias=alias))
+        kept = tuple(replace(output, margin=None) if self.distinct else output for _, output in pairs)
+        return replace(self, tree=tree, outputs=kept, stored=None)
+
 
 def shadow(name: str) -> str:
     return f"#margin {name}"
@@ -83,6 +92,26 @@ def public_table(name: str, columns: tuple[str, ...]) -> Released:
     return Released(
         tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")), outputs=outputs, noisy=False, stored=name
     )
+
+
+def constants(node: exp.Values) -> Released:
+    """VALUES (1, 'a'), (2, 'b'): a table that is written out, hence public."""
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    width = len(rows[0]) if rows else 0
+    if not width or any(len(row) != width for row in rows):
+        raise reject(node, "the rows of VALUES differ in length.", "Write as many values in every row.")
+    for value in (value for row in rows for value in row):
+        inner = value.this if isinstance(value, exp.Neg | exp.Cast) else value
+        if not isinstance(inner, exp.Literal | exp.Null | exp.Boolean):
+            raise reject(value, f"{show(value)} is not a constant.", "Write out every value in VALUES.")
+    names = [f"col{index}" for index in range(width)]
+    alias = exp.TableAlias(this=exp.to_identifier("v"), columns=[exp.to_identifier(name) for name in names])
+    listed = [exp.Tuple(expressions=[rebuilt(value, lambda part: part.copy()) for value in row]) for row in rows]
+    tree = exp.select(*(exp.column(name, table="v") for name in names)).from_(
+        exp.Values(expressions=listed, alias=alias)
+    )
+    outputs = tuple(Output(name=name, margin=None, estimate=None) for name in names)
+    return Released(tree=tree, outputs=outputs, noisy=False)
 
 
 def selects(node: exp.Select) -> bool:
@@ -144,6 +173,7 @@ _STRUCTURE = (
     exp.Exists,
     exp.If,
 )
+_NOT_TRIED = (exp.Query, exp.Interval, exp.Window, *_AGGREGATES)  # what DuckDB's TRY cannot hold
 _KNOWN = frozenset((*TRANSLATORS, *_AGGREGATES, *_WINDOWS, *_STRUCTURE)) - {exp.Anonymous}
 
 
@@ -159,7 +189,7 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
     if type(copy) is exp.Cast:
         return exp.TryCast(this=copy.this, to=copy.args["to"])
-    if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(exp.Query, exp.Interval):
+    if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):
         return exp.Try(this=copy)
     if isinstance(copy, exp.Sqrt | exp.Ln | exp.Log):
         argument = copy.expression if isinstance(copy, exp.Log) and copy.expression is not None else copy.this
@@ -249,9 +279,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
 
     def table(part: exp.Expression) -> exp.Expression:
         found = next(remaining)
-        alias = part.alias or part.name
-        if not alias:
-            raise reject(part, "a subquery in FROM needs a name.", "Write (SELECT ...) AS t.")
+        alias = part.alias or part.name or f"unnamed {len(sources) + 1}"
         sources[alias.lower()] = found
         return exp.Subquery(this=found.shadowed(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
@@ -356,7 +384,8 @@ def _join(
 ) -> exp.Join:
     for name, part in join.args.items():
         if name not in ("this", "on", "using", "side", "kind", "expressions") and part not in (None, False, []):
-            raise reject(join, f"this kind of JOIN ({name}) is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
+            word = str(part).upper() if name == "method" else name
+            raise reject(join, f"{word} JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
     if str(join.args.get("kind") or "").upper() not in ("", "INNER", "OUTER", "CROSS"):
         raise reject(join, "this kind of JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
     copy = exp.Join(this=table(join.this), side=join.args.get("side"), kind=join.args.get("kind"))
@@ -367,7 +396,7 @@ def _join(
     return copy
 
 
-def union(node: exp.Union, left: Released, right: Released) -> Released:
+def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
     """UNION, UNION ALL, INTERSECT, EXCEPT of released tables; margins are handed on where both sides have them."""
     if len(left.outputs) != len(right.outputs):
         raise reject(node, "both sides of a UNION need the same number of columns.", "Name them on both sides.")
@@ -397,7 +426,7 @@ def union(node: exp.Union, left: Released, right: Released) -> Released:
         Output(name=name, margin=("u", shadow(name)) if has else None, estimate=a.estimate if has else None)
         for name, has, a in zip(names, both, left.outputs, strict=True)
     )
-    selected = left.selected or right.selected or selects(node)
+    selected = left.selected or right.selected or selects(node) or type(node) is not exp.Union
     return Released(tree=outer, outputs=outputs, selected=selected, noisy=left.noisy or right.noisy)
 
 
