@@ -12,10 +12,10 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # From the ground up; a module may import its own layer and those below it.
 LAYERS = (
-    ("errors", "budget", "domain", "document", "declaration", "policy", "noise"),
+    ("errors", "budget", "domain", "document", "declaration", "schedule", "policy", "noise"),
     ("accounting", "mechanisms"),
     ("release", "ledger", "engines"),
-    ("sql", "synthetic", "local"),
+    ("sql", "synthetic", "local", "continual"),
     ("offer", "measure", "explain", "show", "bounds"),
     ("curator", "town"),
     ("anonymity", "attacks", "audit"),

@@ -14,6 +14,7 @@ from discreet import policy as policy_module
 from discreet.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Text, Timestamps
 from discreet.errors import PolicyError, UsageError
 from discreet.policy import BudgetTerms, Limits, Policy, Share, Through
+from discreet.schedule import PerPerson, Schedule
 
 F = Fraction
 
@@ -55,7 +56,15 @@ analysts:
   alice: {epsilon: 0.1}
   bob: {epsilon: 1, delta: 1e-10}
 releases:
-  daily: {table: visits, every: 1d, epsilon: 0.1}
+  daily:
+    question: SELECT COUNT(*) AS n FROM visits
+    time: day
+    period: day
+    from: 2024-01-01
+    periods: 366
+    publish: [daily, 7]
+    per_person: {periods: 10}
+    epsilon: 0.1
 """
 
 
@@ -105,7 +114,19 @@ def test_a_whole_policy() -> None:
         "alice": Share(epsilon=F(1, 10), delta=F(1, 10**9)),
         "bob": Share(epsilon=F(1), delta=F(1, 10**10)),
     }
-    assert policy.releases == {"daily": {"table": "visits", "every": "1d", "epsilon": F(1, 10)}}
+    assert policy.releases == {
+        "daily": Schedule(
+            name="daily",
+            question="SELECT COUNT(*) AS n FROM visits",
+            time="day",
+            period="day",
+            start=date(2024, 1, 1),
+            periods=366,
+            publish=("daily", 7),
+            per_person=PerPerson(periods=10, apart=1, rows=1),
+            epsilon=F(1, 10),
+        )
+    }
 
 
 SMALL = "unit: person\ntables: {people: {owner: id}}\nbudget: {epsilon: 0.5}\n"
@@ -308,7 +329,7 @@ def test_a_problem_found_later_has_its_place_too() -> None:
     policy = read(HOSPITAL)
     assert str(policy.problem("tables", "people", "columns", "age", message="No.")) == "hospital.yaml:11:7: No."
     assert str(policy.problem("tables", "people", "columns", "none", message="No.")) == "hospital.yaml:9:5: No."
-    assert str(policy.problem("releases", "daily", "every", message="No.")) == "hospital.yaml:38:26: No."
+    assert str(policy.problem("releases", "daily", "period", message="No.")) == "hospital.yaml:41:5: No."
 
 
 # --- docs/policy.md ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from discreet import accounting
 from discreet.bounds import Bounds, suggested
 from discreet.budget import Charge, amount
+from discreet.document import nearest
 from discreet.engines.duckdb import DuckDB, Overrun
 from discreet.engines.prepare import prepare
 from discreet.engines.store import Snapshot, Store
@@ -37,6 +39,7 @@ from discreet.sql.plan import Plan, table_name
 from discreet.sql.values import quoted as named
 
 if TYPE_CHECKING:
+    from discreet.continual.running import Release
     from discreet.synthetic.compare import Comparison
     from discreet.synthetic.describe import Commission, Work
     from discreet.synthetic.description import Description
@@ -290,6 +293,24 @@ class Curator:
         answer = carry_out(work.marginals(allowance, self._fetch, progress), work, certificate)
         self._ledger.post(reservation, answer, meta=work.meta, mechanisms=rows_used(allowance.used))
         return answer
+
+    def release(self, name: str) -> Release:
+        """A scheduled release of the policy: start it once, run it every period, show what it published (S15)."""
+        from discreet.continual.question import question
+        from discreet.continual.running import Release
+
+        schedule = self.policy.releases.get(name)
+        if schedule is None:
+            raise UsageError(f"The policy has no release {name}. {nearest(name, self.policy.releases)}")
+        return Release(
+            policy=self.policy,
+            schedule=schedule,
+            asked=question(schedule, self.policy, self._public, self._of_public),
+            accountant=self._accountant,
+            ledger=self._ledger,
+            pay=partial(self._ledger.reserve, snapshot=self._number),
+            source=self.policy.source if self._tables is None else self._tables,
+        )
 
     # --- what was done ----------------------------------------------------------------------------------------------
 

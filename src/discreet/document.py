@@ -277,11 +277,3 @@ class Reader:
         if node is not None:
             self.wrong(node, what, expected)
         return None
-
-    def raw(self, node: Node, path: tuple[str, ...]) -> Any:
-        """Plain Python values, for a part of the document that another module gives its meaning."""
-        if isinstance(node, Map):
-            return {name: self.raw(value, (*path, name)) for name, value in self.fields(node, "", path, None).items()}
-        if isinstance(node, List):
-            return tuple(self.raw(item, path) for item in node.items)
-        return node.value

@@ -13,13 +13,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from discreet.budget import AccountantName, Neighbors
 from discreet.declaration import HIDDEN, check_names, columns
 from discreet.document import List, Map, Node, Reader, nearest, parse
 from discreet.domain import Column, Domain, written
 from discreet.errors import PolicyError, Problem, UsageError
+from discreet.schedule import Schedule, schedules
 
 CURATOR = "curator"  # the name under which the curator's own releases are charged
 
@@ -106,7 +107,7 @@ class Policy:
     budget: BudgetTerms
     limits: Limits
     analysts: Mapping[str, Share]
-    releases: Mapping[str, Any]
+    releases: Mapping[str, Schedule]
     digest: str
     places: Mapping[tuple[str, ...], tuple[int, int]] = field(repr=False, compare=False, default_factory=dict)
 
@@ -161,7 +162,7 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
     budget = _budget(reader, fields.get("budget"))
     limits = _limits(reader, fields.get("limits"), budget)
     analysts = _analysts(reader, fields.get("analysts"), budget)
-    releases = _releases(reader, fields.get("releases"))
+    releases = schedules(reader, fields.get("releases"), unit=unit, most=budget.epsilon if budget else None)
     if reader.problems or budget is None:
         return None
     here = path.absolute().parent
@@ -275,7 +276,7 @@ def _check_owner(reader: Reader, tables: Mapping[str, Table], table: Table, node
         reader.problem(node, f"{seen[0]} goes through {missing}, which is not a table here. {nearest(missing, tables)}")
 
 
-# --- budget, limits, analysts, releases -------------------------------------------------------------------------------
+# --- budget, limits, analysts -----------------------------------------------------------------------------------------
 
 
 def _budget(reader: Reader, node: Node | None) -> BudgetTerms | None:
@@ -343,14 +344,6 @@ def _share(reader: Reader, what: str, name: str, node: Node, budget: BudgetTerms
     if epsilon is None or budget is None:
         return None
     return Share(epsilon=epsilon, delta=budget.delta if delta is None else delta)
-
-
-def _releases(reader: Reader, node: Node | None) -> dict[str, Any]:
-    entries = reader.fields(node, "releases", ("releases",), None)
-    for name, value in entries.items():
-        if not isinstance(value, Map):
-            reader.wrong(value, f"releases.{name}", "a mapping")
-    return {name: reader.raw(value, ("releases", name)) for name, value in entries.items()}
 
 
 # --- digest -----------------------------------------------------------------------------------------------------------

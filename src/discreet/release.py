@@ -2,6 +2,7 @@
 
     Exact        what an engine read; it does not print, does not pickle, and only an Allowance opens it
     Allowance    what a reservation paid for; it adds the noise, and releases no more than that
+    Steps        a measurement that was paid for once and is released step by step
     Answer       what leaves
 
 The order is always: charge, read, add noise, store, release (DESIGN 1). An Allowance exists only after the charge is on
@@ -14,7 +15,7 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -88,6 +89,10 @@ class Allowance:
             mechanism.add_to(values, stream.derive("part", index), items) for index, values in enumerate(dense)
         )
 
+    def steps(self, mechanism: Any, encoder: Encoder, *, sizes: Sequence[int], forms: Sequence[Sequence[int]]) -> Steps:
+        """A measurement of a stream: the mechanism pays for all of its steps together (S15)."""
+        return Steps(mechanism, self._spend(mechanism), encoder, sizes=sizes, forms=forms)
+
     def threshold(self, mechanism: Any, exact: Exact, *, keys: int) -> tuple[pa.Table, IntegerArray]:
         """The keys whose noisy number passes, in the order of their values, and those numbers (S5).
 
@@ -149,6 +154,60 @@ class Allowance:
         stream = self._stream.derive("measurement", len(self.used))
         self.used = used
         return stream
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """Exact numbers of one step, a row each, and the draws that go on them: row i gets the sum of signs[i] * draws."""
+
+    values: IntegerArray
+    draws: tuple[int, ...]
+    signs: npt.NDArray[np.int64]
+
+
+class Encoder(Protocol):
+    """The exact side of a stream: a period's numbers in, integer combinations of all numbers so far out."""
+
+    def add(self, values: IntegerArray) -> Measured: ...
+
+
+class Steps:
+    """Released step by step. Every step is fed once and in order; steps that left before are fed without a release."""
+
+    def __init__(
+        self, mechanism: Any, stream: Stream, encoder: Encoder, *, sizes: Sequence[int], forms: Sequence[Sequence[int]]
+    ) -> None:
+        self._mechanism, self._stream, self._encoder = mechanism, stream, encoder
+        self._sizes, self._forms = sizes, forms
+
+    def skip(self, exact: Exact) -> None:
+        """A step that was released already, by this process or another."""
+        self._encoder.add(self._numbers(exact))
+
+    def release(self, exact: Exact) -> IntegerArray:
+        """The noisy rows of the next step, one column per cell. Draws are numbered: the same number, the same noise."""
+        measured = self._encoder.add(self._numbers(exact))
+        cells = measured.values.shape[1]
+        places = np.add.outer(np.array(measured.draws, dtype=np.int64) * cells, np.arange(cells)).ravel()
+        drawn = self._mechanism.add_to(np.zeros(len(places), dtype=np.int64), self._stream, Items.codes(places))
+        noise = exact_product(measured.signs, drawn.reshape(-1, cells))
+        wide = object in (noise.dtype, measured.values.dtype) or _largest(noise) + _largest(measured.values) >= 2**63
+        kind = object if wide else np.int64
+        return np.asarray(measured.values.astype(kind) + noise.astype(kind))
+
+    def _numbers(self, exact: Exact) -> IntegerArray:
+        return np.concatenate(_dense(exact.unwrap(), self._sizes, self._forms))
+
+
+def exact_product(factors: npt.NDArray[np.int64], values: IntegerArray) -> IntegerArray:
+    """A matrix product of integers; in 64 bits only where that cannot overflow."""
+    reach = int(np.abs(factors).sum(axis=1).max(initial=0)) * _largest(values)
+    kind = np.int64 if reach < 2**63 and values.dtype != object else object
+    return np.asarray(factors.astype(kind) @ values.astype(kind, copy=False))
+
+
+def _largest(values: IntegerArray) -> int:
+    return max(abs(int(values.min())), abs(int(values.max()))) if values.size else 0
 
 
 def _among(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> pa.Table:

@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-FAMILIES = ("demo", "curate", "question", "local", "synthetic", "anonymity", "attack", "audit")
+FAMILIES = ("demo", "curate", "question", "local", "synthetic", "release", "anonymity", "attack", "audit")
 
 for _family in FAMILIES:
     importlib.import_module(f"discreet.cli.{_family}").register(app)

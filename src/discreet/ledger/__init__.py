@@ -3,11 +3,13 @@
 book      the ledger itself: what may be done with it
 balance   what its rows add up to, and whether each follows from those before
 chain     rows, MACs, keys
+streams   charges that are answered step by step
 sqlite    the file; the only module that knows SQLite
 terms     what a ledger is bound to, and its limits
 """
 
 from discreet.ledger.book import Entry, Ledger, Reservation, StoredAnswer
+from discreet.ledger.streams import Stream, Streams
 from discreet.ledger.terms import CURATOR, Terms
 
-__all__ = ["CURATOR", "Entry", "Ledger", "Reservation", "StoredAnswer", "Terms"]
+__all__ = ["CURATOR", "Entry", "Ledger", "Reservation", "StoredAnswer", "Stream", "Streams", "Terms"]

@@ -7,7 +7,7 @@ from the rows before it: the sums are recomputed, the limits held, and an answer
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, lcm
 from typing import Any
@@ -52,6 +52,16 @@ class OpenCharge:
     lump: bool  # its mechanisms are named when it is posted
     same: str
     question: bytes
+    stream: bool = False  # answered step by step, on whatever snapshot is current
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """The rows at which each step of a stream was frozen and published, in order."""
+
+    question: str
+    frozen: list[int] = field(default_factory=list)
+    published: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +94,7 @@ class Balance:
         self.snapshot = 0
         self.open: dict[int, OpenCharge] = {}
         self.resumable: dict[str, int] = {}
+        self.streams: dict[int, Steps] = {}
 
     def add(self, row: Row) -> None:
         """Move on by one row whose MAC has been checked."""
@@ -193,8 +204,11 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
         lump=body["mechanisms"] is None,
         same=body["same"],
         question=same_question(body),
+        stream="stream" in body,
     )
     balance.resumable[body["same"]] = number
+    if "stream" in body:
+        balance.streams[number] = Steps(question=body["question"])
 
 
 def _post(balance: Balance, number: int, body: dict[str, Any]) -> None:
@@ -202,6 +216,22 @@ def _post(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(charge is not None, number, "answers nothing that was open")
     if charge is not None and balance.resumable.get(charge.same) == charge.number:
         del balance.resumable[charge.same]
+
+
+def _freeze(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    steps = balance.streams[body["charge"]]
+    balance.require(body["charge"] in balance.open, number, "goes on with a stream that has ended")
+    in_turn = body["step"] == len(steps.frozen) == len(steps.published)
+    balance.require(in_turn, number, "freezes a step out of turn")
+    steps.frozen.append(number)
+
+
+def _step(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    steps = balance.streams[body["charge"]]
+    balance.require(body["charge"] in balance.open, number, "goes on with a stream that has ended")
+    in_turn = body["step"] == len(steps.published) == len(steps.frozen) - 1
+    balance.require(in_turn, number, "publishes a step out of turn")
+    steps.published.append(number)
 
 
 def _amend(balance: Balance, number: int, body: dict[str, Any]) -> None:
@@ -224,6 +254,8 @@ _KINDS: dict[str, Callable[[Balance, int, dict[str, Any]], None]] = {
     "terms": _terms,
     "charge": _charge,
     "post": _post,
+    "freeze": _freeze,
+    "step": _step,
     "amend": _amend,
     "snapshot": _snapshot,
     "key": _key,

@@ -20,9 +20,10 @@ from typing import Any, Literal
 
 from discreet.budget import Budget, Charge, number
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
-from discreet.ledger.balance import Balance, Shortage, same_charge, same_question, sums_as_row
+from discreet.ledger.balance import Balance, OpenCharge, Shortage, same_charge, same_question, sums_as_row
 from discreet.ledger.chain import Row, digest, fresh_secret
 from discreet.ledger.journal import Head, Journal, begin, exported, head_of
+from discreet.ledger.streams import Streams
 from discreet.ledger.terms import (
     BOUND,
     NOTHING,
@@ -120,17 +121,18 @@ class Ledger:
         mechanisms: Mechanisms | None,
         cost: Charge,
         text: str,
+        stream: bool = False,
     ) -> Reservation | StoredAnswer:
         """Charge `cost`, durably, and hand out the key of its noise; or resume the same charge if it is still open.
 
         If somebody else has asked exactly this and it was posted a moment ago, that answer comes back instead.
         `mechanisms` None is a lump, for an algorithm that chooses as it goes: it says at `post` what it did, and
-        `question` must then name everything that its choices depend on.
+        `question` must then name everything that its choices depend on. For a `stream` see `streams`.
         """
         if cost.amount <= 0 or cost.delta < 0:
             raise UsageError(f"A question's cost must be greater than zero, not {number(cost.amount)}.")
         asked = {"analyst": analyst, "question": question, "policy": policy, "snapshot": snapshot}
-        asked |= {"mechanisms": _rows(mechanisms)}
+        asked |= {"mechanisms": _rows(mechanisms)} | ({"stream": True} if stream else {})
         same, subject, secret = same_charge(asked, cost), same_question(asked), fresh_secret()
         with self._journal.session(write=True) as balance:
             balance.require_analyst(analyst)
@@ -191,6 +193,11 @@ class Ledger:
             found = self._journal.file.answers_to(subject)
             dear = [each for each in found if not at_least or self._cost(each[0]).amount >= at_least]
             return tuple(self._stored(balance, charge, post, subject) for charge, post in dear)
+
+    @property
+    def streams(self) -> Streams:
+        """What is answered step by step."""
+        return Streams(self._journal)
 
     def _cost(self, charge: int) -> Charge:
         return charge_from_row(self._journal.row(charge).body["cost"])
@@ -359,6 +366,10 @@ def _mechanisms(charge: Row, post: Row) -> list[dict[str, Any]]:
     return used
 
 
+def _resumable(waiting: OpenCharge, balance: Balance) -> bool:
+    return waiting.stream or waiting.snapshot == balance.snapshot
+
+
 def _entry(row: Row, balance: Balance) -> Entry:
     waiting = balance.open.get(row.number)
     return Entry(
@@ -368,5 +379,5 @@ def _entry(row: Row, balance: Balance) -> Entry:
         text=row.body["text"],
         cost=charge_from_row(row.body["cost"]),
         snapshot=row.body["snapshot"],
-        state="posted" if waiting is None else "open" if waiting.snapshot == balance.snapshot else "lost",
+        state="posted" if waiting is None else "open" if _resumable(waiting, balance) else "lost",
     )

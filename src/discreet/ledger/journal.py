@@ -200,6 +200,7 @@ class Journal:
         again.require(same, again.number, "is not the last")
         again.require(self.file.count() == again.number, again.number, "is not alone in its place")
         self._verify_answers(again, posts)
+        self._verify_contents(again)
         for charge in again.open:
             self.unsealed(charge)
         again.require(self.file.sealed() == sorted(again.open), again.number, "is followed by keys of no open charge")
@@ -211,6 +212,16 @@ class Journal:
             balance.require(fits, charge, "has an answer that was not posted")
         for charge in posts:
             raise balance.broken(charge, "has lost its answer")
+
+    def _verify_contents(self, balance: Balance) -> None:
+        """Every step of every stream has what its rows say, and nothing else is there."""
+        rows = {row for steps in balance.streams.values() for row in (*steps.frozen, *steps.published)}
+        for row, content in self.file.contents():
+            fits = row in rows and self.row(row).body["content"] == digest(content)
+            balance.require(fits, row, "does not belong to what is stored with it")
+            rows.discard(row)
+        for row in rows:
+            raise balance.broken(row, "has lost what was stored with it")
 
     def _forged(self, number: int) -> LedgerUnavailable:
         if number > 1:

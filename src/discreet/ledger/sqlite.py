@@ -31,6 +31,7 @@ _SCHEMA = {  # (kind, name, table): definition
     ("table", "keys", "keys"): "CREATE TABLE keys (charge INTEGER PRIMARY KEY, sealed BLOB NOT NULL)",
     ("table", "answers", "answers"): "CREATE TABLE answers "
     "(charge INTEGER PRIMARY KEY, post INTEGER NOT NULL, question BLOB NOT NULL, answer BLOB NOT NULL)",
+    ("table", "contents", "contents"): "CREATE TABLE contents (row INTEGER PRIMARY KEY, content BLOB NOT NULL)",
     ("index", "questions", "answers"): "CREATE INDEX questions ON answers (question)",
     ("trigger", "rows_are_kept", "rows"): "CREATE TRIGGER rows_are_kept BEFORE DELETE ON rows "
     "BEGIN SELECT RAISE(ABORT, 'rows are kept'); END",
@@ -205,6 +206,17 @@ class File:
     def answers(self) -> Iterator[tuple[int, int, bytes, bytes]]:
         types = (int, int, bytes, bytes)
         return self._read(types, "SELECT charge, post, question, answer FROM answers ORDER BY charge")
+
+    def keep_content(self, row: int, content: bytes) -> None:
+        """What belongs to a row of a stream and is too long to stand in it."""
+        self._write("INSERT INTO contents VALUES (?, ?)", row, content)
+
+    def content(self, row: int) -> bytes:
+        found = next(self._read((bytes,), "SELECT content FROM contents WHERE row = ?", row), None)
+        return b"" if found is None else found[0]
+
+    def contents(self) -> Iterator[tuple[int, bytes]]:
+        return self._read((int, bytes), "SELECT row, content FROM contents ORDER BY row")
 
     def damage(self) -> str | None:
         """What SQLite itself finds wrong with its pages and indexes, in its words."""

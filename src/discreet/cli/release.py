@@ -1,0 +1,93 @@
+"""`release start`, `release run` and `release show`: statistics published every period for one ε."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.question import Policy
+
+if TYPE_CHECKING:
+    from discreet.continual.running import Release
+    from discreet.continual.series import Series
+
+
+class Format(StrEnum):
+    text = "text"
+    json = "json"
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A release of the policy.")]
+AsOf = Annotated[
+    datetime | None,
+    typer.Option(
+        "--as-of", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Publish what was over then; now if left out."
+    ),
+]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+
+
+def register(app: typer.Typer) -> None:
+    family = typer.Typer(
+        help="Publish statistics every day or week for one ε: start once, run every period, show.", no_args_is_help=True
+    )
+    family.command()(start)
+    family.command()(run)
+    family.command()(show)
+    app.add_typer(family, name="release")
+
+
+def start(policy: Policy, name: Name, format: FormatOption = Format.text) -> None:
+    """Charge a release for its whole horizon, once. Starting it again changes nothing."""
+    series = _release(policy, name).start()
+    if format is Format.json:
+        print(json.dumps(series.as_json(), ensure_ascii=False))
+        return
+    print(f"{name} is started by {series.design.strategy.name} at {series.budget} for all of it.")
+    print(f"Now, and after every {series.schedule.period}: discreet release run {policy} {name}")
+
+
+def run(policy: Policy, name: Name, as_of: AsOf = None, format: FormatOption = Format.text) -> None:
+    """Publish every period that is over and not yet published, from the live source."""
+    release = _release(policy, name)
+    before = release.show().periods
+    series = release.run(as_of)
+    if format is Format.json:
+        print(json.dumps(series.as_json(), ensure_ascii=False))
+        return
+    new = series.periods - before
+    print(f"Published {new} {'period' if new == 1 else 'periods'} of {name}; {series.periods} so far.")
+
+
+def show(
+    policy: Policy,
+    name: Name,
+    out: Annotated[Path | None, typer.Option(help="Also write it to a .html, .json, .csv or .parquet file.")] = None,
+    consistent: Annotated[
+        bool, typer.Option("--consistent", help="Revised: no count below zero, and all sums agree with each other.")
+    ] = False,
+    format: FormatOption = Format.text,
+) -> None:
+    """What has been published so far, and what it cost. Free; touches no data."""
+    series: Series = _release(policy, name).show()
+    if consistent:
+        series = series.consistent()
+    if out is not None:
+        series.save(out)
+    if format is Format.json:
+        print(json.dumps(series.as_json(), ensure_ascii=False))
+        return
+    from discreet.continual.chart import text
+
+    print(text(series))
+
+
+def _release(policy: str, name: str) -> Release:
+    from discreet.cli.question import opened
+
+    return opened(policy).release(name)

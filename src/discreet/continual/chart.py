@@ -1,0 +1,82 @@
+"""A release in a terminal: each series as a line of dots in its band, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from discreet.budget import number
+from discreet.continual.naive import naive_costs
+
+if TYPE_CHECKING:
+    from discreet.continual.series import Series
+
+WIDTH, HEIGHT = 72, 10
+MOST_CHARTS = 8
+
+Line = tuple[tuple[Any, ...], str, str, list[Any], list[float], list[float]]
+
+
+def lines_of(series: Series) -> list[Line]:
+    """The table by keys, statistic and kind of sum: (keys, statistic, publish, periods, values, margins)."""
+    rows = series.table.to_pylist()
+    found: dict[tuple[Any, ...], Line] = {}
+    for row in rows:
+        keys = tuple(row[name] for name in series.asked.keys)
+        place = (row["statistic"], row["publish"], keys)
+        line = found.setdefault(place, (keys, row["statistic"], row["publish"], [], [], []))
+        for column, name in zip(line[3:], ("period", "value", "margin"), strict=True):
+            column.append(row[name])
+    return list(found.values())
+
+
+def chart(values: Sequence[float], margins: Sequence[float]) -> list[str]:
+    """Rows of text: ● the value, │ its band."""
+    columns = min(WIDTH, len(values))
+    places = [round(index * (len(values) - 1) / max(columns - 1, 1)) for index in range(columns)]
+    low = min(values[at] - margins[at] for at in places)
+    high = max(values[at] + margins[at] for at in places)
+    span = (high - low) or 1.0
+
+    def height(value: float) -> int:
+        return min(HEIGHT - 1, int((value - low) / span * HEIGHT))
+
+    grid = [[" "] * columns for _ in range(HEIGHT)]
+    for column, at in enumerate(places):
+        for row in range(height(values[at] - margins[at]), height(values[at] + margins[at]) + 1):
+            grid[row][column] = "│"
+        grid[height(values[at])][column] = "●"
+    labels = {HEIGHT - 1: f"{high:,.0f}", 0: f"{low:,.0f}"}
+    return [f"{labels.get(row, ''):>10} ┤{''.join(grid[row])}" for row in reversed(range(HEIGHT))]
+
+
+def text(series: Series) -> str:
+    """Everything `discreet release show` prints."""
+    schedule = series.schedule
+    horizon = "an unknown number" if schedule.periods is None else str(schedule.periods)
+    lines = [
+        f"{schedule.name}: {schedule.question}",
+        f"{series.periods} of {horizon} periods of a {schedule.period} from {schedule.start}",
+        f"by {series.design.strategy.name}",
+        "",
+    ]
+    found = lines_of(series)
+    for keys, statistic, publish, periods, values, margins in found[:MOST_CHARTS]:
+        title = " ".join([statistic, named(publish, schedule.period), *map(str, keys)])
+        lines += [f"{title}: {values[-1]:,.1f} ± {margins[-1]:,.1f} on {periods[-1]}", *chart(values, margins), ""]
+    if len(found) > MOST_CHARTS:
+        lines.append(f"and {len(found) - MOST_CHARTS} more; --out writes all of them.")
+    lines.append(f"cost {series.budget}, charged once at the start; ± holds with 95 %.")
+    if series.periods:
+        asked = naive_costs(series, series.periods, points=1)[-1][1]
+        lines.append(
+            f"The same numbers, each asked anew in its period, would have cost ε = {number(round(asked, 3))} so far."
+        )
+    return "\n".join(lines)
+
+
+def named(publish: str, period: str) -> str:
+    """What a kind of sum is called: by day, in all, over 7 days."""
+    if publish == "daily":
+        return f"by {period}"
+    return "in all" if publish == "cumulative" else f"over {publish} {period}s"

@@ -1,0 +1,81 @@
+"""Values revised so that they agree: no count below zero, and every total is the sum of its periods.
+
+Post-processing of what has left. A revision looks at all periods published so far, so it changes as more come; what was
+published stays what it was. The margins are those of the published values: they hold before the revision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.optimize import lsq_linear
+
+from discreet.continual.dense import summed
+from discreet.continual.design import Design
+from discreet.continual.question import Question
+from discreet.continual.strategy import Floats
+from discreet.errors import UsageError
+from discreet.schedule import Schedule
+
+MOST_PERIODS = 2048
+
+
+def revised(schedule: Schedule, asked: Question, design: Design, noisy: tuple[Any, ...], table: pa.Table) -> pa.Table:
+    """The table with revised values."""
+    periods = len(noisy)
+    if not 0 < periods <= MOST_PERIODS:
+        raise UsageError(f"Values can be revised once there are some, and up to {MOST_PERIODS} periods.")
+    long = design.covering(periods)
+    weights = [1.0 / long.strategy.deviations(publish)[:periods] for publish in ("daily", "cumulative")]
+    found: dict[tuple[str, str], Floats] = {}
+    decoded = [_decoded(long, [each[index] for each in noisy]) for index in range(len(design.mechanisms))]
+    for each in asked.statistics:
+        factors = np.array([float(factor * each.step) for factor in each.factors])
+        daily, totals = (_combined(part, factors) for part in decoded[each.measurement])
+        lowest = -np.inf if asked.signed[each.measurement] else 0.0
+        cells = [_agreed(*pair, weights, lowest) for pair in zip(daily.T, totals.T, strict=True)]
+        agreed = np.stack(cells, axis=1)
+        for publish in schedule.publish:
+            found[each.name, str(publish)] = summed(agreed, publish)
+    return table.set_column(
+        table.column_names.index("value"), "value", pa.array(_in_order(table, asked, schedule, found))
+    )
+
+
+def _decoded(design: Design, rows: list[Any]) -> tuple[Floats, Floats]:
+    decoder = design.strategy.decoder()
+    pairs = [decoder.add(np.array(each, dtype=np.float64)) for each in rows]
+    return np.stack([daily for daily, _ in pairs]), np.stack([total for _, total in pairs])
+
+
+def _combined(part: Floats, factors: Floats) -> Floats:
+    """Periods by cells, from periods by parts times cells."""
+    return np.asarray(np.einsum("f,pfc->pc", factors, part.reshape(len(part), len(factors), -1)))
+
+
+def _agreed(daily: Any, totals: Any, weights: list[Floats], lowest: float) -> Floats:
+    """The periods nearest to both estimates, by their deviations, among those that are not below `lowest`."""
+    identity = np.eye(len(daily))
+    matrix = np.vstack([weights[0][:, None] * identity, weights[1][:, None] * np.tril(np.ones_like(identity))])
+    wanted = np.concatenate([weights[0] * daily, weights[1] * totals])
+    return np.asarray(
+        lsq_linear(matrix, wanted, bounds=(lowest, np.inf), method="bvls" if len(daily) < 50 else "trf").x
+    )
+
+
+def _in_order(
+    table: pa.Table, asked: Question, schedule: Schedule, found: dict[tuple[str, str], Floats]
+) -> list[float]:
+    """The values in the order of the table's rows: cells follow one another within a period, statistic and kind."""
+    begins = {}
+    for period in range(len(next(iter(found.values())))):
+        moment = schedule.begins(period)
+        begins[moment if schedule.period == "hour" else moment.date()] = period
+    columns = (table.column(name).to_pylist() for name in ("period", "statistic", "publish"))
+    cells = asked.block.cells
+    return [
+        float(found[statistic, publish][begins[period], row % cells])
+        for row, (period, statistic, publish) in enumerate(zip(*columns, strict=True))
+    ]

@@ -1,0 +1,132 @@
+"""A release as it was started: its strategy and its noise. Public, and stored as the first step of its stream.
+
+Floats may come out differently on another machine; integers that were stored do not. So the strategy is worked out
+once, and every later run reads it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from discreet.accounting import Accountant
+from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
+from discreet.budget import Neighbors
+from discreet.continual import margins
+from discreet.continual.buffered import Buffered
+from discreet.continual.choose import chosen
+from discreet.continual.dense import Dense
+from discreet.continual.doubling import Doubling
+from discreet.continual.independent import Independent
+from discreet.continual.question import Question, Statistic
+from discreet.continual.strategy import Strategy
+from discreet.continual.tree import BinaryTree, SubtractionTree
+from discreet.mechanisms import from_row, to_row
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.schedule import Publish, Schedule
+
+STRATEGIES: tuple[type[Any], ...] = (Independent, Dense, Buffered, BinaryTree, SubtractionTree, Doubling)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Design:
+    """The strategy, and the mechanism of each measurement."""
+
+    strategy: Strategy
+    mechanisms: tuple[DiscreteGaussian | DiscreteLaplace, ...]
+
+    def to_bytes(self) -> bytes:
+        told = {"strategy": _told(self.strategy), "mechanisms": [to_row(each) for each in self.mechanisms]}
+        return json.dumps(told, sort_keys=True).encode()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Design:
+        told = json.loads(content)
+        found: Any = tuple(from_row(row) for row in told["mechanisms"])
+        return cls(strategy=_strategy(told["strategy"]), mechanisms=found)
+
+    def covering(self, periods: int) -> Design:
+        """Long enough for so many periods, where the horizon is not known."""
+        if isinstance(self.strategy, Doubling):
+            return replace(self, strategy=Doubling.covering(periods))
+        return self
+
+    def margins(self, statistic: Statistic, publish: Publish) -> list[float]:
+        """The half-width of each period's estimate."""
+        mechanism: Any = self.mechanisms[statistic.measurement]
+        factors, step = [float(each) for each in statistic.factors], float(statistic.step)
+        if isinstance(mechanism, DiscreteGaussian):
+            spread = margins.NORMAL * float(mechanism.sigma) * float(np.linalg.norm(factors)) * step
+            return [float(each) for each in self.strategy.deviations(publish) * spread]
+        strategy: Any = self.strategy
+        ones, twos = strategy.draws(publish)
+        scale = float(mechanism.scale) * step
+        return [
+            scale
+            * margins.laplace(tuple((each * times, count) for each in factors for times, count in ((1, a), (2, b))))
+            for a, b in zip(ones.tolist(), twos.tolist(), strict=True)
+        ]
+
+
+def designed(
+    schedule: Schedule, asked: Question, accountant: Accountant, *, neighbors: Neighbors, amount: Fraction
+) -> Design:
+    """The strategy for a schedule, and noise for each measurement within an even share of the amount."""
+    person = schedule.per_person
+    strategy = chosen(schedule.periods, schedule.publish, person, accountant.name)
+    times = person.periods if schedule.periods is None else person.most(schedule.periods)
+    assert times is not None  # a policy with neither is refused
+    share = amount / len(asked.own)
+    found: list[DiscreteGaussian | DiscreteLaplace] = []
+    for own, signed in zip(asked.own, asked.signed, strict=True):
+        if accountant.name == "sum":
+            pure: Any = strategy
+            l1 = Fraction(pure.l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2))
+            found.append(DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=share), l1=l1))
+        else:
+            reach = strategy.l2_squared(times=times, apart=person.apart) * own.l2_squared
+            l2_squared = reach * histories(strategy, neighbors, signed=signed)
+            sigma = gaussian_sigma(l2_squared=l2_squared, rho=share)
+            found.append(DiscreteGaussian(sigma=sigma, l2_squared=l2_squared))
+    return Design(strategy=strategy, mechanisms=tuple(found))
+
+
+def histories(strategy: Strategy, neighbors: Neighbors, *, signed: bool) -> int:
+    """How many times |C u|² the difference of neighbors is.
+
+    Removing a person takes one history u away. Replacing one leaves |C (u - v)|² <= |Cu|² + |Cv|² - 2 <Cu, Cv>: that is
+    twice the largest where C' C, u and v are not negative, because then the last product is not; else four times.
+    """
+    if neighbors == "add_remove":
+        return 1
+    return 2 if getattr(strategy, "never_negative", True) and not signed else 4
+
+
+def _told(strategy: Any) -> dict[str, Any]:
+    if isinstance(strategy, Dense):
+        content = zlib.compress(strategy.factor.astype("<i4").tobytes(), 9)
+        fields = {"name": strategy.name, "factor": base64.b64encode(content).decode(), "periods": strategy.periods}
+    else:
+        fields = {name: getattr(strategy, name) for name in strategy.__dataclass_fields__}
+    return {"kind": type(strategy).__name__, **fields}
+
+
+def _strategy(told: dict[str, Any]) -> Strategy:
+    kind = next(each for each in STRATEGIES if each.__name__ == told["kind"])
+    fields = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in told.items() if name != "kind"
+    }
+    if kind is Dense:
+        size = int(told["periods"])
+        del fields["periods"]
+        content = zlib.decompress(base64.b64decode(told["factor"]))
+        fields["factor"] = np.frombuffer(content, dtype="<i4").astype(np.int64).reshape(size, size)
+    strategy: Strategy = kind(**fields)
+    return strategy

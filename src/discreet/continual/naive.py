@@ -1,0 +1,39 @@
+"""What the same numbers would have cost one by one: every period a new question for each sum, as precise as ours."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from discreet.budget import Charge
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+
+if TYPE_CHECKING:
+    from discreet.continual.series import Series
+
+
+def naive_costs(series: Series, periods: int, points: int = 60) -> list[tuple[int, float]]:
+    """(periods so far, ε) at some numbers of periods up to a last one. Data-free: it follows from the schedule."""
+    schedule, person = series.schedule, series.schedule.per_person
+    design = series.design.covering(periods)
+    amounts = [0.0] * periods
+    for publish in schedule.publish:
+        deviations = design.strategy.deviations(publish)
+        length = {"daily": 1, "cumulative": periods}.get(str(publish), publish)
+        assert isinstance(length, int)
+        for mechanism, own in zip(design.mechanisms, series.asked.own, strict=True):
+            for period in range(length - 1 if isinstance(publish, int) else 0, periods):
+                reach = person.most(min(period + 1, length))
+                spread = float(deviations[period])
+                if isinstance(mechanism, DiscreteGaussian):
+                    variance = (float(mechanism.sigma) * spread) ** 2
+                    amounts[period] += reach**2 * own.l2_squared / (2 * variance)
+                else:
+                    amounts[period] += reach * own.l1 / (float(mechanism.scale) * spread)
+    found, total, step = [], 0.0, max(1, periods // points)
+    for period, amount in enumerate(amounts):
+        total += amount
+        if (period + 1) % step == 0 or period == periods - 1:
+            cost = series.accountant.budget(Charge(amount=Fraction(total).limit_denominator(10**9)))
+            found.append((period + 1, float(cost.epsilon)))
+    return found

@@ -1,0 +1,157 @@
+"""A schedule's question, planned: what is read each period, what gets noise, what its columns are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet.domain import Dates, Timestamps
+from discreet.errors import PolicyError, Rejected
+from discreet.policy import Policy, Table
+from discreet.schedule import Schedule
+from discreet.sql.analyze import plan
+from discreet.sql.estimates import Linear
+from discreet.sql.parse import parse
+from discreet.sql.plan import Block, Key, Measurement, Plan
+from discreet.sql.sensitivity import Sensitivity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statistic:
+    """A column of numbers: factors of the parts of one measurement, in units of `step`."""
+
+    name: str
+    measurement: int
+    factors: tuple[Fraction, ...]
+    step: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a release measures each period. `own` are the sensitivities of one person's rows of one period.
+
+    `signed` says which measurements a person can move either way: there two histories of one person may add up.
+    """
+
+    table: Table
+    block: Block
+    own: tuple[Sensitivity, ...]
+    signed: tuple[bool, ...]
+    keys: Mapping[str, pa.Array]  # key columns of the whole grid
+    statistics: tuple[Statistic, ...]
+    canonical: str
+
+
+def question(
+    schedule: Schedule, policy: Policy, public: Mapping[str, pa.Table], evaluate: Callable[[str], pa.Table]
+) -> Question:
+    """The question of a schedule, or what is wrong with it, with its place in the policy."""
+    try:
+        table = _dated(schedule, policy)
+        rows = replace(
+            policy,
+            tables={**policy.tables, table.name: replace(table, max_rows=schedule.per_person.rows, max_groups=None)},
+        )
+        found = plan(schedule.question, replace(rows, neighbors="add_remove"), public, evaluate)
+        changed = plan(schedule.question, replace(rows, neighbors="change_one"), public, evaluate)
+        return _checked(found, changed, table)
+    except Rejected as error:
+        message = f"releases.{schedule.name}.question: {error.reason} {error.hint}"
+        raise PolicyError(policy.problem("releases", schedule.name, "question", message=message)) from None
+
+
+def _dated(schedule: Schedule, policy: Policy) -> Table:
+    """The one private table that the question reads; a column of it dates its rows."""
+    tree = parse(schedule.question, limit=policy.limits.statement)
+    private = {name.lower(): table for name, table in policy.tables.items() if not table.public}
+    read = [private[each.name.lower()] for each in tree.find_all(exp.Table) if each.name.lower() in private]
+    if len(read) != 1:
+        # Privacy: rows of a second private table, or of a second look at this one, would be of no period, and a
+        # person could count in every one of them.
+        raise Rejected(
+            "a release reads one private table, once, and public ones.",
+            hint="Leave joins and unions of private rows out.",
+        )
+    column = read[0].columns.get(schedule.time)
+    domain = None if column is None else column.domain
+    if not isinstance(domain, Dates | Timestamps):
+        message = f"releases.{schedule.name}.time must be a date or timestamp of {read[0].name}, not {schedule.time}."
+        raise PolicyError(policy.problem("releases", schedule.name, "time", message=message))
+    _check_horizon(schedule, policy, domain)
+    return read[0]
+
+
+def _check_horizon(schedule: Schedule, policy: Policy, domain: Dates | Timestamps) -> None:
+    """Dates are clamped into their domain, so a horizon beyond it would count all later rows in one period."""
+    low, high = (datetime(each.year, each.month, each.day) for each in (domain.lo, domain.hi))
+    ends = schedule.begins(schedule.periods - 1 if schedule.periods else 0)
+    if schedule.begins(0) < low or ends > high:
+        message = (
+            f"releases.{schedule.name} runs from {schedule.start} and its last period begins on {ends.date()}, but "
+            f"{schedule.time} is declared from {low.date()} to {high.date()}. Widen the one or shorten the other."
+        )
+        raise PolicyError(policy.problem("releases", schedule.name, "from", message=message))
+
+
+def _checked(found: Plan, changed: Plan, table: Table) -> Question:
+    hint = "Write SELECT keys, COUNT(*), SUM(x) FROM one table WHERE ... GROUP BY keys."
+    if len(found.blocks) != 1 or found.listed is None or found.selected:
+        raise Rejected("a release lists counts and sums by public keys, and computes nothing from them.", hint=hint)
+    block = found.blocks[0]
+    if block.unknown or block.picks:
+        raise Rejected("a release needs public keys, and counts or sums.", hint=hint)
+    keys, statistics = {}, []
+    grid = np.unravel_index(np.arange(block.cells), block.sizes) if block.sizes else ()
+    for column, place in zip(found.columns, found.listed, strict=False):  # behind the columns come their margins
+        index = int(place[1:])
+        if place[0] == "k":
+            key = block.keys[index]
+            assert isinstance(key, Key)
+            keys[column.name] = key.labels().take(pa.array(grid[index]))
+            continue
+        estimate = block.estimates[index]
+        if not isinstance(estimate, Linear):
+            raise Rejected(
+                f"{column.name} is neither a count nor a sum.", hint="Publish SUM and COUNT; divide afterwards."
+            )
+        statistics.append(
+            Statistic(
+                name=column.name,
+                measurement=estimate.measurement,
+                factors=estimate.factors,
+                step=estimate.step,
+            )
+        )
+    names = [*keys, *(each.name for each in statistics)]
+    if len(set(names) | _TAKEN) < len(names) + len(_TAKEN):
+        raise Rejected(
+            f"columns need different names, none of them {', '.join(sorted(_TAKEN))}.", hint="Rename with AS."
+        )
+    return Question(
+        table=table,
+        block=block,
+        own=tuple(each.sensitivity for each in block.measurements),
+        signed=tuple(map(_signed, block.measurements, changed.blocks[0].measurements)),
+        keys=keys,
+        statistics=tuple(statistics),
+        canonical=found.canonical(),
+    )
+
+
+_TAKEN = {"period", "publish", "statistic", "value", "margin"}
+
+
+def _signed(added: Measurement, changed: Measurement) -> bool:
+    """Whether one number can be moved by more than a person's own largest contribution when that person is replaced."""
+    return changed.sensitivity.linf > added.sensitivity.linf
+
+
+def cells(asked: Question, measurement: int) -> int:
+    return math.prod(asked.block.sizes) * len(asked.block.measurements[measurement].forms)

@@ -1,0 +1,201 @@
+"""A release from its start to its last period: charge once, then for each period freeze, add noise, publish.
+
+start   plan, choose a strategy, charge for the whole horizon: one row in the ledger
+run     for every period that is over: read what has arrived, freeze it, add noise, publish
+show    what has been published so far; touches no data
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.accounting import Accountant
+from discreet.budget import Charge
+from discreet.continual.design import Design, designed
+from discreet.continual.question import Question
+from discreet.continual.series import Series, published_rows
+from discreet.continual.strategy import Windows
+from discreet.engines.arrivals import Arrivals, packed, unpacked
+from discreet.errors import UsageError
+from discreet.ledger import Ledger, Reservation, Stream
+from discreet.mechanisms import to_row
+from discreet.policy import CURATOR, Policy
+from discreet.release import Allowance, Exact, Steps
+from discreet.schedule import Schedule
+
+Reserve = Callable[..., object]
+FIRST = 1  # step 0 is the design; period p is step p + 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """One schedule of a policy."""
+
+    policy: Policy
+    schedule: Schedule
+    asked: Question
+    accountant: Accountant
+    ledger: Ledger
+    pay: Reserve  # the curator's, who alone spends
+    source: object  # where rows arrive
+
+    @property
+    def identity(self) -> str:
+        """What tells this stream from others: the schedule, what its question means, and the policy's tables."""
+        told = [self.schedule.meaning(), self.asked.canonical, self.policy.digest]
+        return "release " + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+    def start(self) -> Series:
+        """Charge for the whole horizon, once; starting again changes nothing."""
+        stream = self.ledger.streams.find(self.identity)
+        if stream is None or not stream.published:
+            design = self._design()
+            if stream is None:
+                cost = self.accountant.price(each.loss() for each in design.mechanisms)
+                self.pay(
+                    analyst=CURATOR,
+                    question=self.identity,
+                    policy=self.policy.digest,
+                    mechanisms=[to_row(each) for each in design.mechanisms],
+                    cost=cost,
+                    text=f"release {self.schedule.name}: {self.schedule.question}",
+                    stream=True,
+                )
+                stream = self._stream()
+            self.ledger.streams.freeze(stream, 0, b"")
+            self.ledger.streams.publish(stream, 0, design.to_bytes())
+        return self.show()
+
+    def run(self, as_of: date | datetime | None = None) -> Series:
+        """Publish every period that has ended and was not published yet."""
+        stream = self._stream()
+        due = self.schedule.due(_moment(as_of))
+        if stream.published - FIRST < due and stream.key is not None:
+            self._publish(stream, due)
+        return self.show()
+
+    def show(self) -> Series:
+        """What has been published so far."""
+        stream = self._stream()
+        design, *steps = self.ledger.streams.published(stream)
+        tables = [_table(content) for content in steps]
+        return Series(
+            schedule=self.schedule,
+            design=Design.from_bytes(design),
+            asked=self.asked,
+            accountant=self.accountant,
+            cost=self._cost(stream),
+            noisy=tuple(json.loads(content[8 : 8 + _head(content)]) for content in steps),
+            table=pa.concat_tables(tables) if tables else published_rows(self.schedule, self.asked, None, [], []),
+        )
+
+    def _design(self) -> Design:
+        amount = self.accountant.allot(epsilon=self.schedule.epsilon)
+        return designed(self.schedule, self.asked, self.accountant, neighbors=self.policy.neighbors, amount=amount)
+
+    def _stream(self) -> Stream:
+        stream = self.ledger.streams.find(self.identity)
+        if stream is None:
+            raise UsageError(
+                f"The release {self.schedule.name} has not been started as the policy has it now: run discreet release "
+                f"start. It charges ε = {self.schedule.epsilon} once."
+            )
+        return stream
+
+    def _cost(self, stream: Stream) -> Charge:
+        return next(entry.cost for entry in self.ledger.entries(CURATOR) if entry.id == stream.charge)
+
+    def _publish(self, stream: Stream, due: int) -> None:
+        streams, asked = self.ledger.streams, self.asked
+        assert stream.key is not None
+        stored = streams.published(stream)
+        design = Design.from_bytes(stored[0]).covering(due)
+        allowance = Allowance(key=stream.key, accountant=self.accountant, paid=self._cost(stream))
+        measurements = [
+            allowance.steps(mechanism, design.strategy.encoder(), sizes=asked.block.sizes, forms=each.forms)
+            for mechanism, each in zip(design.mechanisms, asked.block.measurements, strict=True)
+        ]
+        estimates = _Estimates(self.schedule, asked, design)
+        frozen = streams.frozen(stream)[FIRST:]
+        for content, left in zip(frozen, stored[FIRST:], strict=False):
+            for steps in measurements:
+                steps.skip(_exact(content))
+            estimates.add(json.loads(left[8 : 8 + _head(left)]))
+        order = hmac.digest(stream.key, b"discreet order of arrival", "sha256")
+        with Arrivals(self.policy, self.source, self.schedule, asked.table, key=order) as arrivals:
+            arrivals.remember(frozen)
+            for period in range(len(stored) - FIRST, due):
+                if period < len(frozen):
+                    content = frozen[period]
+                else:
+                    content = streams.freeze(stream, period + FIRST, arrivals.step(period, [asked.block.query]))
+                noisy = _released(measurements, content)
+                streams.publish(stream, period + FIRST, _packed(noisy, estimates.add(noisy)))
+        if self.schedule.periods == due:
+            self.ledger.post(Reservation(id=stream.charge, key=stream.key, resumed=True), b"all periods are published")
+
+
+class _Estimates:
+    """From noisy rows to what is published, period by period; a function of what has left."""
+
+    def __init__(self, schedule: Schedule, asked: Question, design: Design) -> None:
+        self._schedule, self._asked = schedule, asked
+        self._decoders = [design.strategy.decoder() for _ in design.mechanisms]
+        self._sums = [{each: Windows(each) for each in schedule.publish} for _ in design.mechanisms]
+        self._margins = {
+            (each.name, publish): design.margins(each, publish)
+            for each in asked.statistics
+            for publish in schedule.publish
+        }
+        self._period = 0
+
+    def add(self, noisy: list[list[list[int]]]) -> pa.Table:
+        found: dict[Any, Any] = {}
+        for index, (decoder, rows) in enumerate(zip(self._decoders, noisy, strict=True)):
+            daily, cumulative = decoder.add(np.array(rows, dtype=np.float64))
+            for publish, window in self._sums[index].items():
+                found[index, publish] = window.add(daily, cumulative)
+        values, margins = [], []
+        for publish in self._schedule.publish:
+            for each in self._asked.statistics:
+                parts = found[each.measurement, publish].reshape(len(each.factors), -1)
+                values.append(np.array([float(factor * each.step) for factor in each.factors]) @ parts)
+                margins.append(self._margins[each.name, publish][self._period])
+        self._period += 1
+        return published_rows(self._schedule, self._asked, self._period - 1, values, margins)
+
+
+def _released(measurements: list[Steps], content: bytes) -> list[list[list[int]]]:
+    return [[[int(each) for each in row] for row in steps.release(_exact(content))] for steps in measurements]
+
+
+def _exact(content: bytes) -> Exact:
+    return Exact(unpacked(content)[0])
+
+
+def _packed(noisy: list[list[list[int]]], table: pa.Table) -> bytes:
+    told = json.dumps(noisy, separators=(",", ":")).encode()
+    return len(told).to_bytes(8, "little") + told + packed([table])
+
+
+def _head(content: bytes) -> int:
+    return int.from_bytes(content[:8], "little")
+
+
+def _table(content: bytes) -> pa.Table:
+    return unpacked(content[8 + _head(content) :])[0]
+
+
+def _moment(as_of: date | datetime | None) -> datetime:
+    if as_of is None:
+        return datetime.now(UTC).replace(tzinfo=None)
+    return as_of if isinstance(as_of, datetime) else datetime(as_of.year, as_of.month, as_of.day)

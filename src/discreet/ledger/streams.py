@@ -1,0 +1,128 @@
+"""Streams: charges that are paid once, before their first step, and answered step by step (S15).
+
+Each step is two rows. `freeze` stores what was read for the step, sealed, before any noise is drawn for it; `publish`
+stores what leaves. Whoever comes second finds the first one's bytes. So a crash between the two resumes with the same
+input and, because draws are functions of the charge's key, the same noise; and a step that left is only ever recalled.
+
+Inputs are sealed under a key made from the charge's own, which is itself sealed under the ledger's: rotating the
+ledger's key needs no second copy, and when the stream is posted and its key erased, nobody can read them any more.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass, field
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from discreet.errors import LedgerUnavailable, UsageError
+from discreet.ledger.chain import digest, fresh_secret
+from discreet.ledger.journal import Journal
+
+_NONCE_BYTES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A stream that was paid for. Its key is None once it has come to its end and was posted."""
+
+    charge: int
+    key: bytes | None = field(repr=False)
+    frozen: int  # how many steps have their input
+    published: int  # how many have left
+
+
+class Streams:
+    """The streams of one ledger."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def find(self, question: str) -> Stream | None:
+        """The newest stream that was started for a question, on whatever snapshot."""
+        with self._journal.session(write=False) as balance:
+            found = [charge for charge, steps in balance.streams.items() if steps.question == question]
+            if not found:
+                return None
+            steps, waiting = balance.streams[found[-1]], found[-1] in balance.open
+            return Stream(
+                charge=found[-1],
+                key=self._journal.unsealed(found[-1]) if waiting else None,
+                frozen=len(steps.frozen),
+                published=len(steps.published),
+            )
+
+    def freeze(self, stream: Stream, step: int, content: bytes) -> bytes:
+        """Store what was read for a step; if somebody has done so already, theirs comes back and counts."""
+        with self._journal.session(write=True) as balance:
+            steps = balance.streams[stream.charge]
+            if step < len(steps.frozen):
+                return self._opened(stream, step, steps.frozen[step])
+            if step != len(steps.frozen) or step != len(steps.published):
+                raise UsageError(f"Step {step} is frozen after step {step - 1} was published, and once.")
+            sealed = self._sealed(stream, step, content)
+            body = {"kind": "freeze", "charge": stream.charge, "step": step, "content": digest(sealed)}
+            self._journal.file.keep_content(self._journal.append(body), sealed)
+        return content
+
+    def publish(self, stream: Stream, step: int, answer: bytes) -> bytes:
+        """Store what leaves at a step; after that it may leave. Other bytes than those stored are refused."""
+        with self._journal.session(write=True) as balance:
+            steps = balance.streams[stream.charge]
+            if step < len(steps.published):
+                stored = self._kept(steps.published[step])
+                if digest(stored) != digest(answer):
+                    raise LedgerUnavailable(
+                        f"Step {step} of charge {stream.charge} has been published as something else: this must not "
+                        "be released. Recall the stored one."
+                    )
+                return stored
+            if step != len(steps.published) or step >= len(steps.frozen):
+                raise UsageError(f"Step {step} is published once, after it was frozen.")
+            body = {"kind": "step", "charge": stream.charge, "step": step, "content": digest(answer)}
+            self._journal.file.keep_content(self._journal.append(body), answer)
+        return answer
+
+    def frozen(self, stream: Stream) -> list[bytes]:
+        """What was read for each step so far, in order."""
+        with self._journal.session(write=False) as balance:
+            rows = balance.streams[stream.charge].frozen
+            return [self._opened(stream, step, row) for step, row in enumerate(rows)]
+
+    def published(self, stream: Stream) -> list[bytes]:
+        """What left at each step so far, in order."""
+        with self._journal.session(write=False) as balance:
+            return [self._kept(row) for row in balance.streams[stream.charge].published]
+
+    def _kept(self, row: int) -> bytes:
+        content = self._journal.file.content(row)
+        if digest(content) != self._journal.row(row).body["content"]:
+            raise self._changed(row)
+        return content
+
+    def _sealed(self, stream: Stream, step: int, content: bytes) -> bytes:
+        nonce = fresh_secret()[:_NONCE_BYTES]
+        return nonce + self._cipher(stream).encrypt(nonce, content, _label(stream, step))
+
+    def _opened(self, stream: Stream, step: int, row: int) -> bytes:
+        sealed = self._kept(row)
+        try:
+            return self._cipher(stream).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _label(stream, step))
+        except InvalidTag:
+            raise self._changed(row) from None
+
+    def _cipher(self, stream: Stream) -> AESGCM:
+        if stream.key is None:
+            raise UsageError("This stream has come to its end: what it read can no longer be opened.")
+        return AESGCM(hmac.digest(stream.key, b"discreet stream inputs", "sha256"))
+
+    def _changed(self, row: int) -> LedgerUnavailable:
+        return LedgerUnavailable(
+            f"What row {row} of {self._journal.path.name} stored is not what it holds now: restore the ledger from a "
+            "backup (docs/ledger.md, Restore). Nothing is released."
+        )
+
+
+def _label(stream: Stream, step: int) -> bytes:
+    return f"{stream.charge} {step}".encode()
