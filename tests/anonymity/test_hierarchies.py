@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies import FLAT, Bands, Cuts, Dates, Hierarchy, Prefix, Spec, Tree, build, interval_text
 from discreet.anonymity.hierarchy_file import automatic, completed, read, text_of
+from discreet.anonymity.loss import less_one
 from discreet.anonymity.source import encode
 from discreet.errors import PolicyError, UsageError
 
@@ -102,6 +103,15 @@ def test_spans_are_shares_of_the_domain() -> None:
     assert dict(zip(tree.labels[2], tree.spans[2].tolist(), strict=True)) == {"gov": 2 / 6, "own": 3 / 6}
     dates = build(Dates(parts=("month",)), "d", pa.array([datetime.date(2000, 1, 1), datetime.date(2000, 12, 31)]))
     assert dates.spans[1].tolist() == [31 / 366, 31 / 366]
+    assert (ages.domain, tree.domain, dates.domain) == (74, 6, 366)
+    assert build(Bands(widths=(Fraction(1),)), "x", pa.array([0.5, 7.0])).domain == float("inf")
+
+
+def test_the_loss_metric_starts_from_nothing() -> None:
+    """20-24 of 17 to 90: five of 74 values by ncp, and (24 - 20) / (90 - 17) by the loss metric."""
+    assert less_one(np.array([0.0, 5 / 74, 1.0]), 74) == pytest.approx([0, 4 / 73, 1])
+    assert less_one(np.array([0.0, 0.25, 1.0]), float("inf")) == pytest.approx([0, 0.25, 1])
+    assert less_one(np.array([0.0]), 1) == [0]
 
 
 def test_a_band_edge_belongs_to_the_band_it_starts() -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import xlogy
 
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.source import Flags, Floats, Integers
@@ -140,7 +141,8 @@ def blocks(
         chosen = order[ends[index] : ends[index + 1]]
         size = min(step, number - first)
         cells = (classes[chosen] - first) * width + sensitive[chosen]
-        yield first, np.bincount(cells, weights[chosen], size * width).astype(np.float64).reshape(size, width)
+        counts = np.bincount(cells, weights[chosen].astype(np.float64), size * width).reshape(size, width)
+        yield first, np.asarray(counts, dtype=np.float64)
 
 
 # Measures of a matrix of counts, one number a class.
@@ -153,16 +155,15 @@ def distinct(counts: Floats) -> Integers:
 
 def effective(counts: Floats) -> Floats:
     """The exp of the entropy: as diverse as so many equally frequent values."""
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    logs = np.log(shares, out=np.zeros_like(shares), where=shares > 0)
-    return np.asarray(np.exp(-(shares * logs).sum(axis=1)))
+    rows = counts.sum(axis=1)
+    return np.asarray(np.maximum(1.0, rows / np.exp(xlogy(counts, counts).sum(axis=1) / rows)))
 
 
 def dominance(counts: Floats, rank: int) -> Floats:
     """The most frequent value over all from the rank-th on: below c, a class is recursively (c, rank)-diverse."""
-    falling = -np.sort(-counts, axis=1)
-    rest = falling[:, rank - 1 :].sum(axis=1)
-    found: Floats = np.divide(falling[:, 0], rest, out=np.full(len(counts), np.inf), where=rest > 0)
+    falling = -np.partition(-counts, range(min(rank, counts.shape[1])), axis=1)[:, : rank - 1]
+    rest = counts.sum(axis=1) - falling.sum(axis=1)
+    found: Floats = np.divide(counts.max(axis=1), rest, out=np.full(len(counts), np.inf), where=rest > 0)
     return found
 
 

@@ -81,6 +81,7 @@ class Hierarchy:
     """The levels of one column: `nodes[level][value]` is the group a value falls in, named `labels[level][node]`.
 
     `spans[level][node]` is the share of the domain that the group stands for: 0 if it stands for one value, 1 for `*`.
+    `domain` is how many values the domain has: whole numbers, days, leaves of a tree; infinite for other numbers.
     Level 0 is exact and the last level is `*`. `ordered` are the values as numbers where they have an order.
     """
 
@@ -90,6 +91,7 @@ class Hierarchy:
     nodes: tuple[Integers, ...]
     labels: tuple[tuple[Label, ...], ...]
     spans: tuple[Floats, ...]
+    domain: float
     ordered: Floats | None = None
     whole: bool = False  # of numbers: they are whole ones
 
@@ -150,9 +152,21 @@ def build(spec: Spec, column: str, values: pa.Array) -> Hierarchy:
         nodes=tuple(level.nodes for level in every),
         labels=tuple(level.labels for level in every),
         spans=tuple(level.spans for level in every),
+        domain=_domain(spec, present, kept),
         ordered=kept if kept is None or missing is None else np.append(kept, np.nan),
         whole=_is_whole(present),
     )
+
+
+def _domain(spec: Spec, present: pa.Array, kept: Floats | None) -> float:
+    """How many values spans are shares of."""
+    if isinstance(spec, Tree):
+        listed = leaf_paths(spec.branches)
+        return len(listed) + sum(plain(value) not in listed for value in present.to_pylist())
+    if kept is None:
+        return len(present)
+    counted = isinstance(spec, Dates) or _is_whole(present)
+    return float(np.ptp(kept)) + 1 if counted and len(kept) else float("inf")
 
 
 def _with_missing(level: _Level) -> _Level:

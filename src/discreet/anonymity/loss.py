@@ -6,6 +6,8 @@ Every measure but the last two is a cost per entry, averaged over rows and colum
     ncp             normalized certainty penalty [Xu, Wang, Pei, Wang, Shi, Fu 2006]: the share of the column's domain
                     that the published value stands for. A tree's group stands for its values; an interval of whole
                     numbers or dates for those within the column's smallest and largest; of other numbers for its length
+    lm              loss metric [Iyengar 2002], which ARX calls loss: as ncp, with one taken off the number of values in
+                    the group and in the domain, so that it starts from 0: (m - 1) / (n - 1) instead of m / n
     precision       the level over the hierarchy's height [Sweeney 2002]
     entropy         the bits that are lost about the value, over those that `*` loses: log2 of how many rows are in the
                     published group over how many have the exact value (non-uniform entropy [Gionis, Tassa 2009])
@@ -25,9 +27,9 @@ from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.source import Flags, Floats, Groups, Integers
 from discreet.errors import UsageError
 
-Measure = Literal["ncp", "precision", "entropy", "discernibility"]
-MEASURES: tuple[Measure, ...] = ("ncp", "precision", "entropy", "discernibility")
-ENTRIES: tuple[Measure, ...] = ("ncp", "precision", "entropy")
+Measure = Literal["ncp", "lm", "precision", "entropy", "discernibility"]
+MEASURES: tuple[Measure, ...] = ("ncp", "lm", "precision", "entropy", "discernibility")
+ENTRIES: tuple[Measure, ...] = ("ncp", "lm", "precision", "entropy")
 
 Costs = tuple[tuple[Floats, ...], ...]
 """[column][level][value]: what an entry of this value costs at this level, the column's weight included."""
@@ -38,6 +40,7 @@ class Losses:
     """What was lost, on average over all rows; `columns` is the ncp of each column."""
 
     ncp: float
+    lm: float
     precision: float
     entropy: float
     discernibility: float
@@ -47,6 +50,7 @@ class Losses:
     def as_json(self) -> dict[str, object]:
         return {
             "ncp": self.ncp,
+            "lm": self.lm,
             "precision": self.precision,
             "entropy": self.entropy,
             "discernibility": self.discernibility,
@@ -77,8 +81,14 @@ def _entries(measure: Measure, hierarchy: Hierarchy, counts: Floats) -> list[Flo
             return [np.full(values, level / max(1, hierarchy.height)) for level in range(hierarchy.height + 1)]
         case "entropy":
             return _bits(hierarchy, counts)
-        case _:
-            return [spans[nodes] for spans, nodes in zip(hierarchy.spans, hierarchy.nodes, strict=True)]
+    spans = [spans[nodes] for spans, nodes in zip(hierarchy.spans, hierarchy.nodes, strict=True)]
+    return [less_one(each, hierarchy.domain) for each in spans] if measure == "lm" else spans
+
+
+def less_one(spans: Floats, domain: float) -> Floats:
+    """The shares (m - 1) / (n - 1) from the shares m / n of a domain of n values."""
+    one = 1 / domain
+    return np.where(spans > 0, (spans - one) / (1 - one), 0.0) if domain > 1 else spans
 
 
 def _bits(hierarchy: Hierarchy, counts: Floats) -> list[Floats]:
@@ -103,15 +113,18 @@ def measured(
     sizes = np.bincount(classes[kept], groups.counts[kept])
     sizes = sizes[sizes > 0]
     rows, dropped = float(groups.counts.sum()), float(groups.counts[~kept].sum())
-    by_column = {
+    by_column: dict[str, dict[str, float]] = {
         measure: _averages(costs(measure, hierarchies, groups), groups, levels, kept, hierarchies)
         for measure in ENTRIES
     }
+    domains = {hierarchy.column: hierarchy.domain for hierarchy in hierarchies}
     for name, span in spans.items():
-        total = float((np.where(kept, span, 1.0) * groups.counts).sum())
-        by_column["ncp"][name] = total / rows / len(hierarchies)
+        published = np.where(kept, span, 1.0)
+        for measure, shares in (("ncp", published), ("lm", less_one(published, domains[name]))):
+            by_column[measure][name] = float((shares * groups.counts).sum()) / rows / len(hierarchies)
     return Losses(
         ncp=sum(by_column["ncp"].values()),
+        lm=sum(by_column["lm"].values()),
         precision=sum(by_column["precision"].values()),
         entropy=sum(by_column["entropy"].values()),
         discernibility=(float((sizes**2).sum()) + dropped * rows) / rows**2,

@@ -90,8 +90,9 @@ def _cost(made: Anonymized) -> str:
         "certainty penalty). Miscounted: the share of people who seem to have another value when a reader spreads each "
         "published value evenly over what it stands for.</p><table><tr><th>column</th><th class=number>lost</th>"
         f"<th class=number>miscounted</th><th>rows by level, from exact to *</th></tr>{''.join(rows)}</table>"
-        f'<p class="soft">Other measures: precision {made.loss.precision:.3f}, entropy {made.loss.entropy:.3f}, '
-        f"discernibility {made.loss.discernibility:.5f}, average class {made.loss.average_class:.1f} rows.</p>"
+        f'<p class="soft">Other measures: lm {made.loss.lm:.3f}, precision {made.loss.precision:.3f}, '
+        f"entropy {made.loss.entropy:.3f}, discernibility {made.loss.discernibility:.5f}, average class "
+        f"{made.loss.average_class:.1f} rows.</p>"
     )
 
 

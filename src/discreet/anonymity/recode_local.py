@@ -10,6 +10,7 @@ rows that are left only become fewer, so a bound stays one and most vectors are 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
@@ -25,6 +26,7 @@ Progress = Callable[[str, float], None]
 FULL_LATTICE = 20_000  # level vectors; beyond, those around a sample of the rows are tried
 _SLACK = 0.03  # boxes that are this much dearer than the cheapest are opened with it
 _PATIENCE = 0.5  # 0 looks at a level vector as soon as a box of it may be due; 1 loses one percent more, in less time
+_MOST_VALUES = 1000  # of a column whose distances are worth keeping
 _SAMPLE = 300
 _ROUND_SHARE = 0.5  # of a sampled round's vectors, the cheapest that are used before sampling anew
 
@@ -114,6 +116,7 @@ def _live(rest: Remaining, vector: Integers, guarantee: Guarantee) -> tuple[Inte
 def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None) -> int:
     table = opened.table
     averages = table.averages()
+    distances = _Distances(table=table, known={})
     top = np.array(table.heights)
     company, searched, turn = guarantee.k, 0, 0
     while len(rows := opened.left()):
@@ -122,7 +125,7 @@ def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None)
             break
         step = max(1, len(rows) // _SAMPLE)
         seeds = np.arange(turn % step, len(rows), step)
-        found = np.unique(np.array([_around(rest, int(seed), company) for seed in seeds]), axis=0)
+        found = np.unique(np.array([_around(rest, distances, int(seed), company) for seed in seeds]), axis=0)
         expected = sum(level[found[:, column]] for column, level in enumerate(averages))
         last = len(rows) <= 2 * _SAMPLE
         limit = np.inf if last else float(np.quantile(np.asarray(expected), _ROUND_SHARE))
@@ -135,26 +138,41 @@ def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None)
     return searched
 
 
-def _around(rest: Coded, seed: int, company: int) -> tuple[int, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Distances:
+    """How far every value of a column is from one of them: the lowest level on which they look alike, and its cost."""
+
+    table: Coded
+    known: dict[tuple[int, int], tuple[Integers, Floats]]
+
+    def of(self, column: int, own: int) -> tuple[Integers, Floats]:
+        found = self.known.get((column, own))
+        if found is None:
+            nodes, costs = self.table.nodes[column], self.table.costs[column]
+            apart = np.zeros(len(nodes[0]), dtype=np.int64)
+            for level in nodes[:-1]:
+                apart += level != level[own]
+            found = apart, np.array([level[own] for level in costs])[apart]
+            if len(apart) <= _MOST_VALUES:
+                self.known[column, own] = found
+        return found
+
+
+def _around(rest: Coded, distances: _Distances, seed: int, company: int) -> tuple[int, ...]:
     """The levels of a small box around one row group that holds at least so many rows, found greedily."""
-    columns = len(rest.codes)
+    far = [distances.of(column, int(codes[seed])) for column, codes in enumerate(rest.codes)]
     total = np.zeros(len(rest))
-    apart, prices = (
-        [],
-        [],
-    )  # of each value the lowest level on which it looks like the seed's; what the seed costs there
-    for codes, nodes, costs in zip(rest.codes, rest.nodes, rest.costs, strict=True):
-        own = codes[seed]
-        apart.append(sum((level != level[own]).astype(np.int64) for level in nodes[:-1]))
-        prices.append(np.array([level[own] for level in costs]))
-        total += prices[-1][apart[-1]][codes]
+    for codes, (_, prices) in zip(rest.codes, far, strict=True):
+        total += prices[codes]
     size = min(4 * company, len(rest))
     near = np.argpartition(total, size - 1)[:size]
-    levels, weights = (
-        np.stack([far[codes[near]] for far, codes in zip(apart, rest.codes, strict=True)]),
-        rest.counts[near],
-    )
-    vector = np.zeros(columns, dtype=np.int64)
+    levels = np.stack([apart[codes[near]] for (apart, _), codes in zip(far, rest.codes, strict=True)])
+    by_level = np.zeros((len(rest.codes), max(rest.heights) + 1))  # what the seed costs on each level
+    for column, (codes, costs) in enumerate(zip(rest.codes, rest.costs, strict=True)):
+        by_level[column, : len(costs)] = [level[codes[seed]] for level in costs]
+    columns = np.arange(len(rest.codes))[:, None]
+    weights = rest.counts[near]
+    vector = np.zeros(len(rest.codes), dtype=np.int64)
     outside = np.ones(size, dtype=np.bool_)
     inside = 0
     while True:
@@ -164,7 +182,7 @@ def _around(rest: Coded, seed: int, company: int) -> tuple[int, ...]:
         outside &= ~arrived
         if inside >= company or not outside.any():
             return tuple(vector.tolist())
-        price = sum(prices[column][joined[column]] for column in range(columns))
+        price = by_level[columns, joined].sum(axis=0)
         nearest = int(np.argmin(np.where(outside, price, np.inf)))
         vector = joined[:, nearest]
 

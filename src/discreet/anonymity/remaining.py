@@ -25,7 +25,7 @@ _FULL = 0.85  # below this share of row groups without a class, the others are l
 
 @dataclass(slots=True, kw_only=True)
 class Remaining:
-    """`rows`: where these row groups stand in the whole table. Those with a class count 0 until they are tidied away."""
+    """`rows`: where these row groups stand in the table. Those with a class count 0 until they are tidied away."""
 
     table: Coded
     rows: Integers

@@ -29,6 +29,7 @@ class Recoding(StrEnum):
 
 class Loss(StrEnum):
     ncp = "ncp"
+    lm = "lm"
     precision = "precision"
     entropy = "entropy"
     discernibility = "discernibility"
