@@ -48,7 +48,7 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
         groups = (
             "the keys that were kept"
             if block.unknown
-            else f"{block.cells} public groups"
+            else f"{block.cells:,} public groups"
             if block.keys
             else "one group"
         )
@@ -59,7 +59,7 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
         looks = f"in {len(pick.widths)} passes" if len(pick.widths) > 1 else "at once"
         rule = "how many rows have each" if pick.kind == "mode" else "how near each is to the wanted rank"
         lines.append(
-            f"For {pick.name}: choose among {pick.domain.size} public values, {looks}, by {rule}. {cost(*passes)}"
+            f"For {pick.name}: choose among {pick.domain.size:,} public values, {looks}, by {rule}. {cost(*passes)}"
         )
     return lines
 

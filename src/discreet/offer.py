@@ -19,7 +19,9 @@ from discreet.errors import UsageError
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThreshold
+from discreet.sql.margins import CONFIDENCE
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
 
@@ -89,6 +91,33 @@ class Offer:
         if isinstance(estimate, Picked):
             return None
         return estimate.margin(self.blocks[place[0]].noise_of(estimate.measurement), assuming=assuming)
+
+    def ranks(self) -> dict[str, int]:
+        """By how many ranks each quantile's cell may be off, at 95 %; of a list the farthest (S11).
+
+        A value that many rows share may be cut where several quantiles are chosen together, which is not in it.
+        """
+        found = {}
+        for column in self.plan.columns:
+            if column.estimate is not None:
+                block, place = column.estimate
+                estimate = self.plan.blocks[block].estimates[place]
+                if isinstance(estimate, Picked) and self.plan.blocks[block].picks[estimate.pick].kind == "quantile":
+                    pick = self.plan.blocks[block].picks[estimate.pick]
+                    found[column.name] = _ranks(pick, self.blocks[block].picked[estimate.pick])
+        return found
+
+
+def _ranks(pick: Pick, mechanisms: tuple[Mechanism, ...]) -> int:
+    """How far the last passes may be off."""
+    found, passes = [], iter(mechanisms)
+    for part in pick.parts:
+        match [next(passes) for _ in part.widths][-1]:
+            case Quantile() as last:
+                found.append(last.margin(CONFIDENCE.exact) + abs(last.shift))
+            case Quantiles() as last:
+                found.extend(last.margin(CONFIDENCE.exact, assuming=0))
+    return max(found)
 
 
 def _statistic(measurement: Measurement, mechanism: Any) -> dict[str, Any]:
@@ -230,12 +259,12 @@ class Quote:
     """What a question would cost and how wrong the answer would be, told without touching data.
 
     `margins` has an entry for every aggregate that is shown as it is: a half-width at 95 %, or, where it depends on
-    how many rows there are, half-widths for some numbers of rows.
+    how many rows there are, half-widths for some numbers of rows. That of a quantile is in ranks.
     """
 
     statistics: tuple[dict[str, Any], ...]
     columns: tuple[str, ...]
-    margins: dict[str, float | dict[str, list[float]]]
+    margins: dict[str, float | dict[str, Any]]
     cost: Budget
     left: Budget
 
@@ -256,7 +285,7 @@ class Quote:
 
 def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: int | None) -> Quote:
     """An offer as it is shown to an analyst."""
-    margins: dict[str, float | dict[str, list[float]]] = {}
+    margins: dict[str, float | dict[str, Any]] = {name: {"ranks": ranks} for name, ranks in offered.ranks().items()}
     for index, column in enumerate(offered.plan.columns):
         if column.estimate is None or not column.measured:
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import number
@@ -16,15 +17,13 @@ def cell(value: Any, margin: float | None) -> str:
     """A value with its margin: 1,204 ± 12."""
     if value is None:
         return "–"
-    text = (
-        f"{value:,}"
-        if isinstance(value, int) and not isinstance(value, bool)
-        else f"{value:,.4g}"
-        if isinstance(value, float) and abs(value) < 1000
-        else f"{value:,.2f}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    match value:
+        case float():
+            text = f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
+        case int() | Decimal() if margin is not None or abs(float(value)) >= 10_000:  # a year is 2025, not 2,025
+            text = f"{value:,}"
+        case _:
+            text = str(value)
     return text if margin is None else f"{text} ± {_short(margin)}"
 
 
@@ -44,10 +43,17 @@ def answer_text(answer: Answer) -> str:
         "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
         for row in [columns, *rows]
     ]
-    lines.append(f"cost {answer.cost}; left {answer.left}; ± holds with 95 %")
+    return "\n".join([*lines, *notes(answer)])
+
+
+def notes(answer: Answer) -> list[str]:
+    """What stands under the table."""
+    lines = [f"cost {answer.cost}   left {answer.left}   ± holds with 95 %"]
+    for name, ranks in answer.certificate.get("ranks", {}).items():
+        lines.append(f"{name}: within {ranks:,} ranks, with 95 %")
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
-    return "\n".join(lines)
+    return lines
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
@@ -57,7 +63,9 @@ def _rows(table: Any) -> list[tuple[Any, ...]]:
 def quote_text(quote: Quote) -> str:
     lines = [f"cost {quote.cost}; left {quote.left}"]
     for name, margin in quote.margins.items():
-        if isinstance(margin, dict):
+        if isinstance(margin, dict) and "ranks" in margin:
+            lines.append(f"{name}: within {margin['ranks']:,} ranks")
+        elif isinstance(margin, dict):
             cases = ", ".join(
                 f"± {_short(each)} at {rows:,.0f} rows"
                 for rows, each in zip(margin["at_rows"], margin["margin"], strict=True)
@@ -65,10 +73,9 @@ def quote_text(quote: Quote) -> str:
             lines.append(f"{name}: {cases}")
         else:
             lines.append(f"{name}: ± {_short(margin)}")
-    lines += [
-        f"{each['name']}: {each['mechanism']}, scale {number(each['scale'])}, l1 {each['l1']}"
-        for each in quote.statistics
-    ]
+    for each in quote.statistics:
+        scale = f", scale {number(each['scale'])}" if each["scale"] is not None else ""  # several choices have several
+        lines.append(f"{each['name']}: {each['mechanism']}{scale}, l1 {each['l1']}")
     return "\n".join(lines)
 
 
@@ -80,11 +87,9 @@ def answer_html(answer: Answer) -> str:
         "<tr>" + "".join(_html_cell(value, margin) for value, margin in zip(row, half, strict=True)) + "</tr>"
         for row, half in zip(rows, margins, strict=True)
     )
-    note = f"cost {answer.cost}; left {answer.left}; ± holds with 95 %"
-    if any(answer.selected):
-        note += "; rows were selected after noise, the margins hold before that"
+    below = "<br>".join(html.escape(note) for note in notes(answer))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"{table}<p>{html.escape(note)}</p>{_bars(answer)}"
+    return f"{table}<p>{below}</p>{_bars(answer)}"
 
 
 def _html_cell(value: Any, margin: float | None) -> str:

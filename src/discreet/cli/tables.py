@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.budget import Budget
-from discreet.show import cell
+from discreet.show import cell, notes
 
 if TYPE_CHECKING:
     from discreet.release import Answer
@@ -24,14 +25,13 @@ def print_answer(answer: Answer, console: Console | None = None) -> None:
     rows = zip(*(column.to_pylist() for column in answer.table.columns), strict=True)
     margins = list(zip(*(column.to_pylist() for column in answer.margins.columns), strict=True))
     for index, name in enumerate(answer.table.column_names):
-        numeric = any(isinstance(row, int | float) for row in answer.table.column(index).to_pylist()[:1])
+        numeric = any(isinstance(each, int | float | Decimal) for each in answer.table.column(index).to_pylist())
         table.add_column(name, justify="right" if numeric else "left")
     for row, half in zip(rows, margins, strict=True):
         table.add_row(*(cell(value, margin) for value, margin in zip(row, half, strict=True)))
     console.print(table)
-    console.print(Text(f"cost {answer.cost}   left {answer.left}   ± holds with 95 %", style="dim"))
-    if any(answer.selected):
-        console.print(Text("Rows were selected after noise: the margins hold before selection.", style="dim"))
+    for note in notes(answer):
+        console.print(Text(note, style="dim"))
 
 
 def budget_bar(spent: float, limit: float, width: int = 30) -> str:
