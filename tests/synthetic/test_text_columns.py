@@ -9,8 +9,8 @@ import pytest
 
 from discreet.errors import UsageError
 from discreet.mechanisms import from_row
+from discreet.synthetic.axis import OTHER
 from discreet.synthetic.description import Description
-from discreet.synthetic.texts import OTHER
 from synthetic.small_table import curator
 
 NULLABLE = "      notes: {text: true, nullable: true}"

@@ -1,10 +1,11 @@
-"""`describe`, `generate` and `inspect`: synthetic data."""
+"""`describe`, `generate`, `inspect`, `compare` and `query`: synthetic data."""
 
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.curator import Curator
+    from discreet.synthetic.description import Description
+
+TRIALS = 1000  # attempts of each attack on raw rows
 
 DescriptionFile = Annotated[Path, typer.Argument(metavar="DESCRIPTION", help="A file that describe wrote.")]
 
@@ -23,11 +27,17 @@ WorkloadOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="Questions it should be good at: an SQL file, or `asked`.")
 ]
 
+TargetOption = Annotated[
+    str | None, typer.Option(metavar="COLUMN=VALUE", help="Try a classifier of this: income=high, or smoker.")
+]
+
 
 def register(app: typer.Typer) -> None:
     app.command()(describe)
     app.command()(generate)
     app.command()(inspect)
+    app.command()(compare)
+    app.command()(query)
 
 
 def describe(
@@ -128,18 +138,143 @@ def _write(out: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows
 def inspect(
     description: DescriptionFile,
     html: Annotated[Path | None, typer.Option(help="Also write a report with pictures.")] = None,
+    raw: Annotated[Path | None, typer.Option(metavar="FILE", help="The true rows: a second report, secret.")] = None,
+    control: Annotated[Path | None, typer.Option(metavar="FILE", help="With --raw: people not in the data.")] = None,
+    target: TargetOption = None,
     format: FormatOption = Format.table,
 ) -> None:
-    """What to expect of a description: its columns, its pairs, and how wrong each may be. Touches no data."""
-    from discreet.cli.tables import progress_bar
-    from discreet.synthetic.description import Description
-    from discreet.synthetic.inspect import as_json, document, text
+    """What to expect of a description: its columns, its pairs, and how wrong each may be. Touches no data.
 
+    With --raw, a second report beside the description, NOT FOR RELEASE: exact scores, and the risks of attacks.
+    """
+    from discreet.cli.tables import progress_bar
+    from discreet.errors import UsageError
+    from discreet.synthetic.description import Description
+    from discreet.synthetic.inspect import as_json, text
+    from discreet.synthetic.reports import description_page
+
+    if raw is None and (control is not None or target is not None):
+        raise UsageError("--control and --target belong to the report on --raw rows. Name these too.")
     described = Description.load(description)
     with progress_bar() as progress:
         if html is not None:
-            html.write_text(document(described, progress=progress), encoding="utf-8")
+            html.write_text(description_page(described, progress=progress), encoding="utf-8")
         if format is Format.json:
             print(json.dumps(as_json(described, progress=progress), ensure_ascii=False))
         else:
             print(text(described, progress=progress))
+    if raw is not None:
+        out = description.with_suffix(".NOT-FOR-RELEASE.html")
+        _write_secret(out, _raw_page(described, raw, control, target))
+        typer.echo(f"Wrote {out}: NOT FOR RELEASE.", err=True)
+
+
+def _raw_page(described: Description, raw: Path, control: Path | None, target: str | None) -> str:
+    """Exact scores, and what attacks make of as many synthetic rows as there are true ones."""
+    from discreet.attacks import inference, linkability, membership, single_out
+    from discreet.attacks.finding import percent
+    from discreet.attacks.source import table
+    from discreet.synthetic.classify import target_of
+    from discreet.synthetic.raw import raw_report
+    from discreet.synthetic.reports import raw_page
+
+    if target is not None:
+        target_of(described, target)  # a wrong name is told before the work
+    true, others = _rows(described, table(raw)), None if control is None else _rows(described, table(control))
+    made, names = described.generate(rows=true.num_rows), [axis.name for axis in described.axes]
+    found: list[tuple[str, Any]] = [
+        ("single out", single_out(made, true, others, columns=min(3, len(names)), trials=TRIALS))
+    ]
+    if len(names) > 1:
+        halves = names[: len(names) // 2], names[len(names) // 2 :]
+        secret = names[-1] if target is None else target.partition("=")[0].strip()
+        found.append(("link two halves", linkability(made, true, others, halves=halves, trials=TRIALS)))
+        found.append((f"infer {secret}", inference(made, true, others, secret=secret, trials=TRIALS)))
+    if others is not None:
+        found.append(("tell members", membership(made, true, others, trials=TRIALS)))
+    risks = []
+    for name, each in found:
+        beyond, on_control = getattr(each, "risk", None), getattr(each, "control", None)
+        told = "–" if beyond is None else f"{percent(beyond.value)} (up to {percent(beyond.interval[1])})"
+        outside = "–" if on_control is None else percent(on_control.value)
+        risks.append((name, percent(each.finding.success), percent(each.finding.chance), outside, told))
+    return raw_page(raw_report(described, true, target=target, risks=risks))
+
+
+def _rows(described: Description, table: pa.Table) -> pa.Table:
+    """Raw rows with the description's columns and types."""
+    import pyarrow as pa
+
+    from discreet.errors import UsageError
+
+    names = described.schema.names
+    missing = [name for name in names if name not in table.column_names]
+    if missing:
+        raise UsageError(f"The raw rows have no column {missing[0]}, which the description has.")
+    try:
+        return table.select(names).cast(described.schema, safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+        raise UsageError("The raw rows have other types of columns than the description.") from None
+
+
+def _write_secret(out: Path, page: str) -> None:
+    out.touch(mode=0o600)
+    out.chmod(0o600)
+    out.write_text(page, encoding="utf-8")
+
+
+def compare(
+    policy: Policy,
+    description: DescriptionFile,
+    epsilon: Annotated[str, typer.Option(help="What the comparison may cost.")],
+    analyst: Annotated[str, typer.Option(help="Who pays.")] = "curator",
+    workload: WorkloadOption = None,
+    target: TargetOption = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a report with pictures.")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Real against synthetic, at a price: distances, correlations, questions, a classifier. It may be published."""
+    from discreet.cli.question import opened
+    from discreet.synthetic.description import Description
+
+    described, curator = Description.load(description), opened(policy)
+    found = curator.compare(
+        described, epsilon=epsilon, analyst=analyst, workload=_questions(curator, workload), target=target
+    )
+    if html is not None:
+        from discreet.synthetic.reports import comparison_page
+
+        html.write_text(comparison_page(found), encoding="utf-8")
+    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else found)
+
+
+def query(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Released rows, .parquet or .csv.")],
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
+    table: Annotated[str | None, typer.Option(help="What the SQL calls it; by default the file's name.")] = None,
+    format: FormatOption = Format.table,
+) -> None:
+    """Ask a released table by the same SQL, exactly and for free: it is public."""
+    import pyarrow.csv
+    from rich.console import Console
+    from rich.table import Table
+
+    from discreet.attacks.source import table as read
+    from discreet.release import plain
+    from discreet.synthetic.released import ask
+
+    found = ask(sql, {table or file.stem: read(file)})
+    rows = [[plain(value) for value in row] for row in zip(*(c.to_pylist() for c in found.columns), strict=True)]
+    match format:
+        case Format.json:
+            print(json.dumps({"columns": found.column_names, "rows": rows}, ensure_ascii=False))
+        case Format.csv:
+            pyarrow.csv.write_csv(found, sys.stdout.buffer)
+        case Format.arrow:
+            with pyarrow.ipc.new_stream(sys.stdout.buffer, found.schema) as writer:
+                writer.write_table(found)
+        case Format.table:
+            shown = Table(*found.column_names, show_edge=False, header_style="bold", pad_edge=False)
+            for row in rows:
+                shown.add_row(*("–" if value is None else str(value) for value in row))
+            Console().print(shown)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Text, Timestamps
@@ -22,6 +23,7 @@ from discreet.sql.values import Value
 
 BINS = 100  # intervals of numbers, dates and times that have more values than this
 MOST_VALUES = 10_000  # of a list of values
+OTHER = "(other)"  # stands for every text that too few people share
 
 Codes = NDArray[np.int64]
 
@@ -86,6 +88,41 @@ class Axis:
         if not 0 <= place < self.values:
             raise UsageError(f"{self.name} cannot be {text!r}: it is {self.described()}.")
         return place * self.bins // self.values
+
+    def codes(self, values: pa.ChunkedArray) -> Codes:
+        """The cells of values as a file has them, clamped to the range; -1 for what has none."""
+        try:
+            places = np.asarray(self._places(values.combine_chunks()), dtype=np.float64)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            raise UsageError(f"{self.name} is not what the description says: {self.described()}.") from None
+        missing = np.isnan(places)
+        cells = np.clip(np.where(missing, 0, places), 0, self.values - 1).astype(np.int64) * self.bins // self.values
+        return np.where(missing, self.bins if self.column.nullable else -1, cells)
+
+    def _places(self, values: pa.Array) -> NDArray[np.float64]:
+        """Places in the domain, NaN for NULL and for what is not listed."""
+        domain = self.column.domain
+        match domain:
+            case Categories(values=listed):
+                found = pc.index_in(values.cast(pa.string()), value_set=pa.array([str(each) for each in listed]))
+                if listed[-1] == OTHER:
+                    found = pc.if_else(values.is_valid(), found.fill_null(len(listed) - 1), found)
+                return np.asarray(found.cast(pa.float64()).to_numpy(zero_copy_only=False))
+            case Booleans():
+                return np.asarray(values.cast(pa.bool_()).cast(pa.float64()).to_numpy(zero_copy_only=False))
+            case Integers() | Decimals():
+                numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+                return np.asarray(np.rint(numbers / float(domain.step)) - domain.first)
+            case Dates(lo=lo):
+                days = values.cast(pa.date32()).cast(pa.int32()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+                return np.asarray(days - (lo - date(1970, 1, 1)).days)
+            case Timestamps(lo=start):
+                micros = values.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64(), safe=False)
+                gap = micros.to_numpy(zero_copy_only=False) - (start - datetime(1970, 1, 1)) // timedelta(
+                    microseconds=1
+                )
+                return np.asarray(gap // domain.step_microseconds)
+        raise AssertionError(domain)
 
     def _place(self, text: str) -> int:
         from fractions import Fraction

@@ -27,12 +27,13 @@ from discreet.synthetic.axis import Axis, Unlisted, axes_of
 from discreet.synthetic.classify import area, counted, learned, rows_of, target_of
 from discreet.synthetic.describe import Commission, Work, currency, private_table
 from discreet.synthetic.description import Description
-from discreet.synthetic.marginals import SCALE, Candidate, Columns, Floats, Marginals, Partition, products, scaled
+from discreet.synthetic.marginals import SCALE, Candidate, Columns, Floats, Integers, Marginals, Partition, products
 from discreet.synthetic.source import source_of
 from discreet.synthetic.workload import EVERY_PAIR, workload
 
 _NORMAL_95 = 1.96  # the noise is close to normal at this many standard deviations, and narrower when it is Laplace
 _SHARES = {"distances": 0.5, "correlations": 0.25, "classifier": 0.25}
+_LOST = 0.25  # standard deviations of a correlation that tell nothing
 _MOST_CELLS = 2_000_000  # of the columns of one question
 
 
@@ -175,7 +176,7 @@ def compared(description: Description, *, target: str | None) -> Work:
     """All that was asked for, within what was paid."""
 
     def work(data: Marginals, _: Commission, certificate: dict[str, Any]) -> bytes:
-        numbers = numeric(description)
+        numbers = lines(description)
         parts = ["distances", *(["correlations"] if len(numbers) > 1 else []), *(["classifier"] if target else [])]
         whole = math.fsum(_SHARES[part] for part in parts) * (1 + 1e-8)
         share = {part: _SHARES[part] / whole for part in parts}
@@ -232,44 +233,52 @@ def _partition(description: Description, columns: Columns) -> Partition:
     return groups
 
 
-def numeric(description: Description) -> Columns:
-    """The columns that have correlations: numbers, dates, times, and what has two values."""
-    return tuple(
-        place for place, axis in enumerate(description.axes) if axis.bins > 1 and (axis.ordered or axis.bins == 2)
-    )
+def lines(description: Description) -> dict[int, Integers]:
+    """Where the cells of columns that have correlations stand between -SCALE and SCALE, which are two of the model's
+    standard deviations from its mean; what is farther off stands at the end, what is missing in the middle.
+
+    Those are numbers, dates, times, and what has two values.
+    """
+    found = {}
+    for column, axis in enumerate(description.axes):
+        if axis.bins > 1 and (axis.ordered or axis.bins == 2):
+            counts, places = description.marginal((column,))[: axis.bins] + 1e-9, np.arange(axis.bins)
+            mean = float(counts @ places / counts.sum())
+            spread = max(0.5, math.sqrt(float(counts @ (places - mean) ** 2 / counts.sum())))
+            line = np.rint(np.clip((places - mean) / (2 * spread), -1, 1) * SCALE).astype(np.int64)
+            found[column] = np.append(line, 0)[: axis.size]
+    return found
 
 
-def _correlations(description: Description, data: Marginals, columns: Columns, share: float) -> tuple[Correlation, ...]:
-    sums, std = data.moments(columns, share=share)
-    modelled = modelled_moments(description, columns)
+def _correlations(
+    description: Description, data: Marginals, numbers: dict[int, Integers], share: float
+) -> tuple[Correlation, ...]:
+    sums, std = data.moments(numbers, share=share)
+    names = [description.axes[column].name for column in numbers]
     pairs = zip(
-        combinations(range(len(columns)), 2), correlations(sums, std, len(columns)),
-        correlations(modelled, 0.0, len(columns)), strict=True,
+        combinations(names, 2), correlations(sums, std, len(names)),
+        correlations(modelled_moments(description, numbers), 0.0, len(names)), strict=True,
     )  # fmt: skip
     return tuple(
-        Correlation(
-            columns=tuple(description.axes[columns[place]].name for place in pair),
-            true=true,
-            synthetic=synthetic,
-            margin=_NORMAL_95 * spread,
-        )
+        Correlation(columns=pair, true=true, synthetic=synthetic, margin=_NORMAL_95 * spread)
         for pair, (true, spread), (synthetic, _) in pairs
+        if spread < _LOST
     )
 
 
-def modelled_moments(description: Description, columns: Columns) -> Floats:
+def modelled_moments(description: Description, numbers: dict[int, Integers]) -> Floats:
     """The sums that `Marginals.moments` would give if the model were the table."""
-    lines = [scaled(description.axes[column]) for column in columns]
+    columns, placed = list(numbers), list(numbers.values())
     found = []
     for a, b in products(len(columns)):
         if b == len(columns):
             row = (
-                description.marginal((columns[a],)) @ lines[a] * SCALE if a < b else description.model.total * SCALE**2
+                description.marginal((columns[a],)) @ placed[a] * SCALE if a < b else description.model.total * SCALE**2
             )
         elif a == b:
-            row = description.marginal((columns[a],)) @ lines[a] ** 2
+            row = description.marginal((columns[a],)) @ placed[a] ** 2
         else:
-            row = lines[a] @ description.marginal((columns[a], columns[b])) @ lines[b]
+            row = placed[a] @ description.marginal((columns[a], columns[b])) @ placed[b]
         found.append(float(row))
     return np.array(found)
 
@@ -285,7 +294,7 @@ def correlations(sums: Floats, std: float, width: int) -> list[tuple[float, floa
     for a, b in combinations(range(width), 2):
         x, y = square[a] - mean[a] ** 2, square[b] - mean[b] ** 2
         if min(x, y) <= 4 * noise:  # that they vary at all is lost in noise
-            found.append((0.0, 0.5 if std else 0.0))
+            found.append((0.0, _LOST if std else 0.0))
             continue
         product, scale = at[a, b] / rows, math.sqrt(x * y)
         value = (product - mean[a] * mean[b]) / scale
@@ -296,7 +305,7 @@ def correlations(sums: Floats, std: float, width: int) -> list[tuple[float, floa
         levels = (product, square[a], square[b], mean[a], mean[b])
         by_rows = -math.fsum(slope * level for slope, level in zip(slopes.values(), levels, strict=True))
         spread = noise * math.sqrt(math.fsum(slope**2 for slope in (*slopes.values(), by_rows)))
-        found.append((max(-1.0, min(1.0, value)), min(0.5, spread)))
+        found.append((max(-1.0, min(1.0, value)), min(_LOST, spread)))
     return found
 
 

@@ -13,7 +13,7 @@ Privacy
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -151,18 +151,19 @@ class Marginals:
         noisy = self._allowance.distances(noise, [self._exact(c.columns) for c in candidates], **_models(candidates))
         return np.asarray(noisy, dtype=np.float64), _std(noise)
 
-    def moments(self, columns: Columns, *, share: float) -> tuple[Floats, float]:
-        """Noisy sums of all products of two of `columns`, each from -SCALE to SCALE, of themselves and of the rows.
+    def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, float]:
+        """Noisy sums of all products of two columns, of the columns themselves and of the rows.
 
-        Every sum is in units of SCALE^2 a row, and they get noise as one vector: see `products`.
+        `lines` says for every cell of a column where it stands between -SCALE and SCALE. Every sum is in units of
+        SCALE^2 a row, and they get noise as one vector: see `products`.
         """
-        pairs = products(len(columns))
+        pairs = products(len(lines))
         noise = self._noise(self._part(share), times=len(pairs), distance=True, largest=SCALE**2)
-        placed = [f"{self._scaled(column)} AS x{place}" for place, column in enumerate(columns)]
-        inner = self._source.select(", ".join(placed), [self.axes[column].name for column in columns])
-        factors = [*(f"x{place}" for place in range(len(columns))), str(SCALE)]
+        placed = [f"{self._looked_up(line, column)} AS x{place}" for place, (column, line) in enumerate(lines.items())]
+        inner = self._source.select(", ".join(placed), [self.axes[column].name for column in lines])
+        factors = [*(f"coalesce(x{place}, 0)" for place in range(len(lines))), str(SCALE)]
         sums = [f"sum({factors[a]} * {factors[b]}) AS s{place}" for place, (a, b) in enumerate(pairs)]
-        exact = self._fetch(f"SELECT {', '.join(sums)} FROM ({inner}) AS scaled")
+        exact = self._fetch(f"SELECT {', '.join(sums)} FROM ({inner}) AS placed")
         forms = [tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))]
         noisy = self._allowance.measure(noise, exact, sizes=(), forms=forms)
         return np.array([float(each[0]) for each in noisy]), _std(noise)
@@ -171,7 +172,7 @@ class Marginals:
         """Noisy counts of the rows by label and by bin of a public score, label after label."""
         noise = self._noise(self._part(share), times=1)
         columns = [column for column, weights in enumerate(score.weights) if weights.any()]
-        terms = [f"([{', '.join(map(str, score.weights[c].tolist()))}])[{self._cell(c)} + 1]" for c in columns]
+        terms = [self._looked_up(score.weights[column], column) for column in columns]
         used = [self.axes[column].name for column in (*columns, score.label)]
         points = " + ".join(terms) or "0"
         inner = self._source.select(f"{points} AS points, {self._cell(score.label)} AS label", used)
@@ -225,19 +226,9 @@ class Marginals:
     def _cell(self, column: int) -> str:
         return self.axes[column].position(self._source.values[self.axes[column].name])
 
-    def _scaled(self, column: int) -> str:
-        """Engine SQL of `scaled`."""
-        axis, cell = self.axes[column], self._cell(column)
-        last = axis.bins - 1
-        whole = f"(CAST({cell} AS BIGINT) * {2 * SCALE} + {last // 2}) // {last} - {SCALE}"
-        return f"coalesce(CASE WHEN {cell} < {axis.bins} THEN CAST({whole} AS BIGINT) END, 0)"
-
-
-def scaled(axis: Axis) -> Floats:
-    """The cells of an axis on a line from -SCALE to SCALE; a missing value stands in the middle."""
-    last = axis.bins - 1
-    places = (np.arange(axis.bins) * 2 * SCALE + last // 2) // last - SCALE
-    return np.append(places, 0)[: axis.size].astype(np.float64)
+    def _looked_up(self, numbers: Integers, column: int) -> str:
+        """Engine SQL of the number that stands for a column's cell."""
+        return f"(CAST([{', '.join(map(str, numbers.tolist()))}] AS BIGINT[]))[{self._cell(column)} + 1]"
 
 
 def products(width: int) -> list[tuple[int, int]]:

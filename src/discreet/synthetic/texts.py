@@ -19,10 +19,9 @@ from discreet.domain import Categories
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThreshold
 from discreet.release import Allowance, Exact
-from discreet.synthetic.axis import MOST_VALUES, Axis, Unlisted
+from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis, Unlisted
 from discreet.synthetic.source import Source
 
-OTHER = "(other)"  # stands for every text that too few people share
 SHARE = Fraction(1, 10)  # of what was paid, for one text column; for several
 MOST_SHARE = Fraction(1, 4)
 

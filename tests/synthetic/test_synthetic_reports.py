@@ -1,0 +1,158 @@
+"""What people are shown: pages that load nothing, a secret one that says so, and questions to released rows."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import discreet
+from discreet.cli import run
+from discreet.curator import create_ledger
+from discreet.errors import Rejected, UsageError
+from discreet.policy import Policy
+from discreet.synthetic.description import Description
+from discreet.synthetic.raw import cells_of, raw_report
+from discreet.synthetic.released import ask
+from synthetic.small_table import curator, rows
+
+COUNT = 600
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A policy, a description, and the true rows beside other people's."""
+    home = tmp_path_factory.mktemp("reports")
+    made = curator(home, count=COUNT, more="      notes: {text: true, nullable: true}")
+    made.describe("people", epsilon=100).save(home / "d.json")
+    for name, table in (("true", rows(COUNT)), ("others", rows(2 * COUNT).slice(COUNT))):
+        pyarrow.parquet.write_table(table, home / f"{name}.parquet")
+    return home
+
+
+def valid(page: str) -> bool:
+    """Every tag that is opened is closed; nothing is loaded or run."""
+    assert not re.search(r"https?:|<script|<link|<img|@import|url\(", page)
+    tags = re.findall(r"<(/?)(\w+)[^>]*?(/?)>", page.replace("<!doctype html>", ""))
+    open_tags: list[str] = []
+    for closing, name, alone in tags:
+        if closing:
+            assert open_tags.pop() == name
+        elif not alone and name != "meta":
+            open_tags.append(name)
+    return not open_tags
+
+
+def test_a_comparison_is_paid_and_may_be_published(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "q.sql").write_text("SELECT sex, COUNT(*) FROM people WHERE smoker GROUP BY sex;")
+    arguments = ["compare", str(folder / "policy.yaml"), str(folder / "d.json"), "--epsilon", "20"]
+    wanted = ["--workload", str(folder / "q.sql"), "--target", "smoker"]
+    assert run([*arguments, *wanted, "--html", str(folder / "c.html"), "--format", "json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {"distances", "asked", "correlations", "classifier", "certificate"} <= set(told)
+    page = (folder / "c.html").read_text()
+    assert valid(page)
+    assert "NOT FOR RELEASE" not in page
+    assert run([*arguments, *wanted]) == 0
+    assert "AUC" in capsys.readouterr().out
+    assert run([*arguments, "--target", "ill"]) == 2
+    assert run(["compare", str(folder / "policy.yaml"), str(folder / "d.json"), "--epsilon", "2000"]) == 2
+
+
+def test_what_is_computed_on_raw_rows_goes_to_a_second_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spent = discreet.open(folder / "policy.yaml")._ledger.spent()
+    public, secret = folder / "d.html", folder / "d.NOT-FOR-RELEASE.html"
+    raw = ["--raw", str(folder / "true.parquet"), "--control", str(folder / "others.parquet")]
+    assert run(["inspect", str(folder / "d.json"), "--html", str(public), *raw, "--target", "smoker"]) == 0
+    assert "NOT FOR RELEASE" in capsys.readouterr().err
+    assert valid(public.read_text())
+    assert valid(secret.read_text())
+    assert "NOT FOR RELEASE" in secret.read_text()[:300]
+    assert "NOT FOR RELEASE" not in public.read_text()
+    for attack in ("single out", "link two halves", "infer smoker", "tell members"):
+        assert attack in secret.read_text()
+    assert stat.S_IMODE(secret.stat().st_mode) == 0o600
+    assert discreet.open(folder / "policy.yaml")._ledger.spent() == spent
+    assert run(["inspect", str(folder / "d.json"), "--target", "smoker"]) == 2
+    assert run(["inspect", str(folder / "d.json"), "--raw", str(folder / "d.json")]) == 2
+
+
+def test_raw_figures_are_exact(folder: Path) -> None:
+    description = Description.load(folder / "d.json")
+    found = raw_report(description, rows(COUNT), target="smoker", risks=())
+    assert found.rows == COUNT
+    assert found.mean < 0.15
+    assert found.classifier is not None
+    assert min(found.classifier.true, found.classifier.synthetic) > 0.95
+    with pytest.raises(UsageError, match="no column age"):
+        raw_report(description, rows(10).drop(["age"]), target=None, risks=())
+
+
+def test_cells_of_raw_rows_are_those_that_the_engine_counts(tmp_path: Path) -> None:
+    """Every kind of column: what a nearly noiseless description counted, the raw rows' cells give too."""
+    made = curator(tmp_path, count=COUNT, more="      notes: {text: true, nullable: true}")
+    description = made.describe("people", epsilon=900, synthesizer="independent")
+    cells = cells_of(description, rows(COUNT))
+    assert len(cells) == COUNT
+    for each in description.measured:
+        (column,) = each.columns
+        counted = np.bincount(cells[:, column], minlength=description.axes[column].size)
+        assert np.abs(counted - each.counts).max() <= 3, description.axes[column].name
+
+
+QUESTIONS = {
+    "SELECT COUNT(*) AS n FROM people": [{"n": COUNT}],
+    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1": [{"sex": "F", "n": 400}],
+    "SELECT SUM(CLAMP(age, 0, 25)) AS s FROM people WHERE smoker AND age < 25": None,
+    "SELECT MEDIAN(age) AS m, COUNT(DISTINCT ill) AS k FROM people": None,
+}
+
+
+@pytest.mark.parametrize("sql", QUESTIONS)
+def test_released_rows_answer_the_same_sql_exactly(sql: str) -> None:
+    found = ask(sql, {"people": rows(COUNT)})
+    assert found.num_rows == 1
+    assert QUESTIONS[sql] in (None, found.to_pylist())
+
+
+def test_what_is_refused_of_private_tables_is_refused_alike() -> None:
+    for sql in ("DROP TABLE people", "SELECT * FROM read_csv('x')", "SELECT nothing FROM people", "COPY people TO 'x'"):
+        with pytest.raises(Rejected):
+            ask(sql, {"people": rows(4)})
+
+
+def test_query_asks_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder / "people.parquet"
+    assert run(["generate", str(folder / "d.json"), "--rows", "500", "--out", str(out)]) == 0
+    capsys.readouterr()
+    sql = "SELECT COUNT(*) AS n FROM people"
+    assert run(["query", str(out), sql, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"columns": ["n"], "rows": [[500]]}
+    assert run(["query", str(out), "SELECT COUNT(*) AS n FROM town", "--table", "town"]) == 0
+    assert "500" in capsys.readouterr().out
+    assert run(["query", str(out), "SELECT COUNT(*) AS n FROM town"]) == 4
+    assert run(["query", str(folder / "none.parquet"), sql]) == 2
+
+
+def test_a_curator_publishes_it_as_a_table_that_costs_nothing(tmp_path: Path) -> None:
+    description = curator(tmp_path / "first", count=200).describe("people", epsilon=5, columns=["age", "sex"])
+    policy = tmp_path / "policy.yaml"
+    text = (tmp_path / "first" / "policy.yaml").read_text()
+    policy.write_text(text.replace("  states: {public: true}", "  like_people: {public: true}"))
+    create_ledger(Policy.read(policy))
+    made = description.generate(rows=300)
+    opened = discreet.open(policy, tables={"people": rows(200), "like_people": made})
+    sql = "SELECT sex, COUNT(*) AS n, AVG(age) AS a FROM like_people GROUP BY sex ORDER BY sex"
+    answer = opened.ask(sql, analyst="alice", epsilon=1)
+    assert answer.cost.epsilon == 0
+    assert opened._ledger.spent().amount == 0
+    assert answer.table.column("n").to_pylist() == [
+        count for _, count in sorted(zip(*np.unique(made["sex"].to_pylist(), return_counts=True), strict=True))
+    ]
+    assert isinstance(answer.table, pa.Table)
