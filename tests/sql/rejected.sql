@@ -65,17 +65,9 @@ SELECT "#margin n" FROM (SELECT COUNT(*) AS n FROM people) AS t
 SELECT COUNT(t1.age) FROM people
 --> there is no column t1.age here
 
--- a schema
-SELECT COUNT(*) FROM main.people
---> has a part that is not understood
-
--- a column by its schema
-SELECT COUNT(main.people.age) FROM people
---> has a part that is not understood (db)
-
 -- the store's own schema
 SELECT COUNT(*) FROM public_tables.clinics
---> has a part that is not understood
+--> there is no schema public_tables
 
 -- a table that is not there
 SELECT COUNT(*) FROM payroll
@@ -95,7 +87,7 @@ SELECT COUNT(*) FROM (SELECT * FROM people LIMIT 10) AS t
 
 -- ORDER BY inside
 SELECT COUNT(*) FROM (SELECT * FROM people ORDER BY income) AS t
---> ORDER on private rows would depend on other people's rows
+--> ORDER BY on private rows would depend on other people's rows
 
 -- OFFSET inside
 SELECT COUNT(*) FROM (SELECT * FROM people OFFSET 3) AS t
@@ -107,15 +99,15 @@ SELECT COUNT(*) FROM ((SELECT * FROM people) LIMIT 5) AS t
 
 -- LIMIT behind a union
 SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT age FROM people LIMIT 5) AS t
---> only UNION ALL is answered on private rows
+--> UNION without ALL, or with an order, compares rows of different people
 
 -- a sample of rows
 SELECT COUNT(*) FROM people TABLESAMPLE 10%
---> not understood
+--> a sample is other people's rows by chance, and which ones would not be repeatable
 
 -- a sample of a query
 SELECT COUNT(*) FROM people USING SAMPLE 3 ROWS
---> SAMPLE is not answered
+--> a sample is other people's rows by chance, and which ones would not be repeatable
 
 -- distinct rows across people
 SELECT COUNT(*) FROM (SELECT DISTINCT zip, age FROM people) AS t
@@ -127,15 +119,15 @@ SELECT COUNT(*) FROM (SELECT DISTINCT ON (person_id) cost FROM visits) AS t
 
 -- union that removes duplicates
 SELECT COUNT(*) FROM (SELECT age FROM people UNION SELECT pain FROM visits) AS t
---> only UNION ALL is answered
+--> UNION without ALL, or with an order, compares rows of different people
 
 -- intersection of rows
 SELECT COUNT(*) FROM (SELECT age FROM people INTERSECT SELECT pain FROM visits) AS t
---> cannot stand here
+--> INTERSECT compares rows of different people
 
 -- difference of rows
 SELECT COUNT(*) FROM (SELECT age FROM people EXCEPT SELECT pain FROM visits) AS t
---> cannot stand here
+--> EXCEPT compares rows of different people
 
 -- rows beside constants, to tell them apart
 SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT 1) AS t
@@ -191,11 +183,11 @@ SELECT COUNT(*) FROM visits a JOIN visits b USING (clinic)
 
 -- a natural join
 SELECT COUNT(*) FROM people NATURAL JOIN visits
---> this kind of JOIN
+--> NATURAL JOIN is not answered
 
 -- an asof join
 SELECT COUNT(*) FROM visits a ASOF JOIN visits b ON a.person_id = b.person_id AND a.day >= b.day
---> this kind of JOIN
+--> ASOF JOIN is not answered
 
 -- a positional join
 SELECT COUNT(*) FROM people POSITIONAL JOIN visits
@@ -263,19 +255,19 @@ SELECT COUNT(*) FROM people WHERE age IN (SELECT COUNT(*) FROM visits)
 
 -- compared with everybody's mean
 SELECT COUNT(*) FROM people WHERE income > (SELECT AVG(income) FROM people)
---> a subquery cannot stand in this place
+--> this would compare each row with a number that depends on everybody
 
 -- compared with one other person
 SELECT COUNT(*) FROM people WHERE income > (SELECT income FROM people WHERE zip = 'a')
---> a subquery cannot stand in this place
+--> a subquery that returns rows of people cannot stand for a value
 
 -- correlated with other people
 SELECT COUNT(*) FROM people p WHERE income > (SELECT MAX(q.income) FROM people q WHERE q.zip = p.zip)
---> a subquery cannot stand in this place
+--> a subquery beside each row is not answered
 
 -- a subquery in FILTER
 SELECT COUNT(*) FILTER (WHERE age > (SELECT 3)) FROM people
---> a subquery cannot stand in this place
+--> a subquery on public tables cannot stand for a value beside private rows
 
 -- a noisy result joined back to rows
 SELECT COUNT(*) FROM people p JOIN (SELECT sex, AVG(age) AS mean FROM people GROUP BY sex) AS m ON p.sex = m.sex
@@ -329,10 +321,6 @@ SELECT sex FROM people GROUP BY sex
 SELECT age FROM people HAVING age > 3
 --> HAVING on private rows
 
--- GROUP BY a constant
-SELECT COUNT(*) FROM people GROUP BY 'x'
---> is the same for everybody
-
 -- GROUP BY a place that is not there
 SELECT sex, COUNT(*) FROM people GROUP BY 3
 --> there is no column 3 in the SELECT list
@@ -345,10 +333,6 @@ SELECT sex, COUNT(*) FROM people GROUP BY 0
 SELECT sex, COUNT(*) FROM people GROUP BY sex ORDER BY 7
 --> there is no column 7 in the SELECT list
 
--- GROUP BY ALL
-SELECT sex, COUNT(*) FROM people GROUP BY ALL
---> GROUP BY ALL is not answered
-
 -- distinct inside a sum
 SELECT SUM(DISTINCT income) FROM people
 --> DISTINCT is answered in COUNT only
@@ -359,11 +343,11 @@ SELECT SUM(income ORDER BY age) FROM people
 
 -- names, listed
 SELECT LIST(zip) FROM people
---> is not an aggregate that can be answered
+--> ARRAY_AGG(zip) lists the values of people
 
 -- names, in one text
 SELECT STRING_AGG(zip, ',') FROM people
---> is not an aggregate that can be answered
+--> LISTAGG(zip, ',') lists the values of people
 
 -- any one row
 SELECT ANY_VALUE(zip) FROM people
@@ -371,11 +355,11 @@ SELECT ANY_VALUE(zip) FROM people
 
 -- the first row
 SELECT FIRST(income) FROM people
---> is not an aggregate that can be answered
+--> FIRST(income) shows what stands in one person's row
 
 -- the richest person
 SELECT ARG_MAX(zip, income) FROM people
---> is not an aggregate that can be answered
+--> ARG_MAX(zip, income) shows what stands in one person's row
 
 -- the three largest
 SELECT MAX(income, 3) FROM people
@@ -383,7 +367,7 @@ SELECT MAX(income, 3) FROM people
 
 -- two columns counted at once
 SELECT COUNT(DISTINCT sex, age) FROM people
---> counts several columns at once
+--> COUNT(DISTINCT a, b) counts several columns
 
 -- a count of nothing
 SELECT COUNT(NULL) FROM people
@@ -443,15 +427,15 @@ SELECT COUNT(*) FROM visits WHERE note LIKE clinic
 
 -- random numbers
 SELECT COUNT(*) FROM people WHERE random() < 0.5
---> is not a function or operator that can be answered
+--> RANDOM() would give another answer each time
 
 -- the time
 SELECT COUNT(*) FROM people WHERE born < now()
---> is not a function that can be answered
+--> NOW() changes from one moment to the next, and an answer must be repeatable
 
 -- a text without end
 SELECT COUNT(*) FROM people WHERE repeat(zip, 1000000000) = 'a'
---> is not a function or operator that can be answered
+--> REPEAT(zip, 1000000000) is not understood on rows
 
 -- an error on purpose
 SELECT COUNT(*) FROM people WHERE error('x') = 1
@@ -475,14 +459,10 @@ SELECT COUNT(*) FROM duckdb_tables()
 
 -- the catalog by another name
 SELECT COUNT(*) FROM information_schema.tables
---> has a part that is not understood
+--> there is no schema information_schema
 
 -- a table function
 SELECT COUNT(*) FROM range(1000000000000)
---> is not a table
-
--- rows out of nothing
-SELECT COUNT(*) FROM people, (VALUES (1), (2)) AS v(x)
 --> is not a table
 
 -- a list unnested
@@ -507,7 +487,7 @@ SELECT COUNT(*) FROM (SELECT * REPLACE (1 AS age) FROM people) AS t
 
 -- columns by a pattern
 SELECT SUM(COLUMNS('a.*')) FROM people
---> is not a function or operator that can be answered
+--> COLUMNS('a.*') is not understood on rows
 
 -- a star among aggregates
 SELECT *, COUNT(*) FROM people
@@ -519,19 +499,11 @@ SELECT COUNT(*) FROM people WHERE list_sum(list_transform([age], x -> x + 1)) > 
 
 -- a struct
 SELECT COUNT({'a': age}) FROM people
---> is not a function or operator that can be answered
+--> {'a': age} is not understood on rows
 
 -- a list of a column
 SELECT COUNT([age, age]) FROM people
---> is not a function or operator that can be answered
-
--- columns renamed behind an alias
-SELECT COUNT(x) FROM (SELECT age FROM people) AS t(x)
---> not understood
-
--- columns renamed behind WITH
-WITH t(x) AS (SELECT age FROM people) SELECT SUM(x) FROM t
---> a list of column names behind a WITH name
+--> [age, age] is not understood on rows
 
 -- recursion
 WITH RECURSIVE t AS (SELECT age FROM people UNION ALL SELECT age + 1 FROM t) SELECT COUNT(*) FROM t
@@ -589,10 +561,6 @@ SELECT COUNT(*) FROM people WHERE age::INTERVAL IS NULL
 SELECT COUNT(*) FROM people WHERE zip::INT[] IS NULL
 --> CAST to
 
--- a date moved by months
-SELECT COUNT(*) FROM people WHERE born + INTERVAL 1 MONTH > '1990-01-01'
---> A date may be moved by days or weeks
-
 -- a date moved beyond the calendar
 SELECT COUNT(*) FROM people WHERE born + 99999999 > '1990-01-01'
 --> moves the date too far
@@ -619,7 +587,7 @@ SELECT COUNT(*) FROM people WHERE age BETWEEN SYMMETRIC 60 AND 20
 
 -- another collation
 SELECT COUNT(*) FROM people WHERE sex COLLATE NOCASE = 'f'
---> is not a function or operator that can be answered
+--> sex COLLATE NOCASE is not understood on rows
 
 -- a macro
 CREATE MACRO f(x) AS x + 1
@@ -687,11 +655,11 @@ FROM people
 
 -- a parameter
 SELECT COUNT(*) FROM people WHERE age > $1
---> is not a function or operator that can be answered
+--> $1 has no value here
 
 -- a question mark
 SELECT COUNT(*) FROM people WHERE age > ?
---> is not a function or operator that can be answered
+--> ? has no value here
 
 -- two statements
 SELECT COUNT(*) FROM people; SELECT COUNT(*) FROM visits

@@ -187,6 +187,8 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
     copy.meta.update(node.meta)
     if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
         copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
+    if isinstance(copy, exp.Pad):
+        _check_pad(copy)
     if type(copy) is exp.Cast:
         return exp.TryCast(this=copy.this, to=copy.args["to"])
     if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):
@@ -196,6 +198,14 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT
         return exp.Case(ifs=[exp.If(this=low(this=argument.copy(), expression=exp.Literal.number(0)), true=copy)])
     return copy
+
+
+def _check_pad(node: exp.Pad) -> None:
+    """A billion letters are a billion letters, also after noise."""
+    fill = node.args.get("fill_pattern")
+    length = whole(node.expression)
+    if length is None or length > 1_000 or (fill is not None and not (isinstance(fill, exp.Literal) and fill.this)):
+        raise reject(node, f"{show(node)} is not answered.", "Write LPAD(code, 5, '0'), to at most 1,000 letters.")
 
 
 def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]) -> Any:

@@ -22,13 +22,14 @@ from sqlglot import exp
 
 from discreet.budget import Neighbors
 from discreet.sql.estimates import Estimate, Linear, Mean, Spread, Together
-from discreet.sql.expressions import Scope, as_flag, as_number, check_arguments, translate
+from discreet.sql.expressions import Scope, check_arguments, translate
 from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Measurement, key_position
 from discreet.sql.sensitivity import of_parts, of_persons, of_sum
-from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Value, integer_sql
+from discreet.sql.unify import as_flag, as_number
+from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql
 
 Kind = Literal["rows", "count", "distinct", "persons", "sum", "mean", "variance", "quantile", "mode", "pair"]
 
@@ -50,7 +51,7 @@ class Request:
 
 
 def is_aggregate(node: exp.Expression) -> bool:
-    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup) or type(node) in REQUESTS
+    return isinstance(node, exp.AggFunc | exp.AnyValue | exp.Filter | exp.WithinGroup) or type(node) in REQUESTS
 
 
 def read(node: exp.Expression, scope: Scope) -> Request:
@@ -63,6 +64,9 @@ def read(node: exp.Expression, scope: Scope) -> Request:
         inner = node.this
     reader = REQUESTS.get(type(inner))
     if reader is None:
+        for kinds, reason, hint in _REFUSED:
+            if isinstance(inner, kinds):
+                raise reject(node, f"{show(inner)} {reason}.", hint)
         raise reject(node, f"{show(inner)} is not an aggregate that can be answered.", f"Aggregates are {NAMES}.")
     own = (inner, inner.this) if isinstance(inner, exp.WithinGroup) else (inner,)
     if any(part not in own for part in inner.find_all(exp.AggFunc)):
@@ -96,6 +100,9 @@ def _count(node: exp.Count, scope: Scope, label: str, condition: str | None) -> 
         return Request(kind="rows", label=label, condition=condition)
     if isinstance(argument, exp.Distinct):
         return _count_distinct(argument, node, scope, label, condition)
+    chosen = _identifier_if(argument, scope)
+    if chosen is not None:
+        return Request(kind="count", label=label, value=chosen[0], condition=_both(chosen[1], condition))
     value = _argument(node, scope)
     if isinstance(value.domain, Missing):
         raise reject(node, "COUNT(NULL) is zero for everybody.", "Write COUNT(*).")
@@ -107,17 +114,41 @@ def _count(node: exp.Count, scope: Scope, label: str, condition: str | None) -> 
 def _count_distinct(
     distinct: exp.Distinct, node: exp.Expression, scope: Scope, label: str, condition: str | None
 ) -> Request:
-    values = [translate(part, scope) for part in distinct.expressions]
-    if len(values) == 1 and isinstance(values[0].domain, Opaque) and values[0].domain.owner:
-        return Request(kind="persons", label=label, value=values[0], condition=condition)
-    if len(values) != 1:
-        raise reject(node, f"{show(node)} counts several columns at once.", "Count one, or concatenate them.")
-    return Request(kind="distinct", label=label, value=values[0], condition=condition)
+    only = distinct.expressions[0].unnest() if len(distinct.expressions) == 1 else None
+    if only is None:
+        raise reject(node, "COUNT(DISTINCT a, b) counts several columns.", "Write COUNT(DISTINCT (a, b)).")
+    if isinstance(only, exp.Tuple):
+        parts = ", ".join(translate(part, scope).sql for part in only.expressions)
+        value = Value(sql=f"row({parts})", domain=Text())
+        return Request(kind="distinct", label=label, value=value, condition=condition)
+    chosen = _identifier_if(only, scope)
+    value, where = chosen if chosen is not None else (translate(only, scope), None)
+    owner = isinstance(value.domain, Opaque) and value.domain.owner
+    kind: Kind = "persons" if owner else "distinct"
+    return Request(kind=kind, label=label, value=value, condition=_both(where, condition))
+
+
+def _identifier_if(node: exp.Expression, scope: Scope) -> tuple[Value, str] | None:
+    """CASE WHEN p THEN owner END, as in COUNT(DISTINCT CASE WHEN p THEN owner END): the identifier, and p."""
+    branches = node.args.get("ifs") if isinstance(node, exp.Case) else [node] if isinstance(node, exp.If) else []
+    if len(branches or ()) != 1 or (isinstance(node, exp.Case) and node.this is not None):
+        return None
+    [branch], default = branches or [], node.args.get("default" if isinstance(node, exp.Case) else "false")
+    if not isinstance(branch.args["true"], exp.Column) or not (default is None or isinstance(default, exp.Null)):
+        return None
+    value = scope.column(branch.args["true"])
+    if not isinstance(value.domain, Opaque):
+        return None
+    return value, as_flag(translate(branch.this, scope), branch.this).sql
+
+
+def _both(one: str | None, other: str | None) -> str | None:
+    return f"({one} AND {other})" if one is not None and other is not None else one if other is None else other
 
 
 def _count_if(node: exp.CountIf, scope: Scope, label: str, condition: str | None) -> Request:
     flag = as_flag(translate(node.this, scope), node).sql
-    return Request(kind="rows", label=label, condition=flag if condition is None else f"({flag} AND {condition})")
+    return Request(kind="rows", label=label, condition=_both(flag, condition))
 
 
 def _number(node: exp.Expression, scope: Scope) -> Value:
@@ -254,6 +285,26 @@ REQUESTS: dict[type[exp.Expression], Reader] = {
     exp.CovarSamp: _pair(sample=True, correlation=False),
     exp.Corr: _pair(sample=False, correlation=True),
 }
+_SINGLE: tuple[type[exp.Expression], ...] = (exp.First, exp.Last, exp.AnyValue, exp.ArgMax, exp.ArgMin)
+_LISTS: tuple[type[exp.Expression], ...] = (exp.ArrayAgg, exp.GroupConcat, exp.ArrayUniqueAgg)
+_REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
+    (
+        _SINGLE,
+        "shows what stands in one person's row",
+        "Ask what many share: MODE(x), MEDIAN(x), or SELECT x, COUNT(*) FROM t GROUP BY x.",
+    ),
+    (_LISTS, "lists the values of people", "Count them: SELECT x, COUNT(*) FROM t GROUP BY x."),
+    (
+        (exp.LogicalOr, exp.LogicalAnd),
+        "is decided by one person",
+        "Count them: COUNT_IF(p), or AVG(CASE WHEN p THEN 1 ELSE 0 END).",
+    ),
+    (
+        (exp.ApproxTopK,),
+        "lists the values of people",
+        "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
+    ),
+)
 NAMES = (
     "COUNT, COUNT(DISTINCT), SUM, AVG, VARIANCE, STDDEV, MIN, MAX, MEDIAN, QUANTILE_CONT, MODE,"
     " COVAR_POP, COVAR_SAMP and CORR"

@@ -19,15 +19,18 @@ from sqlglot import exp
 
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
-from discreet.sql import after, aggregates, grouping, joins, persons, public
+from discreet.sql import after, aggregates, grouping, persons
 from discreet.sql.after import Released
-from discreet.sql.expressions import as_flag, join_domains, translate, unify
+from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts, join
-from discreet.sql.parse import MAX_SQL, check_length, is_bare, parse, reject, show, whole
+from discreet.sql.parse import MAX_SQL, check_length, columns_of, is_bare, parse, reject, show, whole, written
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
 from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of
+from discreet.sql.scope import RowScope
+from discreet.sql.spelling import spelled
+from discreet.sql.unify import as_flag, join_domains, unify
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value
 
 PublicTables = Mapping[str, pa.Table]
@@ -58,7 +61,7 @@ _SELECT_PARTS = frozenset(
 
 def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) -> Plan:
     """The plan of one question, or `Rejected`. Depends on the text, the policy and public tables only."""
-    tree = parse(text, limit=policy.limits.statement)
+    tree = spelled(parse(text, limit=policy.limits.statement))
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate)
     try:
         result = analysis.query(tree, {})
@@ -72,7 +75,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
             tree, "the statement has a part that is not understood.", "docs/language.md lists what is."
         ) from None
     if isinstance(result, Relation):
-        raise reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(result)}.")
+        raise reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(tree, result)}.")
     shown, only = result.shadowed(), len(analysis.blocks) == 1 and not analysis.public_used
     return Plan(
         blocks=sharing(analysis.blocks),
@@ -86,12 +89,18 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
     )
 
 
-def _example(relation: Relation) -> str:
+def _example(tree: exp.Expression, relation: Relation) -> str:
     """A question that can be answered instead."""
-    for each in relation.fields:
-        if isinstance(each.value.domain, Coded | Flag):
-            return f"SELECT {each.name}, COUNT(*) FROM ... GROUP BY {each.name}"
-    return "SELECT COUNT(*) FROM ..."
+    table = tree.find(exp.Table)
+    name = written(table.name) if table is not None else "t"
+    key = next((written(each.name) for each in relation.fields if isinstance(each.value.domain, Coded | Flag)), None)
+    return f"SELECT COUNT(*) FROM {name}" if key is None else f"SELECT {key}, COUNT(*) FROM {name} GROUP BY {key}"
+
+
+def _counted(node: exp.Select) -> str:
+    """SELECT DISTINCT x FROM t, as counts of people."""
+    key, table = show(node.expressions[0].unalias()), node.args["from_"].this
+    return f"SELECT {key}, COUNT(*) FROM {written(table.name or 't')} GROUP BY {key}"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,6 +132,8 @@ class Analysis:
                 return self.select(node, self.with_ctes(node, environment))
             case exp.Union():
                 return self.union(node, self.with_ctes(node, environment))
+            case exp.Intersect() | exp.Except():
+                return self.compared(node, self.with_ctes(node, environment))
         raise reject(node, f"{show(node)} cannot stand here.", "Write a SELECT.")
 
     def with_ctes(self, node: exp.Expression, environment: Environment) -> Environment:
@@ -133,9 +144,7 @@ class Analysis:
             raise reject(clause, "recursive queries are not answered.", "Write the steps out.")
         names = dict(environment)
         for part in clause.expressions:
-            if part.args["alias"].columns:
-                raise reject(part, "a list of column names behind a WITH name is not answered.", "Use AS inside.")
-            names[part.alias.lower()] = self.query(part.this, names)
+            names[part.alias.lower()] = self.named(self.query(part.this, names), part)
         return names
 
     def union(self, node: exp.Union, environment: Environment) -> Relation | Released:
@@ -146,11 +155,25 @@ class Analysis:
             raise reject(node, "a UNION of private and other rows is not answered.", "Ask each part by itself.")
         return self.stacked(node, left, right)
 
+    def compared(self, node: exp.SetOperation, environment: Environment) -> Released:
+        """INTERSECT and EXCEPT, of results only."""
+        left, right = self.query(node.this, environment), self.query(node.expression, environment)
+        if isinstance(left, Relation) or isinstance(right, Relation):
+            word = "IN" if isinstance(node, exp.Intersect) else "NOT IN"
+            raise reject(
+                node,
+                f"{node.key.upper()} compares rows of different people.",
+                f"Of owners, write WHERE owner {word} (SELECT owner FROM ...).",
+            )
+        return after.union(node, left, right)
+
     def stacked(self, node: exp.Union, left: Relation, right: Relation) -> Relation:
         """UNION ALL of private rows: a person has the rows of both sides."""
         if type(node) is not exp.Union or node.args.get("distinct") or node.args.get("by_name") or after.selects(node):
             raise reject(
-                node, "only UNION ALL is answered on private rows.", "Write UNION ALL, and aggregate the result."
+                node,
+                "UNION without ALL, or with an order, compares rows of different people.",
+                "Write UNION ALL, and count people with COUNT(DISTINCT owner).",
             )
         if node.args.get("order") or len(left.fields) != len(right.fields):
             raise reject(node, "both sides of UNION ALL need the same columns, unordered.", "List them on both sides.")
@@ -251,13 +274,28 @@ class Analysis:
             case exp.Table():
                 return self.table(node, environment)
             case exp.Subquery():
-                if not is_bare(node):
+                if any(part for name, part in node.args.items() if name not in ("this", "alias")):
                     raise reject(node, f"{show(node)} has a part that is not understood.", "Write a plain subquery.")
-                result = self.query(node.this, environment)
+                result = self.named(self.query(node.this, environment), node)
                 return result.called(node.alias) if isinstance(result, Relation) else result
+            case exp.Values():
+                return self.named(after.constants(node), node)
         raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
 
+    def named(self, result: Relation | Released, node: exp.Expression) -> Relation | Released:
+        """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
+        names, count = columns_of(node), len(result.fields if isinstance(result, Relation) else result.outputs)
+        if not names:
+            return result
+        if len(names) > count:
+            raise reject(node, f"{len(names)} names are given for {count} columns.", "Name each column once.")
+        return result.renamed(names)
+
     def table(self, node: exp.Table, environment: Environment) -> Relation | Released:
+        if node.args.get("sample"):
+            raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
+        if node.args.get("db"):
+            raise reject(node, f"there is no schema {node.text('db')}.", f"Tables are {', '.join(self.policy.tables)}.")
         for name, part in node.args.items():
             if name not in ("this", "alias") and part not in (None, False, []):
                 raise reject(
@@ -291,6 +329,8 @@ class Analysis:
     # --- SELECT -----------------------------------------------------------------------------------------------------
 
     def select(self, node: exp.Select, environment: Environment) -> Relation | Released:
+        if node.args.get("sample"):
+            raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
         for name, part in node.args.items():
             if name not in _SELECT_PARTS and part not in (None, False, []):
                 raise reject(node, f"{name.replace('_', ' ').upper()} is not answered.", "Leave it out.")
@@ -354,7 +394,7 @@ class Analysis:
             raise reject(
                 node,
                 "DISTINCT across people tells which values exist.",
-                "Count them: COUNT(DISTINCT x), or add the owner to the columns.",
+                f"Count them, COUNT(DISTINCT x), or who has each: {_counted(node)}.",
             )
         nested = relation.nested(self.alias(), distinct=True)
         return replace(nested, rows=1 if len(owners) == len(relation.fields) else relation.rows)
@@ -477,11 +517,11 @@ class Analysis:
             if isinstance(value.domain, Opaque):
                 raise reject(item, f"{show(item)} identifies people.", "Group by something that many people share.")
             if isinstance(value.domain, Missing) or value.constant:
-                raise reject(item, f"{show(item)} is the same for everybody.", "Leave it out of GROUP BY.")
+                continue  # the same for everybody: it parts no group, and is shown as it is written
             found[value.identity] = self.key(value)
         groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
         if groups > self.policy.limits.keys:  # S5: too many to give each a number; those that exist must pass a test
-            found = {value.identity: self.key(value, unknown=True) for value in values}
+            found = {value.identity: self.key(value, unknown=True) for value in values if value.identity in found}
         if any(isinstance(key, Unknown) for key, _ in found.values()):
             self.require_delta(clause)
         return found
@@ -506,75 +546,8 @@ class Analysis:
             )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RowScope(Names):
-    """Names of a private relation's columns, and what only this place explains: subqueries on owners, windows."""
-
-    analysis: Analysis
-    environment: Environment
-    relation: Relation
-    windows: bool = False  # the SELECT list and QUALIFY alone may hold them
-
-    def special(self, node: exp.Expression) -> Value | None:
-        if isinstance(node, exp.Window):
-            if not self.windows:
-                raise reject(
-                    node,
-                    f"{show(node)} cannot stand here, only in a SELECT list without aggregates or in QUALIFY.",
-                    "Compute it in a subquery: SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (...) AS n FROM t) AS s.",
-                )
-            return persons.window(node, replace(self, windows=False), self.relation)
-        if isinstance(node, exp.In) and node.args.get("query") is not None:
-            return self.member(node)
-        if isinstance(node, exp.Exists):
-            return self.exists(node)
-        return None
-
-    def member(self, node: exp.In) -> Value:
-        inner = self.analysis.query(node.args["query"], self.environment)
-        value = translate(node.this, self)
-        if isinstance(inner, Relation):
-            return joins.member(value, self.relation.owner, inner, node)
-        if inner.noisy or len(inner.outputs) != 1:
-            raise reject(
-                node,
-                "IN (SELECT ...) is answered for owners, and for one column of a public table.",
-                "Write a list of constants.",
-            )
-        column = self.analysis.of_public(inner, node).column(0)
-        if pa.types.is_nested(column.type):
-            raise reject(node, "IN (SELECT ...) needs a column of plain values.", "Write a list of constants.")
-        listed = column.unique().to_pylist()
-        if len(listed) > public.MAX_LISTED:
-            raise reject(node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}.")
-        if not listed:
-            return Value(sql="FALSE", domain=Flag())
-        items = [
-            exp.convert(each) if each is None or isinstance(each, int | float) else exp.Literal.string(str(each))
-            for each in listed
-        ]
-        return translate(exp.In(this=node.this.copy(), expressions=items), self)
-
-    def exists(self, node: exp.Exists) -> Value:
-        inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
-        plain = ("expressions", "from_", "joins", "where", "order")
-        if (
-            not isinstance(inner, exp.Select)
-            or any(part for name, part in inner.args.items() if name not in plain)
-            or has_aggregate(inner)  # which returns a row whether or not there are any
-        ):
-            raise reject(
-                node,
-                "EXISTS is answered for a plain SELECT with WHERE.",
-                "Write EXISTS (SELECT 1 FROM t WHERE t.owner = p.owner AND ...).",
-            )
-        relation = self.analysis.joined(inner, self.analysis.sources(inner, self.environment))
-        if relation is None:
-            raise reject(
-                node, "EXISTS on public tables is the same for everybody.", "Write IN (SELECT column FROM ...)."
-            )
-        where = inner.args["where"].this if inner.args.get("where") else None
-        return joins.exists(relation, self.relation, where, node)
+_SAMPLE = "a sample is other people's rows by chance, and which ones would not be repeatable."
+_CLAUSES = {"order": "ORDER BY"}
 
 
 def _refuse_order(node: exp.Select, clauses: tuple[str, ...]) -> None:
@@ -582,7 +555,7 @@ def _refuse_order(node: exp.Select, clauses: tuple[str, ...]) -> None:
         if node.args.get(clause):
             raise reject(
                 node.args[clause] if clause != "distinct" else node,
-                f"{clause.upper()} on private rows would depend on other people's rows.",
+                f"{_CLAUSES.get(clause, clause.upper())} on private rows would depend on other people's rows.",
                 "Aggregate first; ORDER BY and LIMIT then apply to the noisy result.",
             )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import monthrange
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from fractions import Fraction
@@ -11,7 +12,20 @@ from typing import Any, get_args
 from sqlglot import exp
 
 from discreet.sql.parse import reject, show
-from discreet.sql.values import Coded, Day, Grain, Missing, Moment, Number, Value, grain_start, seconds_between
+from discreet.sql.strings import relabelled
+from discreet.sql.values import (
+    Coded,
+    Day,
+    Grain,
+    Missing,
+    Moment,
+    Number,
+    Text,
+    Value,
+    grain_start,
+    literal,
+    seconds_between,
+)
 
 Translate = Callable[[exp.Expression, Any], Value]
 GRAINS = get_args(Grain)
@@ -36,6 +50,15 @@ PARTS: dict[str, tuple[str, int, int]] = {
     "minute": ("minute", 0, 59),
     "second": ("second", 0, 59),
     "year": ("year", 0, 0),
+    "decade": ("decade", 0, 0),
+    "century": ("century", 0, 0),
+}
+
+
+_LONG: dict[str, Callable[[int], int]] = {
+    "year": lambda year: year,
+    "decade": lambda year: year // 10,
+    "century": lambda year: (year - 1) // 100 + 1,
 }
 
 
@@ -197,18 +220,69 @@ def _difference(left: Value, right: Value, node: exp.Expression) -> Value:
 
 
 def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Translate) -> Value:
+    """date ± INTERVAL n UNIT, timestamp ± INTERVAL n UNIT; a month from January 31 is the last day of February."""
     moved, interval = (
         (node.this, node.expression) if isinstance(node.expression, exp.Interval) else (node.expression, node.this)
     )
     value = translate(moved, scope)
-    unit = str(interval.args.get("unit") or "").lower().rstrip("s")
-    amount = interval.this.name if interval.this is not None else ""
-    if not isinstance(value.domain, Day) or unit not in ("day", "week") or not _DAYS.fullmatch(amount):
+    if isinstance(value.domain, Coded) and value.constant:
+        value = as_day(value, node) if parse_day(str(value.domain.values[0])) else as_moment(value, node)
+    unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
+    inner = interval.this.unnest() if interval.this is not None else None
+    negative = isinstance(inner, exp.Neg)
+    amount = (inner.this if negative else inner).name if inner is not None else ""
+    if not isinstance(value.domain, Day | Moment) or unit not in _UNITS or not _DAYS.fullmatch(amount):
         raise reject(
-            node, f"{show(node)} is not answered.", "A date may be moved by days or weeks: day + INTERVAL 7 DAY."
+            node,
+            f"{show(node)} is not answered.",
+            f"A date may be moved by a constant: day + INTERVAL 7 DAY. Units are: {', '.join(_UNITS)}.",
         )
-    days = _bounded(sign * int(amount) * (7 if unit == "week" else 1), node)
-    return _moved(value, timedelta(days=days), f"({value.sql} + ({days}))", node)
+    months, seconds = _UNITS[unit]
+    count = (-sign if negative else sign) * int(amount)
+    _bounded(count * (31 * months + seconds // 86_400 + 1), node)
+    if isinstance(value.domain, Day) and seconds % 86_400:
+        value = as_moment(value, node)
+    return _shifted(value, count * months, count * seconds, node)
+
+
+_UNITS = {  # months, seconds
+    "year": (12, 0),
+    "quarter": (3, 0),
+    "month": (1, 0),
+    "week": (0, 7 * 86_400),
+    "day": (0, 86_400),
+    "hour": (0, 3_600),
+    "minute": (0, 60),
+    "second": (0, 1),
+}
+
+
+def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> Value:
+    domain = value.domain
+    assert isinstance(domain, Day | Moment)
+    gap, interval = timedelta(seconds=seconds), f"INTERVAL '{seconds}' SECOND"
+    if months:
+        interval = f"INTERVAL '{months}' MONTH"
+    try:
+        if isinstance(domain, Day):
+            lo, hi = (_months_later(end, months) + gap for end in (domain.lo, domain.hi))
+            sql = f"CAST({value.sql} + {interval} AS DATE)"
+            return Value(sql=sql, domain=Day(lo=lo, hi=hi), nullable=value.nullable)
+        first, last = domain.lo + gap, domain.hi + gap
+        if months:  # moves of days keep their order; of times within the last days of a month, not
+            first = _midnight(_months_later(first.date(), months))
+            last = _midnight(_months_later(last.date(), months)) + timedelta(days=1, microseconds=-1)
+    except (OverflowError, ValueError):
+        raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
+    # Months keep the time of day, which counted from midnight is on the grid only if the range begins at midnight.
+    even = not months or (86_400 % domain.step == 0 and domain.lo == _midnight(domain.lo.date()))
+    bounds = Moment(lo=first, hi=last, step=domain.step if even else Fraction(1, 1_000_000))
+    return Value(sql=f"({value.sql} + {interval})", domain=bounds, nullable=value.nullable)
+
+
+def _months_later(day: date, months: int) -> date:
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -228,8 +302,8 @@ def part(value: Value, name: str, node: exp.Expression) -> Value:
     if not isinstance(value.domain, Day | Moment):
         raise reject(node, f"{show(node)} needs a date.", "Use a column that the policy declares as date or timestamp.")
     engine_name, lo, hi = PARTS[name]
-    if name == "year":
-        lo, hi = value.domain.lo.year, value.domain.hi.year
+    if name in _LONG:
+        lo, hi = (_LONG[name](end.year) for end in (value.domain.lo, value.domain.hi))
     sql = (
         f"(CASE WHEN {value.sql} IS NOT NULL THEN 0 END)"
         if name in _CLOCK and isinstance(value.domain, Day)
@@ -314,6 +388,64 @@ def _count(unit: str, start: datetime, end: datetime) -> int:
     return end.year - start.year
 
 
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_FIELDS: dict[str, tuple[Grain, Callable[[date], str]]] = {  # what a format's field shows, and the grain that fixes it
+    "%Y": ("year", lambda day: f"{day.year:04d}"),
+    "%y": ("year", lambda day: f"{day.year % 100:02d}"),
+    "%m": ("month", lambda day: f"{day.month:02d}"),
+    "%-m": ("month", lambda day: str(day.month)),
+    "%b": ("month", lambda day: _MONTHS[day.month - 1][:3]),
+    "%B": ("month", lambda day: _MONTHS[day.month - 1]),
+    "%d": ("day", lambda day: f"{day.day:02d}"),
+    "%-d": ("day", lambda day: str(day.day)),
+    "%j": ("day", lambda day: f"{day.timetuple().tm_yday:03d}"),
+    "%a": ("day", lambda day: _WEEKDAYS[day.weekday()][:3]),
+    "%A": ("day", lambda day: _WEEKDAYS[day.weekday()]),
+    "%w": ("day", lambda day: str(day.isoweekday() % 7)),
+    "%u": ("day", lambda day: str(day.isoweekday())),
+    "%%": ("year", lambda day: "%"),
+}
+_CLOCK_FIELDS = ("%H", "%-H", "%I", "%-I", "%M", "%-M", "%S", "%-S", "%p")
+_FIELD = re.compile("%-?.")
+MOST_LABELS = 10_000
+
+
+def _formatted(node: exp.Expression, read: Read) -> Value:
+    """STRFTIME: a category of the texts that the range can show, or text where there are too many."""
+    value, written = read(node.this), node.args.get("format")
+    if not isinstance(written, exp.Literal) or not written.is_string or len(written.this) > 100:
+        raise reject(node, "STRFTIME needs a format written out.", "Write STRFTIME(day, '%Y-%m').")
+    fields = set(_FIELD.findall(written.this))
+    if _FIELD.sub("", written.this).count("%") or not fields <= {*_FIELDS, *_CLOCK_FIELDS}:
+        raise reject(node, f"{show(node)} has a field that is not answered.", "Use %Y, %m, %d, %B, %A, %H, %M or %S.")
+    if isinstance(value.domain, Coded) and value.constant:
+        value = as_moment(value, node)
+    if fields & {*_CLOCK_FIELDS}:
+        return _as_text(as_moment(value, node), written.this)
+    day = as_day(value, node)
+    assert isinstance(day.domain, Day)
+    grains: tuple[Grain, ...] = ("year", "month", "day")
+    grain = grains[max((grains.index(_FIELDS[each][0]) for each in fields), default=0)]
+    domain = Day(lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain)
+    if domain.size > MOST_LABELS:
+        return _as_text(day, written.this)
+
+    def label(moment: date) -> str:
+        return _FIELD.sub(lambda found: _FIELDS[found[0]][1](moment), written.this)
+
+    code = f"date_diff('{grain}', DATE '{domain.lo.isoformat()}', {day.sql})"
+    codes = Value(sql=code, domain=Coded(values=tuple(range(domain.size))), nullable=day.nullable)
+    return relabelled(codes, [label(domain.at(index)) for index in range(domain.size)])
+
+
+def _as_text(value: Value, written: str) -> Value:
+    return Value(sql=f"strftime({value.sql}, {literal(written)})", domain=Text(), nullable=value.nullable)
+
+
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.Extract: _extract,
     exp.Year: _named_part("year"),
@@ -331,4 +463,6 @@ FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.DateTrunc: _truncate,
     exp.TimestampTrunc: _truncate,
     exp.DateDiff: _date_diff,
+    exp.DayOfWeekIso: _named_part("isodow"),
+    exp.TimeToStr: _formatted,
 }

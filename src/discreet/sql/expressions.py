@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from discreet.sql import dates, numbers, strings
 from discreet.sql.parse import check_length, reject, show, whole
-from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql, number
+from discreet.sql.unify import as_flag, as_number, comparison, flag, join_domains, null_in, unify
+from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Value, integer_sql, number
 
 
 class Scope(Protocol):
@@ -39,36 +40,66 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
         value = translator(node, scope)
         check_length(len(value.sql))
         return value
+    if isinstance(node, exp.Tuple):
+        raise reject(node, f"{show(node)} is several values.", "Compare column by column: a = 1 AND b = 2.")
     if isinstance(node, exp.AggFunc):
         raise reject(
             node,
             f"{show(node)} is an aggregate and stands where each row is looked at by itself.",
             "Put conditions on aggregates into HAVING.",
         )
-    if isinstance(node, exp.Subquery | exp.Exists | exp.Query):
-        raise reject(
-            node,
-            "a subquery cannot stand in this place.",
-            "Join it on the owner, or write WHERE owner IN (SELECT owner FROM ...).",
-        )
-    if isinstance(node, exp.Window):
-        raise reject(
-            node,
-            f"{show(node)} looks at other people's rows.",
-            "Windows are allowed per person (PARTITION BY the owner), or on aggregated results.",
-        )
-    if isinstance(node, exp.RegexpLike | exp.RegexpExtract | exp.RegexpReplace | exp.RegexpILike | exp.SimilarTo):
-        raise reject(
-            node,
-            "regular expressions are not answered: their running time depends on the data.",
-            "Use LIKE, for example name LIKE 'Ka%'.",
-        )
-    if isinstance(node, exp.Star):
-        raise reject(node, "* stands for rows, and rows never leave.", "Aggregate: SELECT COUNT(*) FROM ...")
-    name = node.name.upper() if isinstance(node, exp.Anonymous) else type(node).__name__.upper()
+    for kinds, reason, hint in REFUSED:
+        if isinstance(node, kinds):
+            raise reject(node, reason.format(node=show(node)), hint)
     raise reject(
-        node, f"{name} is not a function or operator that can be answered.", "docs/language.md lists what can."
+        node, f"{show(node)} is not understood on rows.", "docs/language.md lists the functions and operators."
     )
+
+
+_CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime)
+REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
+    (
+        (exp.Subquery, exp.Exists, exp.Query),
+        "a subquery cannot stand in this place.",
+        "Join it on the owner, or write WHERE owner IN (SELECT owner FROM ...).",
+    ),
+    (
+        (exp.Window,),
+        "{node} looks at other people's rows.",
+        "Windows are allowed per person (PARTITION BY the owner), or on aggregated results.",
+    ),
+    (
+        (exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace, exp.RegexpILike, exp.SimilarTo, exp.RegexpSplit),
+        "regular expressions are not answered: their running time depends on the data.",
+        "Use LIKE, CONTAINS, STARTS_WITH or SPLIT_PART, for example name LIKE 'Ka%'.",
+    ),
+    ((exp.Star,), "* stands for rows, and rows never leave.", "Aggregate: SELECT COUNT(*) FROM ..."),
+    (
+        _CLOCKS,
+        "{node} changes from one moment to the next, and an answer must be repeatable.",
+        "Write the date out: DATE '2024-12-31'.",
+    ),
+    ((exp.Placeholder, exp.Parameter), "{node} has no value here.", "Write the value out."),
+    ((exp.Rand,), "{node} would give another answer each time.", "Leave it out: the noise is added for you."),
+    (
+        (exp.ToChar,),
+        "TO_CHAR and the like are not answered.",
+        "Write STRFTIME(day, '%Y-%m') for dates, CAST(x AS VARCHAR) for numbers.",
+    ),
+    ((exp.LastDay,), "{node} is not answered.", "Write DATE_TRUNC('month', day), the first day."),
+    ((exp.TimeToUnix,), "{node} is not answered.", "Write DATE_DIFF('second', TIMESTAMP '2024-01-01', seen)."),
+    ((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), "{node} works on bits.", "Use %, AND, OR or <>."),
+)
+_OTHER_NAMES: dict[type[exp.Expression], tuple[str, ...]] = {
+    exp.CurrentDate: ("now", "today", "getdate", "sysdate", "get_current_timestamp"),
+    exp.Rand: ("setseed", "uuid", "gen_random_uuid"),
+    exp.ToChar: ("date_format", "format_date"),
+    exp.RegexpLike: ("regexp_full_match", "regexp_extract_all", "regexp_split_to_array"),
+}
+
+
+def _names(kinds: tuple[type[exp.Expression], ...]) -> tuple[str, ...]:
+    return tuple(name for kind in kinds for name in _OTHER_NAMES.get(kind, ()))
 
 
 def check_arguments(node: exp.Expression) -> None:
@@ -105,6 +136,12 @@ _ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
     exp.TimestampTrunc: frozenset(("unit",)),
     exp.DateDiff: frozenset(("unit", "date_part_boundary")),
     exp.Week: frozenset(("mode",)),
+    exp.Replace: frozenset(("replacement",)),
+    exp.SplitPart: frozenset(("delimiter", "part_index")),
+    exp.StrPosition: frozenset(("substr",)),
+    exp.Pad: frozenset(("fill_pattern", "is_left")),
+    exp.ConcatWs: frozenset(("safe", "coalesce")),
+    exp.TimeToStr: frozenset(("format",)),
 }
 
 
@@ -126,90 +163,6 @@ def _literal(node: exp.Literal, scope: Scope) -> Value:
 
 def text_constant(text: str) -> Value:
     return Value(sql="0", domain=Coded(values=(text,)), constant=True)
-
-
-def flag(sql: str, *parts: Value) -> Value:
-    return Value(sql=f"({sql})", domain=Flag(), nullable=any(part.nullable for part in parts))
-
-
-# --- meeting of domains ---------------------------------------------------------------------------------------------
-
-
-def as_number(value: Value, node: exp.Expression) -> Value:
-    """The value as a number: also flags (1 and 0), categories that are written as numbers."""
-    match value.domain:
-        case Number():
-            return value
-        case Flag():
-            sql = f"(CASE WHEN {value.sql} THEN 1 WHEN NOT {value.sql} THEN 0 END)"
-            return Value(sql=sql, domain=Number(step=Fraction(1), lo=0, hi=1), nullable=value.nullable)
-        case Coded(values=values):
-            return strings.numeric_codes(value, values, node)
-        case Missing():
-            return Value(sql="CAST(NULL AS BIGINT)", domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
-    raise reject(
-        node,
-        f"{show(node)} is not a number.",
-        "Only columns that the policy declares as integer or decimal can be computed with.",
-    )
-
-
-def as_flag(value: Value, node: exp.Expression) -> Value:
-    match value.domain:
-        case Flag():
-            return value
-        case Missing():
-            return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
-        case Number():
-            return flag(f"{value.sql} <> 0", value)
-    raise reject(node, f"{show(node)} is not a condition.", "Compare it with something.")
-
-
-def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
-    """The same values in one common domain, for CASE, COALESCE, comparisons and the like."""
-    known = [value for value in values if not isinstance(value.domain, Missing)]
-    if not known:
-        return list(values)
-    kinds = {type(value.domain) for value in known}
-    if Opaque in kinds:
-        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
-    if kinds & {Day, Moment}:
-        return dates.unify(values, node)
-    if kinds == {Flag}:
-        return [as_flag(value, node) for value in values]
-    if kinds <= {Coded, Text}:
-        return strings.unify(values, node)
-    if kinds <= {Number, Flag} or (kinds <= {Number, Flag, Coded} and all(_numeric(value) for value in known)):
-        found = [value if isinstance(value.domain, Missing) else as_number(value, node) for value in values]
-        step = numbers.common_step(*(numbers.grid(value).step for value in found if isinstance(value.domain, Number)))
-        return [value if isinstance(value.domain, Missing) else numbers.on_step(value, step, node) for value in found]
-    raise reject(node, f"{show(node)} mixes kinds of values.", "Compare and combine values of one kind only.")
-
-
-def _numeric(value: Value) -> bool:
-    return not isinstance(value.domain, Coded) or strings.all_numeric(value.domain.values)
-
-
-def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Moment | Text | Missing:
-    """The domain that holds every one of several unified values."""
-    domains = [value.domain for value in values if not isinstance(value.domain, Missing)]
-    if not domains:
-        return Missing()
-    first = domains[0]
-    if isinstance(first, Number):
-        grids = [domain for domain in domains if isinstance(domain, Number)]
-        return Number(step=first.step, lo=min(grid.lo for grid in grids), hi=max(grid.hi for grid in grids))
-    if isinstance(first, Day):
-        return dates.join_days([domain for domain in domains if isinstance(domain, Day)])
-    if isinstance(first, Moment):
-        return dates.join_moments([domain for domain in domains if isinstance(domain, Moment)])
-    assert not isinstance(first, Opaque)
-    return first
-
-
-def null_in(value: Value, like: Sequence[Value]) -> str:
-    """SQL of a value among its unified siblings: a bare NULL takes their type."""
-    return "NULL" if isinstance(value.domain, Missing) else value.sql
 
 
 # --- operators ------------------------------------------------------------------------------------------------------
@@ -240,37 +193,6 @@ def _compare(operator: str) -> Translator:
         return comparison(operator, translate(node.this, scope), translate(node.expression, scope), node)
 
     return apply
-
-
-def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
-    if isinstance(left.domain, Opaque) or isinstance(right.domain, Opaque):
-        return strings.compare_identifiers(operator, left, right, node)
-    left, right = dates.read_constants(left, right, node)
-    left, right = _read_numbers(left, right)
-    if isinstance(left.domain, Coded) and isinstance(right.domain, Coded) and (left.constant or right.constant):
-        return strings.compare_codes(operator, left, right)
-    a, b = unify((left, right), node)
-    if isinstance(a.domain, Missing) or isinstance(b.domain, Missing):
-        return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
-    if isinstance(a.domain, Coded):
-        a, b = strings.ranked(a), strings.ranked(b)
-    return flag(f"{a.sql} {operator} {b.sql}", left, right)
-
-
-def _read_numbers(left: Value, right: Value) -> tuple[Value, Value]:
-    """A text constant compared with a number is read as a number: age > '30'."""
-
-    def read(value: Value, other: Value) -> Value:
-        if (
-            value.constant
-            and isinstance(value.domain, Coded)
-            and isinstance(other.domain, Number)
-            and strings.all_numeric(value.domain.values)
-        ):
-            return number(Fraction(str(value.domain.values[0]).strip()))
-        return value
-
-    return read(left, right), read(right, left)
 
 
 def _and_or(operator: str) -> Translator:
@@ -477,7 +399,9 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
     if isinstance(value.domain, Opaque):
         raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
     if target in _INTEGER_BITS:
-        return _whole(numbers.rounded(as_number(value, node), Fraction(1), "nearest", node), target)
+        # As the engine does: half away from zero from decimals, to the even number from floats, such as quotients are.
+        how: numbers.Rounding = "even" if _is_float(node.this, scope) else "nearest"
+        return _whole(numbers.rounded(as_number(value, node), Fraction(1), how, node), target)
     if target in (kind.DOUBLE, kind.FLOAT):
         return as_number(value, node)
     if target is kind.DECIMAL:
@@ -499,6 +423,31 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
         f"CAST to {node.args['to'].sql()} is not answered.",
         "Cast to INTEGER, DOUBLE, DECIMAL, VARCHAR, DATE, TIMESTAMP or BOOLEAN.",
     )
+
+
+_FLOATS = (exp.Div, exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Pow)
+_KEPT = (
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Neg,
+    exp.Paren,
+    exp.Abs,
+    exp.Case,
+    exp.If,
+    exp.Coalesce,
+    exp.Least,
+    exp.Greatest,
+)
+
+
+def _is_float(node: exp.Expression, scope: Scope) -> bool:
+    """Whether an expression is a float to the engine; columns are integers and decimals."""
+    if isinstance(node, exp.Cast):
+        return node.args["to"].this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
+    if isinstance(node, _KEPT):
+        return any(_is_float(part, scope) for part in node.iter_expressions())
+    return isinstance(node, _FLOATS)
 
 
 _INTEGER_BITS = {
@@ -537,9 +486,28 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
         if wanted in dates.PARTS:
             return dates.part(translate(arguments[1], scope), wanted, node)
         raise reject(node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(dates.PARTS))}.")
+    for kinds, reason, hint in REFUSED:
+        if name in _names(kinds):
+            raise reject(node, reason.format(node=show(node)), hint)
     raise reject(
-        node, f"{node.name.upper()} is not a function that can be answered.", "docs/language.md lists the functions."
+        node,
+        f"{node.name.upper()} is not a function that can be answered.",
+        _NEAREST.get(name, "docs/language.md lists the functions."),
     )
+
+
+_NEAREST = {
+    "age": "Write DATE_DIFF('year', born, DATE '2024-12-31').",
+    "datesub": "Write DATE_DIFF('day', earlier, later).",
+    "date_sub": "Write DATE_DIFF('day', earlier, later).",
+    "width_bucket": "Write FLOOR(x / 10000).",
+    "product": "Write EXP(SUM(LN(x))).",
+    "geomean": "Write EXP(AVG(LN(x))).",
+    "geometric_mean": "Write EXP(AVG(LN(x))).",
+    "histogram": "Write SELECT x, COUNT(*) FROM t GROUP BY x.",
+    "entropy": "Ask for the counts, SELECT x, COUNT(*) FROM t GROUP BY x, and compute it from them.",
+    "any": "Write x IN (1, 2).",
+}
 
 
 Translator = Callable[[exp.Expression, Scope], Value]

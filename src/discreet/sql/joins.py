@@ -16,10 +16,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.errors import Rejected
-from discreet.sql.expressions import as_flag, comparison, translate
+from discreet.sql.expressions import translate
 from discreet.sql.parse import reject, show
 from discreet.sql.public import PublicSide
 from discreet.sql.relation import Field, Names, Relation
+from discreet.sql.unify import as_flag, comparison
 from discreet.sql.values import Coded, Flag, Opaque, Text, Value
 
 _OWNER_HINT = "Join on the owner: ON a.owner = b.owner, with the owner columns of both tables."
@@ -74,7 +75,8 @@ def join(
 def _side(clause: exp.Join) -> str:
     for name, part in clause.args.items():
         if name not in ("this", "on", "using", "side", "kind") and part not in (None, False, []):
-            raise reject(clause, f"this kind of JOIN ({name}) is not answered.", "Use JOIN or LEFT JOIN.")
+            word = str(part).upper() if name == "method" else name
+            raise reject(clause, f"{word} JOIN is not answered.", "Use JOIN or LEFT JOIN, with USING (column) or ON.")
     side, kind = (str(clause.args.get(name) or "").upper() for name in ("side", "kind"))
     if side == "FULL" or kind not in ("", "INNER", "OUTER", "CROSS"):
         raise reject(clause, f"{side or kind} JOIN is not answered on private rows.", "Use JOIN or LEFT JOIN.")

@@ -17,7 +17,7 @@ from discreet.sql.values import Number, Value, integer_sql
 
 LARGEST = 2**90  # units; leaves room for 2^36 rows in the engine's 128-bit sums
 QUOTIENT_STEP = Fraction(1, 1_000_000)  # the grid of a quotient of two columns
-Rounding = Literal["down", "up", "nearest", "toward_zero"]
+Rounding = Literal["down", "up", "nearest", "even", "toward_zero"]
 
 
 def common_step(*steps: Fraction) -> Fraction:
@@ -149,7 +149,7 @@ def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
 
 
 def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -> Value:
-    """The number moved to a grid of `step`, by the named rule; half goes away from zero."""
+    """The number moved to a grid of `step`, by the named rule; half goes away from zero, or to the even one."""
     domain = grid(value)
     ratio = domain.step / step
     up, down = ratio.numerator, ratio.denominator
@@ -236,6 +236,8 @@ def _round_fraction(value: Fraction, how: Rounding) -> int:
             return math.ceil(value)
         case "toward_zero":
             return math.trunc(value)
+        case "even":
+            return round(value)
         case "nearest":
             size = math.floor(abs(value) + Fraction(1, 2))
             return size if value >= 0 else -size
@@ -249,6 +251,7 @@ def _round_sql(n: str, d: int, how: Rounding, *, negative: bool) -> str:
             "toward_zero": f"({n} // {d})",
             "up": f"(({n} + {d - 1}) // {d})",
             "nearest": f"((2 * {n} + {d}) // {2 * d})",
+            "even": _half_even(n, d),
         }[how]
     match how:
         case "toward_zero":
@@ -259,3 +262,11 @@ def _round_sql(n: str, d: int, how: Rounding, *, negative: bool) -> str:
             return f"(CASE WHEN {n} >= 0 THEN ({n} + {d - 1}) // {d} ELSE -((-{n}) // {d}) END)"
         case "nearest":
             return f"(CASE WHEN {n} >= 0 THEN (2 * {n} + {d}) // {2 * d} ELSE -((-2 * {n} + {d}) // {2 * d}) END)"
+        case "even":
+            return f"(CASE WHEN {n} >= 0 THEN {_half_even(n, d)} ELSE -{_half_even(f'(-{n})', d)} END)"
+
+
+def _half_even(n: str, d: int) -> str:
+    """n / d for n >= 0 to the nearest whole number; from the middle between two, to the even one."""
+    up = f"((2 * {n} + {d}) // {2 * d})"
+    return f"({up} - (CASE WHEN (2 * {n} + {d}) % {2 * d} = 0 AND {up} % 2 = 1 THEN 1 ELSE 0 END))"

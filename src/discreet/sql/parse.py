@@ -5,6 +5,9 @@ Nothing of the analyst's text goes further than this tree: engines run SQL that 
 
 from __future__ import annotations
 
+import logging
+import re
+
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -18,6 +21,20 @@ MAX_SQL = 100_000  # characters of engine SQL of one expression; nested expressi
 MAX_OPEN_JOINS = 8  # JOINs in a row without a condition: the parser tries every way to nest them
 
 
+_HINTS = {
+    "PIVOT": "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f.",
+    "EXPLAIN": "Leave the word out, and use discreet explain.",
+    "VALUES": "Write SELECT * FROM (VALUES ...) AS t(a, b).",
+}
+
+# The parser logs what it cannot read; a question is the analyst's, and goes to no log.
+logging.getLogger("sqlglot").addHandler(logging.NullHandler())
+logging.getLogger("sqlglot").propagate = False
+
+
+_TOP = re.compile(r"\s*SELECT\s+(DISTINCT\s+)?TOP\b", re.IGNORECASE)
+
+
 def parse(text: str, *, limit: int) -> exp.Query:
     """The tree of one SELECT statement, or `Rejected`."""
     if not text.strip():
@@ -26,7 +43,8 @@ def parse(text: str, *, limit: int) -> exp.Query:
         raise Rejected(
             f"the statement is longer than the {limit} bytes that the policy allows.", hint="Ask less at once."
         )
-    if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+    # Control characters would speak to the terminal of whoever reads the ledger; others turn a line's reading around.
+    if _NO_TEXT.search(text):
         raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
     _check_brackets(text)
     try:
@@ -35,9 +53,8 @@ def parse(text: str, *, limit: int) -> exp.Query:
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}
         line, column = where.get("line") or 1, where.get("col") or 1
-        raise Rejected(
-            "this is not SQL that can be read.", hint="Check the statement near here.", line=line, column=column
-        ) from None
+        hint = "Write LIMIT at the end instead of TOP." if _TOP.match(text) else "Check the statement near here."
+        raise Rejected("this is not SQL that can be read.", hint=hint, line=line, column=column) from None
     except (RecursionError, ValueError):
         raise Rejected("the statement is nested too deeply to be read.", hint="Split it.") from None
     if len(trees) != 1:
@@ -45,8 +62,9 @@ def parse(text: str, *, limit: int) -> exp.Query:
     tree = trees[0]
     while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
         tree = tree.this
-    if not isinstance(tree, exp.Select | exp.Union):
-        raise Rejected(f"{_statement_name(tree)} is not a question.", hint="Only SELECT statements are answered.")
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        name = _statement_name(tree)
+        raise Rejected(f"{name} is not a question.", hint=_HINTS.get(name, "Only SELECT statements are answered."))
     _check_size(tree)
     _remember_places(tree, text)
     return tree
@@ -74,10 +92,13 @@ def whole(node: exp.Expression | None) -> int | None:
 
 def is_bare(node: exp.Subquery) -> bool:
     """Whether a query in brackets has nothing behind them, such as a LIMIT, but its name."""
+    return not any(part for name, part in node.args.items() if name not in ("this", "alias")) and not columns_of(node)
+
+
+def columns_of(node: exp.Expression) -> list[str]:
+    """The names that stand behind an alias, as in AS t(a, b)."""
     alias = node.args.get("alias")
-    return not any(part for name, part in node.args.items() if name not in ("this", "alias")) and not (
-        alias is not None and alias.columns
-    )
+    return [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
 
 
 def check_length(length: int) -> None:
@@ -90,6 +111,15 @@ def show(node: exp.Expression) -> str:
     """The node as SQL, shortened, for messages."""
     text: str = node.sql(dialect="duckdb", comments=False)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def written(name: str) -> str:
+    """A name as it is written in SQL: in quotes where it must be."""
+    identifier: str = exp.to_identifier(name).sql(dialect="duckdb")
+    return identifier
+
+
+_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def _check_brackets(text: str) -> None:

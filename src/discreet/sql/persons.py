@@ -13,10 +13,11 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.errors import Rejected
-from discreet.sql.expressions import as_flag, as_number, check_arguments, translate
+from discreet.sql.expressions import check_arguments, translate
 from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show
 from discreet.sql.relation import Field, Names, Relation
+from discreet.sql.unify import as_flag, as_number
 from discreet.sql.values import Coded, Flag, Missing, Number, Opaque, Text, Value, integer_sql
 
 MEAN_STEPS = 1_000  # a mean per person is kept to a thousandth of the column's step
@@ -222,6 +223,12 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
 
 
 # --- windows ----------------------------------------------------------------------------------------------------------
+
+
+def names_owner(node: exp.Window, names: Names) -> bool:
+    """Whether a window is over each person's own rows."""
+    parts = [names.column(part) for part in node.args.get("partition_by") or [] if isinstance(part, exp.Column)]
+    return any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts)
 
 
 def window(node: exp.Window, names: Names, relation: Relation) -> Value:

@@ -7,7 +7,7 @@ row-wise projections only add conditions and rename; whatever needs a stage of i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -72,6 +72,11 @@ class Relation:
         )
         source = f"({inner}) AS {alias}"
         return Relation(source=source, owner=owner, fields=fields, rows=self.rows, max_groups=self.max_groups)
+
+    def renamed(self, names: Sequence[str]) -> Relation:
+        """The same rows with other names for their first columns."""
+        fields = [replace(field, name=name) for field, name in zip(self.fields, names, strict=False)]
+        return replace(self, fields=(*fields, *self.fields[len(fields) :]))
 
     def called(self, alias: str) -> Relation:
         """The same rows under another name."""

@@ -106,8 +106,10 @@ class Rewrite:
         plain = expression.this if isinstance(expression, exp.Paren) else expression
         if isinstance(plain, exp.Column):
             kind, number = plain.name[0], int(plain.name[1:])
-            if kind == "k" or self.requests[number].kind in ("quantile", "mode"):
+            if kind == "k":
                 return Output(name=name, margin=None, estimate=None)
+            if self.requests[number].kind in ("quantile", "mode"):
+                return Output(name=name, margin=None, estimate=(self.index, number))
             return Output(name=name, margin=(table_name(self.index), f"m{number}"), estimate=(self.index, number))
         if expression.find(exp.Window, exp.Query):  # whose columns are not those of this block
             return Output(name=name, margin=None, estimate=None)
@@ -179,6 +181,7 @@ class Rewrite:
                 request.root,
                 request.quantiles,
                 request.listed,
+                request.correlation,
             )
         )
         if signature not in self.signatures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -51,6 +52,9 @@ def recoded(sql: str, targets: Sequence[int | None]) -> str:
     sources: dict[int | None, list[int]] = {}
     for code, target in enumerate(targets):
         sources.setdefault(target, []).append(code)
+    if len(sources) > 8:  # the expression stands there once, however many codes there are
+        listed = ", ".join("NULL" if target is None else str(target) for target in targets)
+        return f"list_extract([{listed}], CAST({sql} AS BIGINT) + 1)"
     check_length(len(sql) * len(sources))
     branches = " ".join(
         f"WHEN {sql} IN ({', '.join(map(str, codes))}) THEN {'NULL' if target is None else target}"
@@ -415,6 +419,112 @@ def _starts_with(node: exp.Expression, read: Read) -> Value:
     return Value(sql=f"starts_with({value.sql}, {literal(text)})", domain=Flag(), nullable=value.nullable)
 
 
+def _ends_with(node: exp.Expression, read: Read) -> Value:
+    value, text = read(node.this), _text_constant(node.expression, read, node)
+    if isinstance(value.domain, Coded):
+        return among(value, [code for code, each in enumerate(value.domain.values) if str(each).endswith(text)])
+    return _flag_of(f"ends_with({value.sql}, {literal(text)})", value)
+
+
+def _contains(node: exp.Expression, read: Read) -> Value:
+    value, text = read(node.this), _text_constant(node.expression, read, node)
+    if isinstance(value.domain, Coded):
+        return among(value, [code for code, each in enumerate(value.domain.values) if text in str(each)])
+    return _flag_of(f"contains({value.sql}, {literal(text)})", value)
+
+
+def _flag_of(sql: str, value: Value) -> Value:
+    if isinstance(value.domain, Missing):
+        return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
+    return Value(sql=sql, domain=Flag(), nullable=value.nullable)
+
+
+def _text_constant(node: exp.Expression | None, read: Read, owner: exp.Expression, *, most: int = 1_000) -> str:
+    value = read(node) if node is not None else None
+    if value is None or not value.constant or not isinstance(value.domain, Coded):
+        raise reject(owner, f"{show(owner)} needs a text written out.", "Write CONTAINS(name, 'Ka').")
+    text = str(value.domain.values[0])
+    if len(text) > most:
+        raise reject(owner, f"{show(owner)} has a text of over {most} letters.", "Write a shorter one.")
+    return text
+
+
+def _replace(node: exp.Expression, read: Read) -> Value:
+    value = read(node.this)
+    old = _text_constant(node.expression, read, node)
+    new = _text_constant(node.args.get("replacement"), read, node, most=100)
+    if not old:
+        return value
+    # Privacy: as for ||, a text must not grow without end for some people alone.
+    sql = f"left(replace({value.sql}, {literal(old)}, {literal(new)}), {MAX_LENGTH})"
+    return _mapped(value, lambda text: text.replace(old, new), sql)
+
+
+def _split_part(node: exp.Expression, read: Read) -> Value:
+    value, part = read(node.this), _whole_constant(node.args["part_index"], read)
+    delimiter = _text_constant(node.args["delimiter"], read, node)
+    if part < 1 or not delimiter:
+        raise reject(node, f"{show(node)} is not answered.", "Write SPLIT_PART(name, ' ', 1).")
+    sql = f"split_part({value.sql}, {literal(delimiter)}, {part})"
+    return _mapped(value, lambda text: (text.split(delimiter) + [""] * part)[part - 1], sql)
+
+
+def _position(node: exp.Expression, read: Read) -> Value:
+    """Where a text begins in another, counted from 1; 0 if it does not."""
+    value, text = read(node.this), _text_constant(node.args["substr"], read, node)
+    if not text:
+        raise reject(node, "an empty text is found everywhere.", "Look for something.")
+    if isinstance(value.domain, Coded):
+        places = [str(each).find(text) + 1 for each in value.domain.values]
+        domain = Number(step=Fraction(1), lo=min(places), hi=max(places))
+        return Value(sql=recoded(value.sql, places), domain=domain, nullable=value.nullable)
+    if isinstance(value.domain, Missing):
+        return value
+    found = f"least(strpos({value.sql}, {literal(text)}), {MAX_LENGTH})"
+    return Value(
+        sql=f"(CASE WHEN {value.sql} IS NOT NULL THEN {found} END)",
+        domain=Number(step=Fraction(1), lo=0, hi=MAX_LENGTH),
+        nullable=value.nullable,
+    )
+
+
+def _pad(node: exp.Expression, read: Read) -> Value:
+    """LPAD and RPAD: also cut off what is too long."""
+    value, length = read(node.this), _whole_constant(node.expression, read)
+    given = node.args.get("fill_pattern")
+    fill = _text_constant(given, read, node) if given is not None else " "
+    if not 0 <= length <= 1_000 or not fill:
+        raise reject(node, f"{show(node)} is not answered.", "Write LPAD(code, 5, '0').")
+    left = bool(node.args.get("is_left"))
+
+    def padded(text: str) -> str:
+        more = (fill * length)[: max(0, length - len(text))]
+        return more + text[:length] if left else text[:length] + more
+
+    return _mapped(value, padded, f"{'lpad' if left else 'rpad'}({value.sql}, {length}, {literal(fill)})")
+
+
+def _joined(node: exp.Expression, read: Read) -> Value:
+    """CONCAT_WS: the texts that are not NULL, with a separator between them."""
+    separator, parts = _text_constant(node.expressions[0], read, node), [read(each) for each in node.expressions[1:]]
+    parts = [part for part in parts if not isinstance(part.domain, Missing)]
+    if not parts:
+        return Value(sql="0", domain=Coded(values=("",)), constant=True)
+    values = [(*map(str, part.domain.values), None) if isinstance(part.domain, Coded) else None for part in parts]
+    if None in values or math.prod(len(each or ()) for each in values) > MAX_CODES:
+        joined = f"concat_ws({literal(separator)}, {', '.join(map(decoded, parts))})"
+        return Value(sql=f"left({joined}, {MAX_LENGTH})", domain=Text())
+    labels = [
+        separator.join(text for text in row if text is not None)
+        for row in itertools.product(*(each for each in values if each is not None))
+    ]
+    code = "0"
+    for part, each in zip(parts, values, strict=True):
+        size = len(each or ())
+        code = f"({code} * {size} + coalesce(CAST({part.sql} AS BIGINT), {size - 1}))"
+    return relabelled(Value(sql=code, domain=Coded(values=tuple(range(len(labels))))), labels)
+
+
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.Lower: _lower,
     exp.Upper: _upper,
@@ -426,4 +536,11 @@ FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.DPipe: _concatenate,
     exp.Concat: _concatenate,
     exp.StartsWith: _starts_with,
+    exp.EndsWith: _ends_with,
+    exp.Contains: _contains,
+    exp.Replace: _replace,
+    exp.SplitPart: _split_part,
+    exp.StrPosition: _position,
+    exp.Pad: _pad,
+    exp.ConcatWs: _joined,
 }

@@ -1,0 +1,200 @@
+"""Other ways of writing the same thing, written one way: syntax to syntax, before anything is analyzed.
+
+Analysts bring the habits of other databases. Each rule turns one spelling into another that means the same whatever the
+tables are; the analysis then knows one of them. A rule that does not recognize a node returns it as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from discreet.sql.parse import whole
+
+Rule = Callable[[exp.Expression], exp.Expression]
+
+
+def spelled(tree: exp.Query) -> exp.Query:
+    """The statement in one spelling."""
+
+    def apply(node: exp.Expression) -> exp.Expression:
+        for rule in RULES:
+            node = rule(node)
+        return node
+
+    found = tree.transform(apply)
+    assert isinstance(found, exp.Query)
+    return found
+
+
+def _named(node: exp.Expression) -> exp.Expression:
+    """IFF(p, a, b), SUFFIX(x, 'b'), PREFIX(x, 'a') and others of another name."""
+    if not isinstance(node, exp.Anonymous):
+        return node
+    name, parts = node.name.lower(), node.expressions
+    if name == "iff" and len(parts) == 3:
+        return exp.If(this=parts[0], true=parts[1], false=parts[2])
+    if name in ("suffix", "prefix") and len(parts) == 2:
+        kind = exp.EndsWith if name == "suffix" else exp.StartsWith
+        return kind(this=parts[0], expression=parts[1])
+    if name in ("date_add", "dateadd") and len(parts) == 3 and isinstance(parts[0], exp.Column | exp.Literal):
+        return exp.Add(this=parts[2], expression=exp.Interval(this=parts[1], unit=exp.var(parts[0].name)))
+    return node
+
+
+def _added(node: exp.Expression) -> exp.Expression:
+    """DATE_ADD(day, INTERVAL 7 DAY)."""
+    if isinstance(node, exp.DateAdd) and isinstance(node.expression, exp.Interval) and not node.args.get("unit"):
+        return exp.Add(this=node.this, expression=node.expression)
+    return node
+
+
+def _calendar(node: exp.Expression) -> exp.Expression:
+    """MONTHNAME(day) and DAYNAME(day)."""
+    if isinstance(node, exp.Monthname | exp.Dayname) and not node.args.get("abbreviated"):
+        written = "%B" if isinstance(node, exp.Monthname) else "%A"
+        return exp.TimeToStr(this=node.this, format=exp.Literal.string(written))
+    return node
+
+
+def _turned(node: exp.Expression) -> exp.Expression:
+    """STRFTIME('%Y', day): the format may stand first."""
+    if isinstance(node, exp.TimeToStr) and isinstance(node.this, exp.Literal):
+        written = node.args.get("format")
+        if isinstance(written, exp.Expression) and not isinstance(written, exp.Literal):
+            return exp.TimeToStr(this=written, format=node.this)
+    return node
+
+
+def _approximate(node: exp.Expression) -> exp.Expression:
+    """APPROX_COUNT_DISTINCT(x) and APPROX_QUANTILE(x, q): here they are as exact as the noise allows."""
+    if isinstance(node, exp.ApproxDistinct) and set(_used(node)) == {"this"}:
+        return exp.Count(this=exp.Distinct(expressions=[node.this]), big_int=True)
+    if isinstance(node, exp.ApproxQuantile) and set(_used(node)) == {"this", "quantile"}:
+        return exp.Quantile(this=node.this, quantile=node.args["quantile"])
+    return node
+
+
+def _ordered_mode(node: exp.Expression) -> exp.Expression:
+    """MODE() WITHIN GROUP (ORDER BY x)."""
+    if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.Mode) and not _used(node.this):
+        order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
+        if len(order) == 1 and not order[0].args.get("desc"):
+            return exp.Mode(this=order[0].this)
+    return node
+
+
+def _any_of(node: exp.Expression) -> exp.Expression:
+    """x = ANY ([1, 2]), LIST_CONTAINS([1, 2], x) and CONTAINS([1, 2], x) are x IN (1, 2)."""
+    if type(node) is exp.EQ and isinstance(node.expression, exp.Any):
+        listed = node.expression.this.unnest()
+        if isinstance(listed, exp.Array):
+            return exp.In(this=node.this, expressions=listed.expressions)
+    if isinstance(node, exp.ArrayContains | exp.Contains) and isinstance(node.this, exp.Array):
+        return exp.In(this=node.expression, expressions=node.this.expressions)
+    return node
+
+
+def _rows(node: exp.Expression) -> exp.Expression:
+    """(a, b) = (1, 2) and (a, b) IN ((1, 2), (3, 4)), column by column; within such rows NULL equals NULL."""
+    if type(node) in (exp.EQ, exp.NEQ) and _as_wide(node.this, node.expression):
+        same = _equal(node.this, node.expression)
+        return same if isinstance(node, exp.EQ) else exp.Not(this=same)
+    listed = isinstance(node, exp.In) and set(_used(node)) == {"this", "expressions"}
+    if listed and all(_as_wide(node.this, each) for each in node.expressions):
+        return exp.Paren(this=exp.or_(*(_equal(node.this, each) for each in node.expressions), copy=False))
+    return node
+
+
+def _as_wide(left: exp.Expression, right: exp.Expression) -> bool:
+    both = isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)
+    return both and 0 < len(left.expressions) == len(right.expressions)
+
+
+def _equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
+    pairs = zip(left.expressions, right.expressions, strict=True)
+    return exp.Paren(this=exp.and_(*(exp.NullSafeEQ(this=a.copy(), expression=b.copy()) for a, b in pairs), copy=False))
+
+
+def _grouped(node: exp.Expression) -> exp.Expression:
+    """GROUP BY ALL is by every item without an aggregate; GROUP BY a, b WITH ROLLUP is ROLLUP (a, b)."""
+    if not isinstance(node, exp.Group):
+        return node
+    select = node.parent
+    if node.args.get("all") is True and set(_used(node)) == {"all"} and isinstance(select, exp.Select):
+        items = [item.unalias() for item in select.expressions]
+        keys = [item.copy() for item in items if not item.find(exp.AggFunc, exp.Star, exp.Window, exp.Query)]
+        return exp.Group(expressions=keys) if keys else node
+    for name, kind in (("rollup", exp.Rollup), ("cube", exp.Cube)):
+        clause = node.args.get(name)
+        if clause and len(clause) == 1 and not clause[0].expressions and set(_used(node)) == {"expressions", name}:
+            return exp.Group(expressions=[kind(expressions=node.expressions)])
+    return node
+
+
+def _order(node: exp.Expression) -> exp.Expression:
+    """ORDER BY ALL is by every item, from left to right."""
+    select = node.parent
+    if isinstance(node, exp.Order) and isinstance(select, exp.Select) and len(node.expressions) == 1:
+        only, listed = node.expressions[0], not any(item.is_star for item in select.expressions)
+        if listed and isinstance(only.this, exp.Var) and only.this.name.upper() == "ALL":
+            return exp.Order(expressions=[_at(only, place) for place in range(1, len(select.expressions) + 1)])
+    return node
+
+
+def _at(ordered: exp.Expression, place: int) -> exp.Expression:
+    copy = ordered.copy()
+    copy.set("this", exp.Literal.number(place))
+    return copy
+
+
+def _limited(node: exp.Expression) -> exp.Expression:
+    """FETCH FIRST 5 ROWS ONLY is LIMIT 5."""
+    if isinstance(node, exp.Fetch) and whole(node.args.get("count")) is not None:
+        options = node.args.get("limit_options")
+        if options is None or not (options.args.get("percent") or options.args.get("with_ties")):
+            return exp.Limit(expression=node.args["count"])
+    return node
+
+
+def _unqualified(node: exp.Expression) -> exp.Expression:
+    """main.people: the only schema there is."""
+    if isinstance(node, exp.Table | exp.Column) and not node.args.get("catalog"):
+        schema = node.args.get("db")
+        if isinstance(schema, exp.Identifier) and schema.name.lower() == "main":
+            node.set("db", None)
+    return node
+
+
+def _sliced(node: exp.Expression) -> exp.Expression:
+    """code[1:2] of a text is SUBSTR(code, 1, 2); only columns are texts for sure."""
+    if isinstance(node, exp.Bracket) and isinstance(node.this, exp.Column) and len(node.expressions) == 1:
+        part = node.expressions[0]
+        if isinstance(part, exp.Slice) and set(_used(part)) <= {"this", "expression"}:
+            first, last = whole(part.this), whole(part.expression)
+            if first is not None and last is not None and 1 <= first <= last:
+                start, length = exp.Literal.number(first), exp.Literal.number(last - first + 1)
+                return exp.Substring(this=node.this, start=start, length=length)
+    return node
+
+
+def _used(node: exp.Expression) -> list[str]:
+    return [name for name, part in node.args.items() if part not in (None, False, []) and name != "_type"]
+
+
+RULES: tuple[Rule, ...] = (
+    _named,
+    _added,
+    _calendar,
+    _turned,
+    _approximate,
+    _ordered_mode,
+    _any_of,
+    _rows,
+    _grouped,
+    _order,
+    _limited,
+    _unqualified,
+    _sliced,
+)
