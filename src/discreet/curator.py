@@ -6,8 +6,7 @@ plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -19,9 +18,10 @@ from discreet import accounting
 from discreet.bounds import Bounds, suggested
 from discreet.budget import Charge, amount
 from discreet.document import nearest
-from discreet.engines.duckdb import DuckDB, Overrun
+from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepare import prepare
 from discreet.engines.store import Snapshot, Store
+from discreet.engines.until import Until
 from discreet.engines.workbench import Workbench
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.explain import explanation
@@ -87,18 +87,22 @@ class Curator:
             mechanisms=[to_row(mechanism) for mechanism in offered.mechanisms],
             cost=offered.cost,
             text=sql,
+            overruns=self.policy.limits.overruns,
         )
         if isinstance(reservation, StoredAnswer):  # somebody else asked the same a moment ago
             sheet = Sheet.from_bytes(reservation.answer)
             return self._answer(sql, sheet, cost=_FREE, left=left, id=str(reservation.id))
         allowance = Allowance(key=reservation.key, accountant=self._accountant, paid=offered.cost)
-        with leaving_at(began, self.policy.limits.deadline):
-            sheet = self._finish(offered, measure(offered, allowance, self._fetch), reservation.key)
+        until = Until(began=began, deadline=self.policy.limits.deadline)
+        with until.leaving(overran=partial(self._ledger.overran, reservation, analyst=analyst)):
+            noisy = measure(offered, allowance, partial(self._fetch, until=until))
+            sheet = self._finish(offered, noisy, reservation.key)
         self._ledger.post(reservation, sheet.to_bytes())
         return self._answer(sql, sheet, cost=offered.cost, left=self._ledger.left(analyst), id=str(reservation.id))
 
-    def _fetch(self, query: str) -> Exact:
-        return Exact(self._engine.fetch(query, float(self.policy.limits.seconds)))
+    def _fetch(self, query: str, *, until: Until | None = None) -> Exact:
+        seconds = float(self.policy.limits.seconds)
+        return Exact(self._engine.fetch(query, seconds if until is None else until.at_most(seconds)))
 
     def _finish(self, offered: Offer, noisy: list[Noisy], key: bytes | None) -> Sheet:
         """The rest of the statement, on noisy and public tables."""
@@ -120,6 +124,10 @@ class Curator:
 
     def _offer(self, sql: str, *, epsilon: object, margin: object, assuming: int | None) -> Offer:
         """The plan, and the noise that the given epsilon, or the cheapest one for a margin, buys. Reads no data."""
+        if not isinstance(sql, str):
+            raise UsageError(f"A question is a text, not {type(sql).__name__}.")
+        if assuming is not None and (type(assuming) is not int or not 1 <= assuming <= 10**18):
+            raise UsageError("assuming is a number of rows: a whole number from 1 to 10^18.")
         most = self._accountant.allot(epsilon=self.policy.limits.epsilon)
         spend = self._amount(epsilon) if epsilon is not None else None
         if (epsilon is None) == (margin is None):
@@ -177,6 +185,7 @@ class Curator:
             "snapshot": self._number,
             "policy": self.policy.digest,
             "statistics": offered.statistics(),
+            "ranks": offered.ranks(),
             "mechanisms": [to_row(mechanism) for mechanism in offered.mechanisms],
             "cost": self._accountant.budget(offered.cost).as_json(),
         }
@@ -201,6 +210,8 @@ class Curator:
 
     def bounds(self, table: str, column: str, *, epsilon: object) -> Bounds:
         """A range that holds about 98 % of a column's values, found by paid quantiles and widened to round numbers."""
+        if not isinstance(table, str) or not isinstance(column, str):
+            raise UsageError("A table and a column are named by texts.")
         sql = f"SELECT QUANTILE_CONT({named(column)}, [0.01, 0.99]) AS bounds FROM {named(table)}"
         answer = self.ask(sql, analyst=CURATOR, epsilon=epsilon)
         low, high = answer.table.column(0)[0].as_py()
@@ -337,19 +348,6 @@ class Curator:
         self._engine = DuckDB.open(self.policy, number)
         public = [name for name, table in self.policy.tables.items() if table.public]
         self._public = {name: self._engine.public_table(name) for name in public}
-
-
-@contextmanager
-def leaving_at(began: float, deadline: Fraction | None) -> Iterator[None]:
-    """Hold what was read back until a deadline that data does not move; refuse, charged, what comes later (S13)."""
-    try:
-        yield
-    finally:
-        if deadline is not None:
-            wait = began + float(deadline) - time.monotonic()
-            if wait < 0:
-                raise Overrun
-            time.sleep(wait)
 
 
 def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpAccountant:

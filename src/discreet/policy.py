@@ -71,7 +71,10 @@ class BudgetTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one question may take: ε, seconds, bytes of memory, group keys, bytes of text. A deadline hardens (S13)."""
+    """What one question may take: ε, seconds, bytes of memory, group keys, bytes of text. A deadline hardens (S13).
+
+    `overruns` is how many questions of one analyst may take more time or memory than that, over the ledger's life.
+    """
 
     epsilon: Fraction
     seconds: Fraction
@@ -79,6 +82,7 @@ class Limits:
     keys: int
     statement: int
     deadline: Fraction | None
+    overruns: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,8 +307,10 @@ def _budget(reader: Reader, node: Node | None) -> BudgetTerms | None:
 
 
 def _limits(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> Limits:
-    """Defaults: ε 1 or the whole budget where that is smaller, a minute, 4 GB, a million keys, 64 KB, no deadline."""
-    known = ("epsilon", "seconds", "memory", "keys", "statement", "deadline")
+    """Defaults: ε 1 or the whole budget where that is smaller, a minute, 4 GB, a million keys, 64 KB, no deadline,
+    twenty overruns.
+    """
+    known = ("epsilon", "seconds", "memory", "keys", "statement", "deadline", "overruns")
     fields = reader.fields(node, "limits", ("limits",), known)
     epsilon = reader.amount(fields.get("epsilon"), "limits.epsilon")
     seconds = reader.seconds(fields.get("seconds"), "limits.seconds") or Fraction(60)
@@ -323,6 +329,7 @@ def _limits(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> Li
         keys=reader.whole(fields.get("keys"), "limits.keys") or 10**6,
         statement=reader.size(fields.get("statement"), "limits.statement") or 64 * 10**3,
         deadline=deadline,
+        overruns=reader.whole(fields.get("overruns"), "limits.overruns") or 20,
     )
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import UsageError
+from discreet.noise import Items, Stream
 
 MOST = 64.0  # no run proves more than this
 
@@ -46,7 +47,8 @@ def one_run(
         raise UsageError(f"Guesses are an even number from 2 to the {people} people, not {guesses}.")
     if not 0.5 <= confidence < 1 or not 0 <= delta < 1:
         raise UsageError("An audit takes a confidence from 0.5 to below 1 and a delta from 0 to below 1.")
-    order = np.lexsort((np.random.default_rng().random(people), scores))  # ties by chance, not by who comes first
+    ties = Stream.fresh().words(Items.positions(people), 0)[:, 0]  # by chance, not by who comes first
+    order = np.lexsort((ties, scores))
     half = guesses // 2
     right = int(included[order[-half:]].sum() + (~included[order[:half]]).sum())
     proved = epsilon_proved(people, guesses, right, delta=delta, confidence=confidence)

@@ -7,7 +7,6 @@ writes nothing to the ledger, because nothing of it may be released.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -29,6 +28,7 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.workbench import Workbench
 from discreet.errors import UsageError
 from discreet.ledger import Ledger
+from discreet.ledger.chain import fresh_secret
 from discreet.measure import measure
 from discreet.mechanisms import to_row
 from discreet.offer import Offer, offer
@@ -173,7 +173,7 @@ def _changes(offered: Offer, around: Neighborhood, progress: Progress | None) ->
 def _replayed(offered: Offer, accountant: Accountant, around: Neighborhood, pair: tuple[str, str]) -> Replayed:
     def on(name: str) -> Callable[[Callable[[Allowance], Any]], object]:
         def work(witness: Callable[[Allowance], Any]) -> object:
-            allowance = Allowance(key=os.urandom(32), accountant=accountant, paid=offered.cost)
+            allowance = Allowance(key=fresh_secret(), accountant=accountant, paid=offered.cost)
             return measure(offered, witness(allowance), lambda sql: Exact(around.fetch(name, sql)))
 
         return work

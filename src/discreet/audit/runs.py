@@ -10,7 +10,6 @@ the noise is what it claims to be. Noise that is something else is still judged 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 from discreet.accounting import Accountant
 from discreet.audit.change import cells, forms, movement, rows_of
 from discreet.audit.epsilon import Codes
+from discreet.ledger.chain import fresh_secret
 from discreet.measure import measure
 from discreet.offer import BlockOffer, Offer
 from discreet.release import Allowance, Exact
@@ -105,7 +105,7 @@ class _Block:
         found: tuple[list[Codes], list[Codes]] = ([], [])
         for start in range(0, runs, at_once):
             for side, table in enumerate(exact):
-                allowance = Allowance(key=os.urandom(32), accountant=self._accountant, paid=self._paid)
+                allowance = Allowance(key=fresh_secret(), accountant=self._accountant, paid=self._paid)
                 found[side].append(release(allowance, table, min(at_once, runs - start)))
             if self.progress is not None:
                 self.progress(name, min(1.0, (start + at_once) / runs))
@@ -216,7 +216,7 @@ def _one_by_one(
     found: dict[tuple[int, int], tuple[list[int], list[int]]] = {each: ([], []) for each in picks}
     for done in range(runs):
         for side, fetch in enumerate(fetches):
-            allowance = Allowance(key=os.urandom(32), accountant=accountant, paid=offered.cost)
+            allowance = Allowance(key=fresh_secret(), accountant=accountant, paid=offered.cost)
             noisy = measure(offered, allowance, lambda sql, fetch=fetch: Exact(fetch(sql)))  # type: ignore[misc]
             for (number, place), sides in found.items():
                 # Wide cells: what a few hundred runs can tell apart.

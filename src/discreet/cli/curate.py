@@ -145,7 +145,7 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
     from rich.console import Console
     from rich.table import Table
 
-    from discreet.cli.tables import budget_bar
+    from discreet.cli.tables import budget_bar, plainly
     from discreet.curator import accountant_of
 
     accountant, entries = accountant_of(policy), book.entries(analyst)
@@ -172,7 +172,8 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
         table.add_column(name, overflow="fold")
     for entry in entries:
         cost = str(accountant.budget(entry.cost))
-        table.add_row(str(entry.id), entry.when[:19].replace("T", " "), entry.analyst, cost, entry.state, entry.text)
+        said = (plainly(entry.analyst), cost, entry.state, plainly(entry.text))
+        table.add_row(str(entry.id), entry.when[:19].replace("T", " "), *said)
     console.print(table)
     spent = book.spent()
     bar = budget_bar(float(spent.amount), float(limit.amount))

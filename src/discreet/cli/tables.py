@@ -26,12 +26,17 @@ def print_answer(answer: Answer, console: Console | None = None) -> None:
     margins = list(zip(*(column.to_pylist() for column in answer.margins.columns), strict=True))
     for index, name in enumerate(answer.table.column_names):
         numeric = any(isinstance(each, int | float | Decimal) for each in answer.table.column(index).to_pylist())
-        table.add_column(name, justify="right" if numeric else "left")
+        table.add_column(plainly(name), justify="right" if numeric else "left")
     for row, half in zip(rows, margins, strict=True):
-        table.add_row(*(cell(value, margin) for value, margin in zip(row, half, strict=True)))
+        table.add_row(*(plainly(cell(value, margin)) for value, margin in zip(row, half, strict=True)))
     console.print(table)
     for note in notes(answer):
         console.print(Text(note, style="dim"))
+
+
+def plainly(text: str) -> Text:
+    """Somebody else's text as it is: its brackets are no markup, and what a terminal would obey is shown as a mark."""
+    return Text("".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text))
 
 
 def budget_bar(spent: float, limit: float, width: int = 30) -> str:

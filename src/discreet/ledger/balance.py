@@ -13,7 +13,7 @@ from math import ceil, lcm
 from typing import Any
 
 from discreet.budget import Charge
-from discreet.errors import LedgerUnavailable, UsageError
+from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger.chain import FIRST, Row, canonical, digest
 from discreet.ledger.terms import (
     CURATOR,
@@ -94,6 +94,8 @@ class Balance:
         self.snapshot = 0
         self.open: dict[int, OpenCharge] = {}
         self.resumable: dict[str, int] = {}
+        self.overran: set[int] = set()  # charges that were closed without an answer
+        self.overruns: dict[str, int] = {}  # how many of them each analyst has had
         self.streams: dict[int, Steps] = {}
 
     def add(self, row: Row) -> None:
@@ -121,10 +123,19 @@ class Balance:
         return self.terms
 
     def require_analyst(self, analyst: str) -> None:
-        if analyst != CURATOR and analyst not in self.analysts:
+        if not isinstance(analyst, str) or (analyst != CURATOR and analyst not in self.analysts):
             raise UsageError(
                 f"{self.name} has no analyst {analyst!r}. The curator can name one under analysts in the policy and "
                 "record it with discreet ledger POLICY --amend."
+            )
+
+    def require_overruns_left(self, analyst: str, most: int) -> None:
+        """Refuse whoever has asked too many questions that took too long: each may have told a bit (S13)."""
+        if analyst != CURATOR and self.overruns.get(analyst, 0) >= most:
+            raise BudgetExceeded(
+                f"{analyst} has asked {most} questions that took more time or memory than allowed, and may have no "
+                "more of them. The curator can raise limits.overruns in the policy.",
+                who=analyst,
             )
 
     def left(self, analyst: str) -> Charge:
@@ -234,6 +245,15 @@ def _step(balance: Balance, number: int, body: dict[str, Any]) -> None:
     steps.published.append(number)
 
 
+def _overrun(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    charge = balance.open.pop(body["charge"], None)
+    balance.require(charge is not None, number, "ends nothing that was open")
+    if charge is not None and balance.resumable.get(charge.same) == charge.number:
+        del balance.resumable[charge.same]
+    balance.overran.add(body["charge"])
+    balance.overruns[body["analyst"]] = balance.overruns.get(body["analyst"], 0) + 1
+
+
 def _amend(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.limit, balance.analysts = limits_from_row(body)
 
@@ -254,6 +274,7 @@ _KINDS: dict[str, Callable[[Balance, int, dict[str, Any]], None]] = {
     "terms": _terms,
     "charge": _charge,
     "post": _post,
+    "overrun": _overrun,
     "freeze": _freeze,
     "step": _step,
     "amend": _amend,

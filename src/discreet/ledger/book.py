@@ -122,6 +122,7 @@ class Ledger:
         cost: Charge,
         text: str,
         stream: bool = False,
+        overruns: int | None = None,
     ) -> Reservation | StoredAnswer:
         """Charge `cost`, durably, and hand out the key of its noise; or resume the same charge if it is still open.
 
@@ -136,6 +137,8 @@ class Ledger:
         same, subject, secret = same_charge(asked, cost), same_question(asked), fresh_secret()
         with self._journal.session(write=True) as balance:
             balance.require_analyst(analyst)
+            if overruns is not None:
+                balance.require_overruns_left(analyst, overruns)
             if snapshot != balance.snapshot:
                 raise LedgerUnavailable(f"Snapshot {snapshot} is not the current one, {balance.snapshot}: ask again.")
             waiting = balance.resumable.get(same)
@@ -181,6 +184,13 @@ class Ledger:
             post = self._journal.append(row)
             self._journal.file.keep_answer(charge, post, waiting.question, answer)
             self._journal.file.erase_key(charge)
+
+    def overran(self, reservation: Reservation, *, analyst: str) -> None:
+        """Close a charge that took too much time or memory (S13): it stays paid, is never answered, and is counted."""
+        with self._journal.session(write=True) as balance:
+            if reservation.id in balance.open:  # else somebody else was faster, and has posted it
+                self._journal.append({"kind": "overrun", "charge": reservation.id, "analyst": analyst})
+                self._journal.file.erase_key(reservation.id)
 
     def recall(
         self, *, question: str, policy: str, snapshot: int, at_least: Fraction = Fraction(0)
@@ -372,6 +382,7 @@ def _resumable(waiting: OpenCharge, balance: Balance) -> bool:
 
 def _entry(row: Row, balance: Balance) -> Entry:
     waiting = balance.open.get(row.number)
+    lost = row.number in balance.overran or (waiting is not None and not _resumable(waiting, balance))
     return Entry(
         id=row.number,
         when=row.body["when"],
@@ -379,5 +390,5 @@ def _entry(row: Row, balance: Balance) -> Entry:
         text=row.body["text"],
         cost=charge_from_row(row.body["cost"]),
         snapshot=row.body["snapshot"],
-        state="posted" if waiting is None else "open" if _resumable(waiting, balance) else "lost",
+        state="lost" if lost else "posted" if waiting is None else "open",
     )

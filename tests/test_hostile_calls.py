@@ -1,0 +1,128 @@
+"""An analyst with Python and a terminal: odd arguments, texts that speak to terminals, descriptions made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discreet
+from discreet.cli import run
+from discreet.curator import Curator, create_ledger
+from discreet.errors import DiscreetError, Rejected
+from discreet.policy import Policy
+from small_town import POLICY, town
+
+COUNT = "SELECT COUNT(*) FROM people"
+MEAN = "SELECT AVG(income) FROM people"
+
+
+@pytest.fixture(scope="module")
+def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    path = tmp_path_factory.mktemp("hostile") / "policy.yaml"
+    path.write_text(POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), encoding="utf-8")
+    create_ledger(Policy.read(path))
+    return discreet.open(path, tables=town(victim=True))
+
+
+def said(work: Callable[[], Any]) -> str:
+    """What an analyst sees: an answer, or one of our own sentences; anything else is an escape."""
+    try:
+        work()
+    except DiscreetError as error:
+        return f"{type(error).__name__}: {error}"
+    return "answered"
+
+
+NUMBERS = (
+    *(-1, 0, True, None, float("nan"), float("inf"), 1e308, Decimal("NaN"), Decimal("sNaN"), Decimal("-Infinity")),
+    *("", " ", "e", "0x1", "1//3", "1/0", "1e999999999", "9" * 500, "∞", b"1", [1], {}, object(), 1j),
+)
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=lambda value: repr(value)[:20])
+def test_odd_amounts(curator: Curator, value: Any) -> None:
+    before = curator._ledger.spent()
+    assert said(lambda: curator.ask(COUNT, analyst="alice", epsilon=value)).startswith("UsageError")
+    assert said(lambda: curator.ask(COUNT, analyst="alice", margin=value)).startswith("UsageError")
+    assert said(lambda: curator.describe("people", epsilon=value)).startswith("UsageError")
+    assert curator._ledger.spent() == before
+
+
+@pytest.mark.parametrize("value", [np.float64(0.5), Fraction(1, 3), Decimal("0.1"), " 1 ", "1/3", ".5"], ids=repr)
+def test_amounts_that_are_numbers(curator: Curator, value: Any) -> None:
+    assert said(lambda: curator.quote(COUNT, analyst="alice", epsilon=value)) in ("answered",)
+
+
+@pytest.mark.parametrize("value", [0, -1, 10**400, 1.5, "x", True, float("nan"), b"", []], ids=lambda v: repr(v)[:20])
+def test_odd_assumptions(curator: Curator, value: Any) -> None:
+    for named in ({"epsilon": 1}, {"margin": 1000}):
+        assert said(
+            lambda named=named: curator.quote(MEAN, analyst="alice", assuming=value, **named)  # type: ignore[misc]
+        ).startswith("UsageError")
+
+
+def test_odd_texts_and_names(curator: Curator) -> None:
+    for sql in (None, 1, b"SELECT 1", ["x"], object()):
+        assert said(lambda sql=sql: curator.ask(sql, analyst="alice", epsilon=1)).startswith("UsageError")  # type: ignore[misc]
+    for who in (None, 1, b"alice", ["alice"], "", "Alice", "alice ", "x'; --", "\ud800", "\x00", "a" * 10**5):
+        assert said(lambda who=who: curator.ask(COUNT, analyst=who, epsilon=1)).startswith("UsageError")  # type: ignore[misc]
+        assert said(lambda who=who: curator.quote(COUNT, analyst=who, epsilon=1)).startswith("UsageError")  # type: ignore[misc]
+    for table, column in ((None, None), (1, 2), ("people", 'age" FROM people; --'), ('people" --', "age")):
+        shown = said(lambda table=table, column=column: curator.bounds(table, column, epsilon=1))  # type: ignore[misc]
+        assert shown.startswith(("UsageError", "Rejected"))
+
+
+@pytest.mark.parametrize("mark", ["\x1b[2J", "\x07", "\x9b", "\u202e", "\u2066", "\x00", "\ud800"], ids=repr)
+def test_no_control_character_gets_into_the_ledger(curator: Curator, mark: str) -> None:
+    """They would speak to the terminal of whoever lists it, or turn a line around."""
+    for sql in (f"{COUNT} /* {mark} */", f'SELECT COUNT(*) AS "{mark}" FROM people', f"{COUNT} WHERE zip = '{mark}'"):
+        with pytest.raises(Rejected):
+            curator.ask(sql, analyst="alice", epsilon=1)
+
+
+def test_brackets_are_no_markup(curator: Curator, capsys: pytest.CaptureFixture[str]) -> None:
+    """A question with [/bold] in it ended the curator's listing, and the analyst's own answer after it was charged."""
+    path = str(curator.policy.path)
+    sql = 'SELECT COUNT(*) AS "[/bold]" FROM people /* [link=x]y[/link] [/] */'
+    assert run(["ask", path, sql, "--analyst", "alice", "--epsilon", "1"]) == 0
+    assert "[/bold]" in capsys.readouterr().out
+    assert run(["ledger", path]) == 0
+    assert "[/]" in capsys.readouterr().out.replace("\n", "").replace(" ", "")
+
+
+def test_texts_of_the_data_do_not_speak_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, tables = tmp_path / "policy.yaml", town(victim=True)
+    path.write_text(POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), encoding="utf-8")
+    create_ledger(Policy.read(path))
+    people = tables["people"]
+    place = people.column_names.index("zip")
+    tables["people"] = people.set_column(place, "zip", [["\x1b[2J[/x]"] * people.num_rows])
+    discreet.open(path, tables=tables)
+    sql = "SELECT zip, COUNT(*) FROM people GROUP BY zip"
+    assert run(["ask", str(path), sql, "--analyst", "alice", "--epsilon", "50"]) == 0
+    shown = capsys.readouterr().out
+    assert "[/x]" in shown
+    assert "\x1b" not in shown
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT LPAD('a', 1000000000, 'b'), COUNT(*) FROM people",
+        "SELECT RPAD('a', COUNT(*), 'b') FROM people",
+        "SELECT LPAD('a', 5, ''), COUNT(*) FROM people",
+        "SELECT REPEAT('a', 1000000000), COUNT(*) FROM people",
+        "SELECT COUNT(*) FROM people, range(100000000000)",
+    ],
+)
+def test_nothing_grows_without_end_after_noise(curator: Curator, sql: str) -> None:
+    before = curator._ledger.spent()
+    with pytest.raises(Rejected):
+        curator.ask(sql, analyst="alice", epsilon=1)
+    assert curator._ledger.spent() == before
