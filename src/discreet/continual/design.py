@@ -53,9 +53,12 @@ class Design:
         return cls(strategy=_strategy(told["strategy"]), mechanisms=found)
 
     def covering(self, periods: int) -> Design:
-        """Long enough for so many periods, where the horizon is not known."""
-        if isinstance(self.strategy, Doubling):
+        """For so many periods: strategies without an end of their own are as long as they are asked to be."""
+        strategy = self.strategy
+        if isinstance(strategy, Doubling):
             return replace(self, strategy=Doubling.covering(periods))
+        if isinstance(strategy, Independent | SubtractionTree):
+            return replace(self, strategy=replace(strategy, periods=periods))
         return self
 
     def margins(self, statistic: Statistic, publish: Publish) -> list[float]:

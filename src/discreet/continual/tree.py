@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.continual.strategy import Decoder, Floats, by_impulses, participation
+from discreet.continual.strategy import Decoder, Floats, by_impulses
 from discreet.release import Encoder, IntegerArray, Measured, exact_product
 from discreet.schedule import Publish
 
@@ -18,9 +18,9 @@ class BinaryTree:
     """Release the noisy sum of every run of 2^l periods that begins at a multiple of 2^l, when it is over.
 
     Privacy
-        A period is in one run of each of the levels. Two periods d apart share a run at no more than those levels with
-        2^l > d, so that many nodes are in the Gram matrix's d-th diagonal [Dwork, Naor, Pitassi, Rothblum 2010; Chan,
-        Shi, Song 2011].
+        A period is in one run of each level [Dwork, Naor, Pitassi, Rothblum 2010; Chan, Shi, Song 2011]. A run of 2^l
+        holds at most 2^l / apart (rounded up) of a person's periods, and the sum of squares of the numbers that fall
+        into each run is largest when runs are filled one after the other.
     Error
         A node's best estimate mixes its own noisy sum with those of its halves, by their variances [Honaker 2015]:
         v_0 = 1, v_l = 2 v / (1 + 2 v) with v that of the level below. A running total adds the nodes of its binary
@@ -41,8 +41,12 @@ class BinaryTree:
         return _BinaryDecoder(self.levels)
 
     def l2_squared(self, *, times: int, apart: int) -> Fraction:
-        shared = [self.levels - distance.bit_length() for distance in range(self.periods)]
-        return Fraction(participation(shared, times=times, apart=apart))
+        total = 0
+        for level in range(self.levels):
+            fit = min(times, -(-(1 << level) // apart))
+            full, rest = divmod(times, fit)
+            total += full * fit**2 + rest**2
+        return Fraction(total)
 
     def variances(self) -> list[float]:
         """Of the best estimate of a node at each level."""
