@@ -448,10 +448,22 @@ def test_the_certificate_is_enough_to_audit(opened: Callable[..., Curator], acco
 def test_explain_and_quote_read_nothing(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DuckDB, "fetch", lambda *_: pytest.fail("a quote read data"))
     for case in (case for case in harness.cases() if case.policy == "school"):
-        curator.quote(case.sql, analyst="alice", epsilon="1")
+        assert str(curator.quote(case.sql, analyst="alice", epsilon="1")).startswith("cost ")
         text = curator.explain(case.sql, analyst="alice", epsilon="1")
         assert re.match(r"1\. ", text)
     assert curator.ledger() == ()
+
+
+def test_quantiles_are_quoted_in_ranks(curator: Curator) -> None:
+    picks = "MEDIAN(height) AS m, MIN(height) AS least, QUANTILE_CONT(height, [0.2, 0.5]) AS two"
+    sql = f"SELECT {picks}, COUNT(*) AS n FROM pupils"
+    few, many = (curator.quote(sql, analyst="alice", epsilon=epsilon).margins for epsilon in ("1", "0.1"))
+    assert set(few) == {"m", "least", "two", "n"}
+    for name in ("m", "least", "two"):
+        assert 5 <= many[name]["ranks"] / few[name]["ranks"] <= 20  # type: ignore[index]
+    assert f"m: within {few['m']['ranks']} ranks" in str(curator.quote(sql, analyst="alice", epsilon="1"))  # type: ignore[index]
+    handed_on = "SELECT MAX(m) AS m FROM (SELECT grade, MEDIAN(height) AS m FROM pupils GROUP BY grade) AS t"
+    assert curator.quote(handed_on, analyst="alice", epsilon="1").margins == {}
 
 
 def test_answers_do_not_print_exact_values(curator: Curator) -> None:
