@@ -132,14 +132,14 @@ def test_global_recoding_is_the_optimum(
 @given(data=people(most=30), k=st.integers(2, 5))
 def test_rolling_up_is_grouping_anew(data: pa.Table, k: int) -> None:
     table, guarantee = possible(data, {"l": 2, "sensitive": "ill"}, k)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(recode_global, "_SMALL", 0)
-        view = recode_global._View.of(table, guarantee, "ncp", data.num_rows)
-        for vector in every_vector(table.heights):
-            fresh = recode_global._View.of(table, guarantee, "ncp", data.num_rows).look(np.array(vector))
-            rolled = view.look(np.array(vector))
-            assert rolled.suppressed == fresh.suppressed
-            assert rolled.loss == pytest.approx(fresh.loss)
+    view = recode_global._View.of(table, guarantee, "ncp", data.num_rows)
+    for vector in every_vector(table.heights):
+        looked = view.look(np.array(vector))
+        classes, number = table.classes(vector)
+        bad = ~table.good(guarantee, classes, number)[classes]
+        cost = np.where(bad, table.cost(table.heights), table.cost(vector))
+        assert looked.suppressed == table.counts[bad].sum()
+        assert looked.loss == pytest.approx(float((cost * table.counts).sum()) / data.num_rows)
 
 
 @tries(25)
@@ -163,17 +163,19 @@ def test_greedy_descent_keeps_the_promise_too(data: pa.Table, k: int) -> None:
 def test_crowded_boxes_are_those_with_k_rows(data: pa.Table, vector: tuple[int, int, int], taken: set[int]) -> None:
     table, _ = prepared(data, k=1)
     levels = np.array([min(level, height) for level, height in zip(vector, table.heights, strict=True)])
-    rest = Remaining.of(table, np.arange(len(table)))
+    rest = Remaining.of(table, np.arange(len(table)), levels[None, :])
     gone = np.array(sorted(each for each in taken if each < len(table)), dtype=np.int64)
     for part in np.array_split(gone, 3):  # tidied on the way, or not
         rest.take(np.flatnonzero(np.isin(rest.rows, part) & (rest.counts > 0)))
     assert rest.left == len(table) - len(gone)
-    rows, boxes, costs = rest.crowded(levels, 3)
+    near, keys = rest.near(0, 3)
+    rows, boxes = rest.crowded(near, keys, 3)
+    assert set(rows.tolist()) <= set(near.tolist())
+    assert rest.cost(0, near) == pytest.approx(table.cost(levels, rest.rows[near]))
     left = table.select(np.setdiff1d(np.arange(len(table)), gone))
     every, count = left.classes(levels)
     crowds = np.bincount(every, left.counts, count)[every] >= 3
     assert sorted(rest.rows[rows]) == sorted(np.setdiff1d(np.arange(len(table)), gone)[crowds])
-    assert costs == pytest.approx(table.cost(levels, rest.rows[rows]))
     number = dict(zip(np.setdiff1d(np.arange(len(table)), gone).tolist(), every.tolist(), strict=True))
     pairs = {(int(box), number[int(row)]) for box, row in zip(boxes, rest.rows[rows], strict=True)}
     assert len(pairs) == len({box for box, _ in pairs}) == len({each for _, each in pairs})

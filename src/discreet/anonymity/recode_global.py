@@ -2,8 +2,8 @@
 
 The optimum over all level vectors. Two facts cut the lattice down: a vector whose loss without suppression already
 reaches the best found cannot win, nor can any coarser one; and where the guarantee can only improve as the table is
-coarsened, a vector that would suppress too much rules out every finer one. Each look is taken in the middle of what is
-still possible, so that whichever way it ends much is ruled out, and it rolls up the smallest finer group-by at hand.
+coarsened, a vector that would suppress too much rules out every finer one. Looks are taken at vectors that may go
+either way, so that however one ends much is ruled out, and they roll up group-bys that earlier looks left behind.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from discreet.anonymity.loss import Measure
 from discreet.anonymity.source import Flags, Floats, Integers
 
 FULL_LATTICE = 2_000_000  # level vectors; beyond, greedily from the top down
-_KEPT_TABLES = 24
-_SMALL = 1000  # row groups: not worth keeping a smaller table for
+_KEPT = 2**21  # row groups of tables that were rolled up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,25 +54,24 @@ class _View:
     guarantee: Guarantee
     measure: Measure
     most_suppressed: int
-    rolled: list[tuple[Integers, Coded]]
+    rolled: dict[bytes, Coded]  # by their level vectors
     averages: list[Floats]  # [column][level]: what a column costs if nothing is suppressed
     looks: int = 0
 
     @staticmethod
     def of(table: Coded, guarantee: Guarantee, measure: Measure, most_suppressed: int) -> _View:
-        bottom = np.zeros(len(table.codes), dtype=np.int64)
         return _View(
             table=table,
             guarantee=guarantee,
             measure=measure,
             most_suppressed=most_suppressed,
-            rolled=[(bottom, table)],
+            rolled={},
             averages=table.averages(),
         )
 
     def look(self, vector: Integers) -> Looked:
         self.looks += 1
-        finer = min((each for each in self.rolled if (each[0] <= vector).all()), key=lambda each: len(each[1]))[1]
+        finer = self._rolled_up(vector)
         classes, number = finer.classes(vector)
         good = self.good(finer, classes, number)
         rows = float(self.table.counts.sum())
@@ -89,7 +87,6 @@ class _View:
                 bad = np.flatnonzero(~good[classes])
                 extra = finer.cost(self.table.heights, bad) - finer.cost(vector, bad)
                 loss += float((extra * finer.counts[bad]).sum()) / rows
-        self._keep(vector, finer, classes, number)
         enough = suppressed <= self.most_suppressed
         return Looked(suppressed=suppressed, loss=loss if enough else np.inf, bound=bound)
 
@@ -105,55 +102,89 @@ class _View:
         still = table.good(again, classes, number)
         return good if still[good].all() else np.zeros(number, dtype=np.bool_)
 
-    def _keep(self, vector: Integers, finer: Coded, classes: Integers, number: int) -> None:
-        """Remember a group-by that made the table much smaller: coarser ones are made from it."""
-        if number * 2 > len(finer) or len(finer) < _SMALL:
-            return
-        if finer.sensitive is not None:
-            width = int(finer.sensitive.max()) + 1
-            classes, number = relabeled(classes * width + finer.sensitive, number * width)
-        # Any member stands for its class: what is coarser than the class does not tell them apart.
-        member = np.empty(number, dtype=np.int64)
-        member[classes] = np.arange(len(finer))
-        part = finer.select(member)
-        counts = np.bincount(classes, finer.counts, number).astype(np.int64)
-        self.rolled.append((vector.copy(), replace(part, counts=counts)))
-        if len(self.rolled) > _KEPT_TABLES:
-            del self.rolled[1]
+    def _rolled_up(self, vector: Integers) -> Coded:
+        """The table grouped anew with the two columns of most values as coarse as this, and kept for other vectors."""
+        values = [len(nodes[0]) for nodes in self.table.nodes]
+        base = np.zeros_like(vector)
+        for column in np.argsort(values)[-2:]:
+            base[column] = vector[column]
+        name = base.tobytes()
+        found = self.rolled.get(name)
+        if found is None:
+            found = _grouped(self.table, base) if base.any() else self.table
+            if sum(map(len, self.rolled.values())) + len(found) <= max(_KEPT, 2 * len(self.table)):
+                self.rolled[name] = found
+        return found
 
 
-def _bounds(view: _View, vectors: Integers) -> Floats:
-    """A bound on the loss of each vector that needs no group-by: what its columns cost if nothing is suppressed."""
-    total = np.zeros(len(vectors))
-    if view.measure != "discernibility":
-        for column, averages in enumerate(view.averages):
-            total += averages[vectors[:, column]]
-    return total
+def _grouped(finer: Coded, vector: Integers) -> Coded:
+    """Row groups that look alike at these levels, as one."""
+    classes, number = finer.classes(vector)
+    if finer.sensitive is not None:
+        width = int(finer.sensitive.max()) + 1
+        classes, number = relabeled(classes * width + finer.sensitive, number * width)
+    # Any member stands for its class: what is coarser than the class does not tell them apart.
+    member = np.empty(number, dtype=np.int64)
+    member[classes] = np.arange(len(finer))
+    return replace(finer.select(member), counts=np.bincount(classes, finer.counts, number).astype(np.int64))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bounds:
+    """What can be said about level vectors without a group-by: of each its loss if nothing is suppressed, and what the
+    loss grows by at least for each row that is."""
+
+    unsuppressed: Floats
+    for_a_row: Floats
+
+    @staticmethod
+    def of(view: _View, vectors: Integers) -> _Bounds:
+        least, dearest = np.zeros(len(vectors)), np.zeros(len(vectors))
+        dropped = 0.0
+        if view.measure != "discernibility":
+            rows = float(view.table.counts.sum())
+            for column, (averages, costs) in enumerate(zip(view.averages, view.table.costs, strict=True)):
+                least += averages[vectors[:, column]]
+                dearest += np.array([level.max() for level in costs])[vectors[:, column]] / rows
+                dropped += float(costs[-1].min()) / rows
+        return _Bounds(unsuppressed=least, for_a_row=np.maximum(0.0, dropped - dearest))
+
+    def select(self, which: Flags | Integers) -> _Bounds:
+        return _Bounds(unsuppressed=self.unsuppressed[which], for_a_row=self.for_a_row[which])
 
 
 def _search(view: _View) -> Integers:
     vectors = every_vector(view.table.heights)
-    bounds = _bounds(view, vectors)
-    order = np.lexsort((vectors.sum(axis=1), bounds))
-    vectors, bounds = vectors[order], bounds[order]
+    known = _Bounds.of(view, vectors)
+    order = np.lexsort((vectors.sum(axis=1), known.unsuppressed))
+    vectors, known = vectors[order], known.select(order)
+    bounds = known.unsuppressed.copy()
     best: Integers = np.array(view.table.heights)
     least = np.inf
     # Suppression makes the guarantee of the whole a matter of the parts: it is monotone where classes may grow.
     monotone = view.guarantee.grows or view.most_suppressed == 0
+    where = (
+        0.5  # of the vectors by their bound: coarser after one that suppresses too much, finer after one that will do
+    )
     while len(vectors):
-        index = len(vectors) // 2 if monotone else 0
+        index = int(where * (len(vectors) - 1)) if monotone else 0
         vector = vectors[index]
         looked = view.look(vector)
-        if looked.loss == np.inf:
-            gone = (vectors <= vector).all(axis=1) if monotone else np.arange(len(vectors)) == index
-        else:
-            gone = np.arange(len(vectors)) == index
-            if looked.loss < least - 1e-15:
-                best, least = vector, looked.loss
+        gone = np.arange(len(vectors)) == index
+        if monotone:
+            finer = (vectors <= vector).all(axis=1)
+            if looked.loss == np.inf:
+                gone = finer
+            else:  # what is suppressed here is suppressed in every finer vector too
+                more = known.unsuppressed[finer] + looked.suppressed * known.for_a_row[finer]
+                bounds[finer] = np.maximum(bounds[finer], more)
+        where = (where + 1) / 2 if looked.loss == np.inf else 0.8 * where
+        if looked.loss < least - 1e-15:
+            best, least = vector, looked.loss
         coarser = (vectors >= vector).all(axis=1)
         bounds[coarser] = np.maximum(bounds[coarser], looked.bound)
         left = ~gone & (bounds < least - 1e-15)
-        vectors, bounds = vectors[left], bounds[left]
+        vectors, bounds, known = vectors[left], bounds[left], known.select(left)
     return best
 
 

@@ -25,7 +25,7 @@ Progress = Callable[[str, float], None]
 
 FULL_LATTICE = 20_000  # level vectors; beyond, those around a sample of the rows are tried
 _SLACK = 0.03  # boxes that are this much dearer than the cheapest are opened with it
-_PATIENCE = 0.5  # 0 looks at a level vector as soon as a box of it may be due; 1 loses one percent more, in less time
+_PATIENCE = 0.7  # 0 looks at a level vector as soon as a box of it may be due; 1 loses one percent more, in less time
 _MOST_VALUES = 1000  # of a column whose distances are worth keeping
 _SAMPLE = 300
 _ROUND_SHARE = 0.5  # of a sampled round's vectors, the cheapest that are used before sampling anew
@@ -61,7 +61,7 @@ def _cheapest_first(
     opened: Opened, guarantee: Guarantee, vectors: Integers, limit: float, progress: Progress | None
 ) -> int:
     """Open boxes of these level vectors, in order of cost up to a limit; how many vectors were looked at."""
-    rest = Remaining.of(opened.table, opened.left())
+    rest = Remaining.of(opened.table, opened.left(), vectors)
     start = max(1, rest.left)
     queue = [(float(first), index) for index, first in enumerate(_first_looks(opened.table, vectors))]
     heapify(queue)
@@ -71,10 +71,15 @@ def _cheapest_first(
         if due > limit:
             break
         searched += 1
-        live, boxes, cost = _live(rest, vectors[index], guarantee)
-        if not len(live):
+        near, keys = rest.near(index, guarantee.k)
+        if not len(near):
             continue
         dearest = max(due, queue[0][0] if queue else due) * (1 + _SLACK) + 1e-12
+        least = float(rest.cost(index, near).min())
+        if least > dearest:
+            heappush(queue, (least, index))
+            continue
+        live, boxes, cost = _good(rest, index, guarantee, *rest.crowded(near, keys, guarantee.k))
         now = cost <= dearest
         if not now.all():
             heappush(queue, (float(cost[~now].min()), index))
@@ -99,15 +104,15 @@ def _first_looks(table: Coded, vectors: Integers) -> Floats:
     return total
 
 
-def _live(rest: Remaining, vector: Integers, guarantee: Guarantee) -> tuple[Integers, Integers, Floats]:
+def _good(
+    rest: Remaining, index: int, guarantee: Guarantee, live: Integers, boxes: Integers
+) -> tuple[Integers, Integers, Floats]:
     """The row groups in boxes that have the guarantee, the box of each, and what each box costs a row on average."""
-    live, boxes, costs = rest.crowded(vector, guarantee.k)
+    if not guarantee.sizes_only and len(live):
+        good = rest.table.select(live).good(guarantee, boxes, int(boxes[-1]) + 1)
+        live, boxes = chosen_boxes(live, boxes, good)
     weights = rest.counts[live]
-    average = np.bincount(boxes, costs * weights) / np.bincount(boxes, weights)
-    if guarantee.sizes_only or not len(live):
-        return live, boxes, average
-    good = rest.table.select(live).good(guarantee, boxes, len(average))
-    return *chosen_boxes(live, boxes, good), average[good]
+    return live, boxes, np.bincount(boxes, rest.cost(index, live) * weights) / np.bincount(boxes, weights)
 
 
 # Lattices too large to walk: the level vectors of boxes around some of the rows that are left.

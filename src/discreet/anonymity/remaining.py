@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from discreet.anonymity.lattice import Coded, Vector
+from discreet.anonymity.lattice import Coded
 from discreet.anonymity.source import Flags, Floats, Integers
 
 Keys = npt.NDArray[np.uint64]
@@ -25,62 +25,83 @@ _FULL = 0.85  # below this share of row groups without a class, the others are l
 
 @dataclass(slots=True, kw_only=True)
 class Remaining:
-    """`rows`: where these row groups stand in the table. Those with a class count 0 until they are tidied away."""
+    """`rows`: where these row groups stand in the table. Those with a class count 0 until they are tidied away.
+
+    Level vectors are called by their index among `vectors`.
+    """
 
     table: Coded
     rows: Integers
     counts: Floats
+    vectors: Integers
     hashes: Sequence[Sequence[Keys]]  # [column][level][value]
     parts: Sequence[slice]
+    names: Sequence[Sequence[int]]  # [vector][part]: equal if their levels in that part are
     left: int
-    sums: dict[tuple[int, bytes], tuple[Keys, Floats]] = field(default_factory=dict)
+    sums: dict[tuple[int, int], tuple[Keys, Floats]] = field(default_factory=dict)
 
     @staticmethod
-    def of(table: Coded, rows: Integers) -> Remaining:
+    def of(table: Coded, rows: Integers, vectors: Integers) -> Remaining:
         part = table.select(rows)
-        hashes = [[_hashed(column, nodes) for nodes in levels] for column, levels in enumerate(table.nodes)]
-        counts = part.counts.astype(np.float64)
-        parts = _parts([height + 1 for height in table.heights])
-        return Remaining(table=part, rows=rows, counts=counts, hashes=hashes, parts=parts, left=len(rows))
+        levels = [height + 1 for height in table.heights]
+        parts = _parts(levels)
+        names = np.zeros((len(vectors), len(parts)), dtype=np.int64)
+        for number, columns in enumerate(parts):
+            for column in range(columns.start, columns.stop):
+                names[:, number] = names[:, number] * levels[column] + vectors[:, column]
+        return Remaining(
+            table=part,
+            rows=rows,
+            counts=part.counts.astype(np.float64),
+            vectors=vectors,
+            hashes=[[_hashed(column, nodes) for nodes in every] for column, every in enumerate(table.nodes)],
+            parts=parts,
+            names=names.tolist(),
+            left=len(rows),
+        )
 
-    def crowded(self, vector: Integers, k: int) -> tuple[Integers, Integers, Floats]:
-        """The row groups in boxes of at least k rows, box by box; the number of each one's box from 0; its cost."""
-        keys, costs = self._sums(vector)
-        bits = max(10, (4 * len(keys)).bit_length())
+    def near(self, index: int, k: int) -> tuple[Integers, Keys]:
+        """All row groups in boxes of at least k rows and a few more, and the key of each one's box."""
+        keys = self._sum(index, 0)[0]
+        for part in range(1, len(self.parts)):
+            keys = keys + self._sum(index, part)[0]
+        bits = max(10, (8 * len(keys)).bit_length())
         buckets = (keys >> np.uint64(64 - bits)).view(np.int64)
         # A bucket holds whole boxes, so one with fewer than k rows needs no closer look.
         enough = np.bincount(buckets, self.counts, 1 << bits) >= k
         (near,) = enough[buckets].nonzero()
         near = near[self.counts[near] > 0]
-        if not len(near):
-            return near, near, costs[near]
-        near = near[keys[near].argsort()]
-        ordered = keys[near]
+        return near, keys[near]
+
+    def cost(self, index: int, which: Integers) -> Floats:
+        """What each of some row groups costs."""
+        total = self._sum(index, 0)[1][which]
+        for part in range(1, len(self.parts)):
+            total += self._sum(index, part)[1][which]
+        return total
+
+    def crowded(self, near: Integers, keys: Keys, k: int) -> tuple[Integers, Integers]:
+        """Of those near, the row groups in boxes of at least k rows, box by box; and the number of each one's box."""
+        order = keys.argsort()
+        near, keys = near[order], keys[order]
         boxes = np.zeros(len(near), dtype=np.int64)
-        np.cumsum(ordered[1:] != ordered[:-1], out=boxes[1:])
-        live, boxes = chosen_boxes(near, boxes, np.bincount(boxes, self.counts[near]) >= k)
-        return live, boxes, costs[live]
+        np.cumsum(keys[1:] != keys[:-1], out=boxes[1:])
+        return chosen_boxes(near, boxes, np.bincount(boxes, self.counts[near]) >= k)
 
-    def _sums(self, vector: Integers) -> tuple[Keys, Floats]:
-        """Of each row group the key of its box, and its cost."""
-        total: tuple[Keys, Floats] | None = None
-        for number, part in enumerate(self.parts):
-            name = (number, vector[part].tobytes())
-            found = self.sums.get(name)
-            if found is None:
-                found = self._sum(part, vector)
-                if (len(self.sums) + 1) * 2 * found[0].nbytes <= _KEPT_BYTES:
-                    self.sums[name] = found
-            total = found if total is None else (total[0] + found[0], total[1] + found[1])
-        return self._sum(slice(0, 0), vector) if total is None else total
-
-    def _sum(self, part: slice, vector: Vector) -> tuple[Keys, Floats]:
-        keys, costs = np.zeros(len(self.counts), dtype=np.uint64), np.zeros(len(self.counts))
-        for column in range(part.start, part.stop):
-            codes, level = self.table.codes[column], vector[column]
-            keys += self.hashes[column][level][codes]
-            costs += self.table.costs[column][level][codes]
-        return keys, costs
+    def _sum(self, index: int, part: int) -> tuple[Keys, Floats]:
+        """Of each row group the sum over some columns of its nodes' hashes, and of its costs."""
+        name = (part, self.names[index][part])
+        found = self.sums.get(name)
+        if found is None:
+            keys, costs = np.zeros(len(self.counts), dtype=np.uint64), np.zeros(len(self.counts))
+            for column in range(self.parts[part].start, self.parts[part].stop):
+                codes, level = self.table.codes[column], self.vectors[index, column]
+                keys += self.hashes[column][level][codes]
+                costs += self.table.costs[column][level][codes]
+            found = keys, costs
+            if (len(self.sums) + 1) * 2 * keys.nbytes <= _KEPT_BYTES:
+                self.sums[name] = found
+        return found
 
     def take(self, which: Integers) -> None:
         """These have found a class."""
