@@ -1,11 +1,15 @@
 """Synthetic data, measured: errors of all pairs and of random triples, a classifier, CPU seconds and memory.
 
-    python bench/synthetic.py adult FOLDER [--epsilon 1] [--runs 3] [--auc]    train.csv, test.csv, domain.json
-    python bench/synthetic.py census [--rows 40000] ...                        a generated table to tune on
-    python bench/synthetic.py scale [--rows 1000000] [--columns 40]            describe and generate, timed
+    python bench/synthetic.py census                      a generated table; what is tuned is tuned on it
+    python bench/synthetic.py adult FOLDER [--peers]      train.csv, test.csv and domain.json, as private-pgm cuts Adult
+    python bench/synthetic.py scale [--rows 1000000] [--columns 40] [--generate 10000000]
 
+with --epsilon, --synthesizer (each may be repeated), --runs and --auc. The worst of the runs is shown for each figure.
 Errors are mean total variation distances to the training table over all pairs, and over 64 random triples, of as many
-synthetic rows as the description expects. The classifier is trained on synthetic rows and scored on held-out true rows.
+synthetic rows as the description expects. With --auc, gradient boosting is trained on synthetic rows and scored on
+held-out true ones. Every run is a process of its own: its CPU seconds and its memory include the interpreter. Peers,
+and the judge that has scikit-learn, get virtual environments of their own under .venvs/, made at the first run, and are
+run by bench/synthetic_peers/run.py at the same ε and δ = 1e-9. Rows go to bench/results/synthetic.json.
 """
 
 from __future__ import annotations
@@ -13,8 +17,11 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import subprocess
+import sys
 import tempfile
 import time
+import venv
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -28,6 +35,8 @@ import discreet
 from discreet.curator import create_ledger
 from discreet.policy import Policy
 
+HERE = Path(__file__).parent
+VENVS, RESULTS, RUNNER = HERE.parent / ".venvs", HERE / "results", HERE / "synthetic_peers" / "run.py"
 ORDERED = {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
 
 
@@ -123,38 +132,86 @@ def _apart(sizes: list[int], true: np.ndarray, made: np.ndarray, columns: tuple[
     return float(np.abs(parts[0] - parts[1]).sum() / 2)
 
 
-def classified(made: np.ndarray, test: np.ndarray) -> float:
+# --- runs, each in a process of its own -------------------------------------------------------------------------------
+
+PEERS = {  # the environment, what is installed in it, and what it runs
+    "mbi": (("mbi==2.0.0",), ("MST, mbi",)),
+    "dpmm": (("dpmm==0.1.9",), ("MST, dpmm", "AIM, dpmm", "PrivBayes, dpmm")),
+    "datasynthesizer": (
+        ("DataSynthesizer==0.1.13",),
+        ("independent, DataSynthesizer", "correlated, DataSynthesizer"),
+    ),
+    "judge": ((), ()),
+}
+DELTA = "1e-9"
+
+
+def python_of(name: str) -> Path:
+    """The Python of a peer's environment, made where it is missing."""
+    home = VENVS / name
+    if not (home / ".installed").exists():
+        venv.create(home, with_pip=True, clear=True)
+        pins = [*PEERS[name][0], "scikit-learn", "pandas"]
+        subprocess.run([home / "bin" / "python", "-m", "pip", "install", "-q", *pins], check=True)
+        (home / ".installed").touch()
+    return home / "bin" / "python"
+
+
+def told(command: list[Any]) -> dict[str, float]:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     try:
-        from sklearn.ensemble import GradientBoostingClassifier
-        from sklearn.metrics import roc_auc_score
-    except ImportError:
-        return float("nan")
-    if len(np.unique(made[:, -1])) < 2:
-        return 0.5
-    model = GradientBoostingClassifier().fit(made[:, :-1], made[:, -1])
-    return float(roc_auc_score(test[:, -1], model.predict_proba(test[:, :-1])[:, 1]))
+        found: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    except (IndexError, json.JSONDecodeError):
+        raise SystemExit(f"{' '.join(map(str, command[:3]))} failed:\n{done.stderr[-2000:]}") from None
+    return found
+
+
+def once(source: Path, synthesizer: str, epsilon: str, out: Path) -> None:
+    """One run of ours: codes to `out`, CPU seconds and memory printed."""
+    given = np.load(source)
+    sizes = dict(zip(given["names"].tolist(), given["sizes"].tolist(), strict=True))
+    with tempfile.TemporaryDirectory() as folder:
+        curator = curator_of(Path(folder), sizes, given["table"], set(given["ordered"].tolist()))
+        description = curator.describe("people", epsilon=epsilon, synthesizer=synthesizer)
+        made = description.generate(rows=description.rows)
+    np.save(out, np.column_stack([column.to_numpy() for column in made.columns]))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps({"seconds": used.ru_utime + used.ru_stime, "megabytes": used.ru_maxrss / 1024}))
 
 
 def run(arguments: argparse.Namespace) -> None:
     sizes, train, test, ordered = adult(arguments.folder) if arguments.what == "adult" else census(arguments.rows)
-    names = arguments.synthesizer or ["independent", None]
-    print(f"{'synthesizer':14} {'epsilon':>7} {'1-way':>7} {'2-way':>7} {'3-way':>7} {'AUC':>6} {'CPU s':>6} {'MB':>5}")
-    for epsilon in arguments.epsilon or ["1"]:
-        for name in names:
-            name = None if name == "default" else name
-            for _ in range(arguments.runs):
-                with tempfile.TemporaryDirectory() as folder:
-                    curator = curator_of(Path(folder), sizes, train, ordered)
-                    began = time.process_time()
-                    description = curator.describe("people", epsilon=epsilon, synthesizer=name)
-                    made = description.generate(rows=description.rows)
-                    seconds = time.process_time() - began
-                table = np.column_stack([column.to_numpy() for column in made.columns])
-                one, two, three = errors(list(sizes.values()), train, table)
-                auc = classified(table, test) if arguments.auc else float("nan")
-                memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-                figures = f"{one:7.4f} {two:7.4f} {three:7.4f} {auc:6.3f} {seconds:6.1f} {memory:5.0f}"
-                print(f"{name or 'default':14} {epsilon:>7} {figures}", flush=True)
+    names: list[tuple[str, str]] = [("ours", name) for name in arguments.synthesizer or ["independent", "default"]]
+    if arguments.peers:
+        names += [(home, name) for home, (_, runs) in PEERS.items() for name in runs]
+    found = []
+    print(
+        f"{'synthesizer, worst of runs':30} {'epsilon':>7} {'2-way':>6} {'3-way':>6} {'AUC':>6} {'CPU s':>6} {'MB':>6}"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        source, out, held = (Path(folder) / name for name in ("train.npz", "made.npy", "test.npy"))
+        np.savez(source, names=list(sizes), sizes=list(sizes.values()), table=train, ordered=np.array(sorted(ordered)))
+        np.save(held, test)
+        for epsilon in arguments.epsilon or ["1"]:
+            for home, name in names:
+                runs = []
+                for _ in range(arguments.runs):
+                    if home == "ours":
+                        figures = told([sys.executable, __file__, "once", source, name, epsilon, out])
+                    else:
+                        figures = told([python_of(home), RUNNER, name, source, epsilon, DELTA, out])
+                    _, figures["two"], figures["three"] = errors(list(sizes.values()), train, np.load(out))
+                    judged = told([python_of("judge"), RUNNER, "judge", out, held]) if arguments.auc else {}
+                    runs.append({"auc": float("nan"), **figures, **judged})
+                worst = {key: max(each[key] for each in runs) for key in runs[0]} | {"auc": min(e["auc"] for e in runs)}
+                found.append({"synthesizer": name, "of": home, "epsilon": epsilon, "runs": runs, "worst": worst})
+                print(
+                    f"{name:30} {epsilon:>7} {worst['two']:6.3f} {worst['three']:6.3f} {worst['auc']:6.3f} "
+                    f"{worst['seconds']:6.1f} {worst['megabytes']:6.0f}",
+                    flush=True,
+                )
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "synthetic.json").write_text(json.dumps({"table": arguments.what, "found": found}, indent=1))
 
 
 def scale(arguments: argparse.Namespace) -> None:
@@ -171,27 +228,34 @@ def scale(arguments: argparse.Namespace) -> None:
         description = curator.describe("people", epsilon=1)
         wall, used = time.monotonic() - began, time.process_time() - cpu
         print(f"described {arguments.rows} x {arguments.columns}: {wall:.1f} s, CPU {used:.1f} s")
-        began, rows = time.monotonic(), 0
+        began, cpu, rows = time.monotonic(), time.process_time(), 0
         with pa.parquet.ParquetWriter(Path(folder) / "made.parquet", description.schema) as writer:
             for batch in description.batches(rows=arguments.generate):
                 writer.write_batch(batch)
                 rows += batch.num_rows
-        seconds = time.monotonic() - began
-        print(f"generated {rows} rows to Parquet in {seconds:.1f} s: {rows / seconds:.0f} a second")
+        wall, used = time.monotonic() - began, time.process_time() - cpu
+        print(f"generated {rows} rows to Parquet: {rows / wall:.0f} a second, {rows / used:.0f} a CPU second")
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["once"]:
+        once(Path(sys.argv[2]), sys.argv[3], sys.argv[4], Path(sys.argv[5]))
+        return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("adult", "census", "scale"))
+    parser.add_argument("what", nargs="?", choices=("adult", "census", "scale"), default="census")
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--epsilon", action="append")
     parser.add_argument("--synthesizer", action="append")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=40_000)
+    parser.add_argument("--rows", type=int, help="of the generated table")
     parser.add_argument("--columns", type=int, default=40)
     parser.add_argument("--generate", type=int, default=1_000_000)
     parser.add_argument("--auc", action="store_true")
+    parser.add_argument("--peers", action="store_true")
     arguments = parser.parse_args()
+    if arguments.what == "adult" and arguments.folder is None:
+        parser.error("adult needs the folder that holds train.csv, test.csv and domain.json")
+    arguments.rows = arguments.rows or (1_000_000 if arguments.what == "scale" else 40_000)
     scale(arguments) if arguments.what == "scale" else run(arguments)
 
 

@@ -158,6 +158,35 @@ def test_interrupted_at_any_round_it_stays_charged_and_resumes_to_the_same_bytes
     assert description.certificate["charge"] == charges[0]["number"]
 
 
+@pytest.mark.parametrize("name", ["aim", "default"])
+def test_interrupted_before_every_single_release_the_ledger_stays_true(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each try gets one release further than the one before; one charge covers them all."""
+    made, stop, spend = curator(tmp_path, count=60), [0], Allowance._spend
+
+    def stopping(allowance: Allowance, mechanism: Any) -> Any:
+        if len(allowance.used) == stop[0]:
+            raise KeyboardInterrupt
+        return spend(allowance, mechanism)
+
+    monkeypatch.setattr(Allowance, "_spend", stopping)
+    description, spent = None, None
+    while description is None:
+        try:
+            description = made.describe("people", epsilon=1, synthesizer=name, columns=["sex", "ill", "smoker"])
+        except KeyboardInterrupt:
+            stop[0] += 1
+            assert spent in (None, made._ledger.spent())
+            spent = made._ledger.spent()
+            assert [row["kind"] for row in made._ledger.rows()].count("charge") == 1
+            made._ledger.verify()
+    assert made._ledger.spent() == spent
+    released = [from_row(row).loss() for row in description.certificate["mechanisms"]]
+    assert len(released) == stop[0]
+    assert 0 < sum(loss.rho for loss in released) <= spent.amount
+
+
 @pytest.mark.parametrize("name", SYNTHESIZERS)
 def test_as_a_function_of_key_and_data_it_is_deterministic(name: str, tmp_path: Path) -> None:
     made = curator(tmp_path, count=100)

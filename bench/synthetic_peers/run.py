@@ -92,7 +92,9 @@ def data_synthesizer(mode):
                 describer.describe_dataset_in_independent_attribute_mode(str(source), epsilon=epsilon, **options)
             describer.save_dataset_description_to_file(str(described))
             generator = DataGenerator()
-            name = "generate_dataset_in_" + ("correlated_attribute_mode" if mode == "correlated" else "independent_mode")
+            name = "generate_dataset_in_" + (
+                "correlated_attribute_mode" if mode == "correlated" else "independent_mode"
+            )
             getattr(generator, name)(len(table), str(described), seed=seed)
             made = generator.synthetic_dataset[names].to_numpy().astype(np.int64)
         return np.clip(made, 0, np.array(sizes) - 1)

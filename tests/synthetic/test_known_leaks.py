@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import inspect
+import json
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.synthetic.description import Description
 from synthetic.small_table import curator
@@ -43,6 +49,35 @@ def test_domain_and_size_come_from_the_policy_and_noise(tmp_path: Path) -> None:
     assert made[0].axes == made[1].axes
     assert [each.noise for each in made[0].measured] == [each.noise for each in made[1].measured]
     assert [len(each.counts) for each in made[0].measured] == [axis.size for axis in made[0].axes]
+
+
+def test_a_description_is_data_and_never_code(tmp_path: Path) -> None:
+    """There: the generator evaluated strings of the description. Here every string of a file may be code, in turn, and
+    the file is refused, or rows are drawn from it; nothing runs."""
+    made = curator(tmp_path, count=50).describe("people", epsilon=1, synthesizer="independent", columns=["sex", "age"])
+    marker = tmp_path / "ran"
+    code = f"__import__('pathlib').Path({str(marker)!r}).touch()"
+    plain = json.loads(made.to_bytes())
+    places = list(strings(plain))
+    assert len(places) > 10
+    for place in places:
+        changed = copy.deepcopy(plain)
+        holder: Any = changed
+        for step in place[:-1]:
+            holder = holder[step]
+        holder[place[-1]] = code
+        with contextlib.suppress(UsageError):
+            Description.from_bytes(json.dumps(changed).encode()).generate(rows=3)
+    assert not marker.exists()
+
+
+def strings(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Where in a document strings stand."""
+    if isinstance(value, str):
+        yield place
+    elif isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from strings(part, (*place, key))
 
 
 def test_zero_is_no_switch(tmp_path: Path) -> None:
