@@ -35,6 +35,11 @@ SELECT clinic, MAX(big * cost - big) FROM visits GROUP BY clinic;
 SELECT CAST(46000000000 AS TINYINT) AS k, COUNT(*) FROM people GROUP BY 1;
 SELECT SUM(CAST(age + 46000000000 AS SMALLINT)), MEDIAN(CAST(age - 46000000000 AS INTEGER)) FROM people;
 
+-- where no key passes its threshold, a chosen timestamp or a key with many public values ended in a traceback
+SELECT zip, MIN(CAST(born AS TIMESTAMP)), MODE(sex) FROM people GROUP BY zip;
+SELECT zip, age, COUNT(*) FROM people GROUP BY zip, age;
+SELECT zip, born, smoker, COUNT(*) FROM people GROUP BY zip, born, smoker;
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

@@ -115,6 +115,7 @@ class World:
     policy: Policy
     public: dict[str, pa.Table]
     evaluate: Callable[[str], pa.Table]
+    workbench: Workbench
     cursors: dict[str, Any]
     pairs: tuple[tuple[str, str], ...]
 
@@ -161,7 +162,8 @@ def world(name: str, source: random.Random) -> World:
         name=name,
         policy=policy,
         public=stored,
-        evaluate=lambda sql: workbench.run(sql, stored, seconds=10),
+        evaluate=lambda sql: workbench.run(sql, stored, seconds=60),
+        workbench=workbench,
         cursors=cursors,
         pairs=tuple(pairs),
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -89,7 +89,8 @@ class Unknown:
             return pa.array(
                 [None if v is None or v == size else known.lo + step * v for v in labels], pa.timestamp("us")
             )
-        return Key(domain=known, nullable=True).labels().take(pa.array([size if v is None else v for v in labels]))
+        places = pa.array([size if place is None else place for place in labels], pa.int64())
+        return Key(domain=known, nullable=True).labels().take(places)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +159,24 @@ class Block:
         """Rows per group and cell, for the pass of a pick that has these windows."""
         keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
         group = "0"
-        for size, sql in zip(self.sizes, self.key_sql, strict=True):
+        for size, sql in zip(self.sizes, self.key_sql, strict=True) if windows else ():
             group = f"({group} * {size} + {sql})"
         cell = f"{pick.key_column(windows, group)} AS k{len(keys)}"
         conditions = self.conditions if pick.condition is None else (*self.conditions, pick.condition)
         return self._select([*keys, cell], ["count(*) AS s0"], conditions)
+
+    @property
+    def queries(self) -> Iterator[str]:
+        """Every SELECT that the engine may be asked for, with made-up windows: what can be tried before it is paid."""
+        if self.unknown:
+            yield self.people_query
+        if self.measurements[self.one_shot :]:
+            yield self.query
+        for part in (part for pick in self.picks for part in pick.parts):
+            yield self.pick_query(part, ())
+            if len(part.widths) > 1:
+                starts = (0,) * min(self.cells, 2)
+                yield self.pick_query(part, (Window(width=1, starts=starts),))
 
     def _select(self, keys: list[str], sums: list[str], conditions: tuple[str, ...]) -> str:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
