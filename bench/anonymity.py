@@ -39,16 +39,7 @@ Rows = list[dict[str, Any]]
 
 SIX = ("age", "education", "marital-status", "occupation", "sex", "native-country")
 EIGHT = (*SIX, "race", "workclass")
-FIFTEEN = (
-    *EIGHT,
-    "relationship",
-    "hours-per-week",
-    "income",
-    "education-num",
-    "capital-gain",
-    "capital-loss",
-    "fnlwgt",
-)
+FURTHER = ("relationship", "hours-per-week", "income", "education-num", "capital-gain", "capital-loss", "fnlwgt")
 SUPPRESS = 0.05  # with global recoding
 CASES = tuple((quasi, k) for quasi in (SIX, EIGHT) for k in (5, 10))
 ARX_LOCAL = {(6, 5): 0.041, (6, 10): 0.059, (8, 5): 0.063, (8, 10): 0.089}
@@ -292,13 +283,14 @@ def _loss_by_hand(groups: Any, built: Sequence[Hierarchy], vector: Sequence[int]
 
 def bench_lectures() -> Rows:
     """Eleven patients made 2-anonymous in race, date of birth and sex."""
-    born = (
-        "2000-09-27 2000-09-30 2000-04-18 2000-04-15 1999-03-13 1999-03-18 2000-09-13 2000-09-07 2001-05-14 2001-04-08"
+    days = (
+        "2000-09-27 2000-09-30 2000-04-18 2000-04-15 1999-03-13 1999-03-18 2000-09-13 2000-09-07 "
+        "2001-05-14 2001-04-08 2001-09-15"
     )
     table = pa.table(
         {
             "race": ["asian"] * 4 + ["black"] * 4 + ["white"] * 3,
-            "born": [datetime.date.fromisoformat(day) for day in f"{asian} {black} 2001-05-14 2001-04-08 2001-09-15".split()],
+            "born": [datetime.date.fromisoformat(day) for day in days.split()],
             "sex": ["female"] * 2 + ["male"] * 4 + ["female"] * 2 + ["male"] * 2 + ["female"],
         }
     )
@@ -320,7 +312,9 @@ def bench_wide() -> Rows:
     table, specs = csv.read_csv(adult()), standard()
     rows = []
     for k in (5, 10):
-        made, seconds, _ = timed(lambda k=k: anonymize(table, quasi=(*EIGHT, *FURTHER), k=k, hierarchies=specs), times=1)
+        made, seconds, _ = timed(
+            lambda k=k: anonymize(table, quasi=(*EIGHT, *FURTHER), k=k, hierarchies=specs), times=1
+        )
         case = f"all 15 columns of Adult, k = {k}"
         told = {"ncp": made.loss.ncp, "lm": made.loss.lm, "suppressed": made.suppressed, "seconds": seconds}
         rows.append({"case": case, **told, "ok": made.k >= k and not made.suppressed})
@@ -335,9 +329,8 @@ def bench_large() -> Rows:
     with tempfile.TemporaryDirectory() as folder:
         data, out = Path(folder) / "large.parquet", Path(folder) / "out.parquet"
         same, others = (pa.array(rng.integers(0, table.num_rows, people)) for _ in range(2))
-        drawn = {
-            name: table[name].take(others if name in ("age", "workclass") else same) for name in table.column_names
-        }
+        own = {"age": others, "workclass": others}
+        drawn = {name: table[name].take(own.get(name, same)) for name in table.column_names}
         pq.write_table(pa.table(drawn), data)
         del drawn, own, same, others
         question = {"file": str(data), "out": str(out), "quasi": EIGHT}

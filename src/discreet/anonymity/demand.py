@@ -70,13 +70,7 @@ def _whole(value: object, name: str) -> None:
         raise UsageError(f"{name} must be a whole number, 1 or more, not {value}.")
 
 
-def check_columns(
-    source: Source,
-    demand: Demand,
-    drop: Sequence[str],
-    weights: Mapping[str, float] | None,
-    hierarchies: Mapping[str, Spec] | None,
-) -> None:
+def check_columns(source: Source, demand: Demand, drop: Sequence[str], weights: Mapping[str, float] | None) -> None:
     """Every name that was given is a column of the table, and none has two roles."""
     source.require(demand.quasi, what="quasi")
     source.require([demand.sensitive] if demand.sensitive else [], what="sensitive")
@@ -87,9 +81,6 @@ def check_columns(
     for name in weights or ():
         if name not in demand.quasi:
             raise UsageError(f"There is a weight for {name}, which is not a quasi-identifier.")
-    for name in hierarchies or ():
-        if name not in source.types:
-            raise UsageError(f"There is a hierarchy for {name}, which the table does not have.")
     if not source.rows:
         raise UsageError("The table is empty: there is nobody to hide.")
     if demand.k > source.rows:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import xlogy
 
 from discreet.anonymity.hierarchies import Hierarchy
 from discreet.anonymity.source import Flags, Floats, Integers
@@ -156,7 +155,8 @@ def distinct(counts: Floats) -> Integers:
 def effective(counts: Floats) -> Floats:
     """The exp of the entropy: as diverse as so many equally frequent values."""
     rows = counts.sum(axis=1)
-    return np.asarray(np.maximum(1.0, rows / np.exp(xlogy(counts, counts).sum(axis=1) / rows)))
+    logs = counts * np.log(np.maximum(counts, 1))  # 0 log 0 is 0
+    return np.asarray(np.maximum(1.0, rows / np.exp(logs.sum(axis=1) / rows)))
 
 
 def dominance(counts: Floats, rank: int) -> Floats:

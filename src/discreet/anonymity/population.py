@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import gammaln
 
 from discreet.anonymity.source import Floats, Integers
 from discreet.errors import UsageError
@@ -75,6 +73,9 @@ def pitman(spectrum: Mapping[int, int], population: int) -> float | None:
     classes, rows = float(counts.sum()), float((sizes * counts).sum())
     if not spectrum.get(1) or len(spectrum) == 1:
         return None
+    from scipy.optimize import minimize  # a second to import
+    from scipy.special import gammaln
+
     fitted = minimize(
         _unlikelihood,
         x0=np.array([np.log(classes / 2), 0.0]),
@@ -96,6 +97,8 @@ def _unlikelihood(point: Floats, sizes: Floats, counts: Floats, classes: float, 
     log L = sum over i < classes of log(theta + i alpha) - sum over i < rows of log(theta + i)
             + sum over classes of sum over i < its size of log(i - alpha).
     """
+    from scipy.special import gammaln
+
     theta, alpha = np.exp(point[0]), 1 / (1 + np.exp(-point[1]))
     if not 1e-8 < alpha < 1 - 1e-8 or not 1e-8 < theta < 1e12:
         return float("inf")

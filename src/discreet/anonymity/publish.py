@@ -28,6 +28,7 @@ from discreet.anonymity.report import Report
 from discreet.anonymity.source import Groups, Source, opened
 from discreet.anonymity.suppress import telling_columns
 from discreet.anonymity.utility import utility
+from discreet.document import nearest
 
 Progress = Callable[[str, float], None]
 
@@ -112,7 +113,7 @@ def anonymize(
     )  # fmt: skip
     target = None if out is None else Target.at(Path(out), data)
     with opened(data) as source:
-        check_columns(source, demand, drop, weights, hierarchies)
+        check_columns(source, demand, drop, weights)
         groups = source.groups(demand.watched)
         built = levels_of(demand.quasi, groups, hierarchies)
         guarantee = guarantee_of(demand, groups, hierarchies)
@@ -137,7 +138,10 @@ def anonymize(
             searched=recoded.searched,
             transformation=_transformation(built, groups, recoded, recoding),
             kept=tuple(name for name in source.types if name not in (*quasi, *drop)),
-            warnings=telling_columns(source, quasi=demand.quasi, sensitive=sensitive, drop=drop),
+            warnings=(
+                *_misspelt(hierarchies, source),
+                *telling_columns(source, quasi=demand.quasi, sensitive=sensitive, drop=drop),
+            ),
             report=told,
         )
 
@@ -147,6 +151,16 @@ def _shown(built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: 
         labels(each, groups.codes[i], recoded.levels[i], recoded.classes, tight=each.tight and kind == "local")
         for i, each in enumerate(built)
     )
+
+
+def _misspelt(hierarchies: Mapping[str, Spec] | None, source: Source) -> list[str]:
+    """One file may serve several tables, so it may have hierarchies for others; but a name may also be misspelt."""
+    others = {name: nearest(name, source.types) for name in hierarchies or () if name not in source.types}
+    return [
+        f"There is a hierarchy for {name}, which the table does not have. {meant}"
+        for name, meant in others.items()
+        if meant.startswith("Did you mean")
+    ]
 
 
 def promised_about(demand: Demand) -> str | None:
