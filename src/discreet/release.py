@@ -184,19 +184,26 @@ class Steps:
         """A step that was released already, by this process or another."""
         self._encoder.add(self._numbers(exact))
 
-    def release(self, exact: Exact) -> IntegerArray:
-        """The noisy rows of the next step, one column per cell. Draws are numbered: the same number, the same noise."""
-        measured = self._encoder.add(self._numbers(exact))
-        cells = measured.values.shape[1]
-        places = np.add.outer(np.array(measured.draws, dtype=np.int64) * cells, np.arange(cells)).ravel()
+    def release(self, *exact: Exact) -> list[IntegerArray]:
+        """The noisy rows of the next steps, one column per cell. Draws are numbered: same number, same noise."""
+        steps = [self._encoder.add(self._numbers(each)) for each in exact]
+        cells = steps[0].values.shape[1]
+        numbers = np.unique(np.concatenate([step.draws for step in steps]))
+        places = np.add.outer(numbers * cells, np.arange(cells)).ravel()
         drawn = self._mechanism.add_to(np.zeros(len(places), dtype=np.int64), self._stream, Items.codes(places))
-        noise = exact_product(measured.signs, drawn.reshape(-1, cells))
-        wide = object in (noise.dtype, measured.values.dtype) or _largest(noise) + _largest(measured.values) >= 2**63
-        kind = object if wide else np.int64
-        return np.asarray(measured.values.astype(kind) + noise.astype(kind))
+        noise = drawn.reshape(-1, cells)
+        return [_added(step, noise[np.searchsorted(numbers, step.draws)]) for step in steps]
 
     def _numbers(self, exact: Exact) -> IntegerArray:
         return np.concatenate(_dense(exact.unwrap(), self._sizes, self._forms))
+
+
+def _added(step: Measured, drawn: IntegerArray) -> IntegerArray:
+    """A step's exact rows with their combinations of draws added; in 64 bits only where that cannot overflow."""
+    noise = exact_product(step.signs, drawn)
+    wide = object in (noise.dtype, step.values.dtype) or _largest(noise) + _largest(step.values) >= 2**63
+    kind = object if wide else np.int64
+    return np.asarray(step.values.astype(kind) + noise.astype(kind))
 
 
 def exact_product(factors: npt.NDArray[np.int64], values: IntegerArray) -> IntegerArray:

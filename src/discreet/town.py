@@ -64,6 +64,16 @@ limits: {epsilon: 1, seconds: 60, memory: 2GB}
 analysts:
   alice: {epsilon: 2}
   bob:   {epsilon: 1}
+releases:
+  visits_by_day:                   # published every day of the year for one ε: discreet release start, then run
+    question: SELECT COUNT(*) AS visits FROM visits
+    time: day
+    period: day
+    from: 2024-01-01
+    periods: 366
+    publish: [daily, cumulative, 7, 30]
+    per_person: {periods: 10}      # a person counts on ten days of the year at most
+    epsilon: 1
 """
 
 # Postal code, region, people in thousands (rounded, 2020).

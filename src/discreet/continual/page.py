@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ body { font: 15px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   max-width: 1120px; padding: 0 1rem; }
 h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; } p { margin: .4rem 0; }
 code { font-size: .9em; } .quiet { color: var(--quiet); }
-.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 520px), 1fr)); gap: 1rem 1.5rem; }
+.grid { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 520px), 1fr)); gap: 1rem 1.5rem;
+  margin: 1.5rem 0; }
 figure { margin: 0; } figcaption { font-weight: 600; } svg { width: 100%; height: auto; display: block; }
 svg text { font: 11px system-ui, sans-serif; fill: var(--quiet); } .rule { stroke: var(--rule); }
 .line { fill: none; stroke: var(--line); stroke-width: 1.5; } .band { fill: var(--band); }
@@ -35,10 +37,11 @@ def page(series: Series) -> str:
     """The whole page."""
     schedule, parts = series.schedule, []
     found = lines_of(series)
-    for publish in dict.fromkeys(line[2] for line in found):
-        figures = "".join(_figure(line) for line in found if line[2] == publish)
-        heading = html.escape(named(publish, schedule.period).capitalize())
-        parts.append(f'<h2>{heading}</h2><div class="grid">{figures}</div>')
+    kinds = list(dict.fromkeys(line[2] for line in found))
+    groups = [[line for line in found if line[2] == kind] for kind in kinds] if len(found) > len(kinds) else [found]
+    for group in groups:
+        figures = "".join(_figure(line, named(line[2], schedule.period)) for line in group)
+        parts.append(f'<div class="grid">{figures}</div>')
     horizon = "an unknown number of" if schedule.periods is None else f"{schedule.periods}"
     person = schedule.per_person
     counted = f"one in any {person.apart}" if person.periods is None else f"{person.periods} periods at most"
@@ -55,9 +58,9 @@ def page(series: Series) -> str:
     )
 
 
-def _figure(line: Line) -> str:
+def _figure(line: Line, kind: str) -> str:
     keys, statistic, _, periods, values, margins = line
-    title = " · ".join([statistic, *("none" if key is None else str(key) for key in keys)])
+    title = " · ".join([f"{statistic} {kind}", *("none" if key is None else str(key) for key in keys)])
     low = min(value - margin for value, margin in zip(values, margins, strict=True))
     high = max(value + margin for value, margin in zip(values, margins, strict=True))
     frame = _Frame(last=max(len(values) - 1, 1), low=min(low, 0.0), high=high)
@@ -91,9 +94,17 @@ def _budget(series: Series) -> str:
         f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="budget">'
         f'{frame.axes([str(first), str(last)])}<path class="naive" d="{naive}"/>'
         f'<path class="line" d="{flat}"/><text class="naive" x="{_LEFT + 40}" y="26">asked one by one</text>'
-        f'<text class="line" x="{_LEFT + 40}" y="{frame.y(paid) - 6:.1f}">this release, ε = {paid:.3g}</text>'
-        "</svg></figure></div>"
+        f'<text class="line" x="{_WIDTH - 8}" y="{frame.y(paid) - 6:.1f}" text-anchor="end">'
+        f"this release, ε = {paid:.3g}</text></svg></figure></div>"
     )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Two to five round numbers within a range."""
+    rough = (high - low) / 4
+    unit = 10 ** math.floor(math.log10(rough))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+    return [step * at for at in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 class _Frame:
@@ -117,10 +128,10 @@ class _Frame:
 
     def axes(self, ends: Sequence[str]) -> str:
         marks = []
-        for value in (self._low, (self._low + self._high) / 2, self._high):
+        for value in _ticks(self._low, self._high):
             y = self.y(value)
             marks.append(f'<path class="rule" d="M{_LEFT} {y:.1f}H{_WIDTH - 8}"/>')
-            marks.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:,.3g}</text>')
+            marks.append(f'<text x="{_LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{value:,g}</text>')
         marks.append(f'<text x="{_LEFT}" y="{_HEIGHT - 6}">{html.escape(ends[0])}</text>')
         marks.append(f'<text x="{_WIDTH - 8}" y="{_HEIGHT - 6}" text-anchor="end">{html.escape(ends[-1])}</text>')
         return "".join(marks)

@@ -175,7 +175,7 @@ class _Estimates:
 
 
 def _released(measurements: list[Steps], content: bytes) -> list[list[list[int]]]:
-    return [[[int(each) for each in row] for row in steps.release(_exact(content))] for steps in measurements]
+    return [[[int(each) for each in row] for row in steps.release(_exact(content))[0]] for steps in measurements]
 
 
 def _exact(content: bytes) -> Exact:
