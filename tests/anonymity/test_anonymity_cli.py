@@ -81,6 +81,9 @@ def test_hierarchies_are_written_to_be_edited(data: Path, tmp_path: Path, capsys
         (("--k", "2", "--out", "o.csv", "--weights", "race=x"), "is no weight"),
         (("--k", "2", "--out", "o.csv", "--recoding", "sideways"), "sideways"),
         (("--k", "2", "--out", "o.csv", "--hierarchies", "none.yaml"), "cannot be read"),
+        (("--k", "2", "--out", "o.csv", "--report", "none/r.html"), "not a folder"),
+        (("--k", "2", "--out", "none/o.csv"), "not a folder"),
+        (("--write-hierarchies", "none/h.yaml"), "not a folder"),
     ],
 )
 def test_mistakes_are_one_sentence_and_leave_nothing(

@@ -25,7 +25,7 @@ p { margin: .4rem 0; }
 .soft { color: var(--soft); }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(7rem, 1fr)); gap: .8rem; margin: 1.4rem 0; }
 .tile, .card { background: var(--card); border-radius: 10px; padding: .9rem 1.1rem; }
-.tile b { display: block; font-size: 1.6rem; font-variant-numeric: tabular-nums; }
+.tile b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .warning { border-left: 4px solid var(--red); background: var(--card); border-radius: 0 10px 10px 0;
   padding: .7rem 1.1rem; margin: .8rem 0; }
 .cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1rem; margin-top: .8rem; }
@@ -99,7 +99,7 @@ def _cost(made: Anonymized) -> str:
 def _bar(shares: Mapping[str, float]) -> str:
     """The levels of a column, exact in the strongest blue and `*` in red."""
     parts = []
-    for index, (name, part) in enumerate(shares.items()):
+    for index, (name, part) in enumerate(shares.items(), start=0 if "exact" in shares else 1):
         shade = _SHADES[0] if name == "exact" else _SHADES[-1] if name == "*" else _SHADES[min(index, 4)]
         parts.append(f'<i style="width:{100 * part:.2f}%;background:{shade}" title="{html.escape(name)}"></i>')
     return f'<div class="bar">{"".join(parts)}</div>'

@@ -3,8 +3,8 @@
 Cheapest class first. A *box* is a group of values in every column; the rows inside it that have no class yet may become
 one, at the box's cost for each. Boxes are opened in order of their cost, as soon as the rows left in them have the
 guarantee, so that a row is coarsened only when every cheaper box around it has run out of company. All boxes of one
-level vector are found by one group-by, and level vectors wait in a queue by a lower bound on their cheapest box: the
-rows that are left only become fewer, so a bound stays one and most vectors are looked at once or twice.
+level vector are found by one group-by, and level vectors wait in a queue by the cost at which a box of theirs may be
+due: rows only become fewer, so no box becomes due earlier, and most vectors are looked at once or twice.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ def recode(table: Coded, guarantee: Guarantee, *, most_suppressed: int, progress
     The whole table must have the guarantee; then there is always an answer.
     """
     opened = Opened.empty(table)
-    searched = 0
     if table.lattice_size <= FULL_LATTICE:
         searched = _cheapest_first(opened, guarantee, every_vector(table.heights), np.inf, progress)
     else:
