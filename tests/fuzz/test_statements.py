@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,21 +23,19 @@ def found() -> list[str]:
     return [sql.strip() for sql in re.split(r";\n", "\n".join(lines) + "\n") if sql.strip()]
 
 
-def test_statements(capsys: pytest.CaptureFixture[str]) -> None:
+def test_statements(record_property: Callable[[str, object], None]) -> None:
     """What it finds goes into found.sql, which every run checks."""
     counts, violations = run(3_000, seconds=25, each=600)
-    with capsys.disabled():
-        print(f"\n{summary(counts)}")
+    record_property("counts of the fuzzer", summary(counts))
     assert not violations, violations[0]
     assert sum(counts.values()) >= 500
     assert sum(count for name, count in counts.items() if name.endswith(": answered")) >= 100, "the grammar is too wild"
 
 
 @pytest.mark.slow
-def test_many_statements(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_statements(record_property: Callable[[str, object], None]) -> None:
     counts, violations = run(100_000, seconds=7_200)
-    with capsys.disabled():
-        print(f"\n{summary(counts)}")
+    record_property("counts of the fuzzer", summary(counts))
     assert not violations, violations[0]
 
 

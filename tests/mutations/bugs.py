@@ -9,6 +9,7 @@ BRUTE = "tests/test_every_aggregate.py::test_no_neighbor_moves_more_than_claimed
 ATTACKS = "tests/test_known_attacks.py"
 HARD = "tests/test_hardening.py"
 REPLAY = "tests/test_replay.py"
+OVERRUNS = "tests/test_overruns.py"
 MECHANISMS = "tests/test_every_mechanism.py"
 FITS = "tests/test_every_mechanism.py::test_draws_fit_their_mass_and_no_other"
 
@@ -241,5 +242,43 @@ BUGS = (
         "Fraction(self.l2_squared) / (2 *",
         "Fraction(self.l2_squared) / (4 *",
         MECHANISMS,
+    ),
+    bug(
+        "bits shared after a fork",
+        "noise/stream.py",
+        "elif self._pid != os.getpid():",
+        "elif self._pid == -1:",
+        "tests/noise/test_stream.py",
+    ),
+    bug("overruns are resumed", "ledger/book.py", "if reservation.id in balance.open:", "if not self:", OVERRUNS),
+    bug("reads go on after the deadline", "engines/until.py", "return min(seconds, left)", "return seconds", OVERRUNS),
+    bug(
+        "overruns without a limit",
+        "ledger/balance.py",
+        "self.overruns.get(analyst, 0) >= most",
+        "self.overruns.get(analyst, 0) < 0",
+        OVERRUNS,
+    ),
+    Bug(
+        name="a range that ends before it begins",
+        edits=(
+            ("sql/values.py", "if self.lo > self.hi:\n            raise", "if self.lo is None:\n            raise"),
+            ("sql/expressions.py", "if domain.lo > most or domain.hi < -most:", "if domain.lo is None:"),
+        ),
+        tests=(FUZZ,),
+    ),
+    bug(
+        "noise that follows the number of rows",
+        "release.py",
+        'self._stream.derive("measurement", len(self.used))',
+        'self._stream.derive("measurement", len(self.used), id(mechanism))',
+        REPLAY,
+    ),
+    bug(
+        "an encoder that draws as the answer says",
+        "local/response.py",
+        "return place if kept else other + (other >= place)\n\n    def encode",
+        "return place if kept or (place and bits.coin(source, 1)) else other + (other >= place)\n\n    def encode",
+        REPLAY,
     ),
 )

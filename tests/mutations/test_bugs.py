@@ -1,4 +1,4 @@
-"""Every planted bug is still plantable; `make slow` also runs the tests against each."""
+"""Every planted bug is still plantable; `make slow` also plants each, and the tests named with it must fail."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from .__main__ import caught
 from .bugs import BUGS, Bug
 
 SOURCE = Path(__file__).parents[2] / "src" / "discreet"
@@ -21,3 +22,10 @@ def test_is_plantable(bug: Bug) -> None:
 def test_there_are_enough() -> None:
     assert len({bug.name for bug in BUGS}) == len(BUGS) >= 20
     assert all(bug.tests for bug in BUGS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", BUGS, ids=lambda each: each.name)
+def test_is_caught(bug: Bug) -> None:
+    found, by = caught(bug)
+    assert found, by
