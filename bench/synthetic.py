@@ -139,7 +139,7 @@ PEERS = {  # the environment, what is installed in it, and what it runs
     "dpmm": (("dpmm==0.1.9",), ("MST, dpmm", "AIM, dpmm", "PrivBayes, dpmm")),
     "datasynthesizer": (
         ("DataSynthesizer==0.1.13",),
-        ("independent, DataSynthesizer", "correlated, DataSynthesizer"),
+        ("independent, DataSynthesizer", "correlated k = 1, DataSynthesizer", "correlated k = 2, DataSynthesizer"),
     ),
     "judge": ((), ()),
 }

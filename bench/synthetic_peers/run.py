@@ -70,7 +70,7 @@ def dpmm_model(kind):
     return run
 
 
-def data_synthesizer(mode):
+def data_synthesizer(mode, parents=0):
     def run(names, sizes, table, ordered, epsilon, delta):
         """As its documentation shows, with a fresh seed, and half of ε where it would spend all of it twice."""
         import pandas as pd
@@ -86,7 +86,7 @@ def data_synthesizer(mode):
             options = {"attribute_to_is_categorical": kinds, "seed": seed}
             if mode == "correlated":
                 describer.describe_dataset_in_correlated_attribute_mode(
-                    str(source), k=2, epsilon=epsilon / 2, **options
+                    str(source), k=parents, epsilon=epsilon / 2, **options
                 )
             else:
                 describer.describe_dataset_in_independent_attribute_mode(str(source), epsilon=epsilon, **options)
@@ -108,7 +108,8 @@ RUNS = {
     "AIM, dpmm": dpmm_model("AIMPipeline"),
     "PrivBayes, dpmm": dpmm_model("PrivBayesPipeline"),
     "independent, DataSynthesizer": data_synthesizer("independent"),
-    "correlated, DataSynthesizer": data_synthesizer("correlated"),
+    "correlated k = 1, DataSynthesizer": data_synthesizer("correlated", 1),
+    "correlated k = 2, DataSynthesizer": data_synthesizer("correlated", 2),
 }
 
 

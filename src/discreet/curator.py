@@ -142,7 +142,14 @@ class Curator:
         return offer(found, self._accountant, amount=spend, limit=self._limit)
 
     def _rehearse(self, found: Plan) -> None:
-        """Try what runs after noise on made-up numbers, so that what the engine cannot compute is refused unpaid."""
+        """Try what will run, on tables without rows and made-up numbers: what cannot be computed is refused unpaid."""
+        try:
+            for sql in (sql for block in found.blocks if block.same_as is None for sql in block.queries):
+                self._engine.check(sql)
+        except EngineFailure:
+            raise Rejected(
+                "a part of this question cannot be computed by the engine.", hint="Write it in another way."
+            ) from None
         if found.listed is not None:
             return
         try:
@@ -226,12 +233,14 @@ class Curator:
         synthesizer: str | None = None,
         columns: Sequence[str] | None = None,
         bins: int | None = None,
+        quantiles: Sequence[str] = (),
         workload: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> Description:
         """A model of a private table, to generate synthetic rows from. One charge; the same again is free.
 
-        `workload` are the questions it should be good at, such as those `asked` so far; otherwise every pair counts.
+        `quantiles` names columns whose intervals end at their quantiles, which are paid for. `workload` are questions
+        that it should be good at, such as those `asked` so far; otherwise every pair counts.
         """
         from discreet.synthetic.describe import commission, description
         from discreet.synthetic.description import Description
@@ -246,6 +255,7 @@ class Curator:
             columns=columns,
             bins=bins,
             questions=workload,
+            quantiles=quantiles,
         )
         return Description.from_bytes(self._lump(work, description, analyst=analyst, progress=progress))
 

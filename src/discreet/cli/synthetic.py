@@ -49,6 +49,7 @@ def describe(
     synthesizer: Annotated[str | None, typer.Option(help="Which algorithm; see docs/synthetic.md.")] = None,
     columns: Annotated[str | None, typer.Option(help="Only these columns, separated by commas.")] = None,
     bins: Annotated[int | None, typer.Option(help="Intervals of numbers and dates with many values.")] = None,
+    quantiles: Annotated[str | None, typer.Option(help="Columns to cut at their quantiles, at a price.")] = None,
     workload: WorkloadOption = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -66,8 +67,9 @@ def describe(
             epsilon=epsilon,
             analyst=analyst,
             synthesizer=synthesizer,
-            columns=None if columns is None else [name.strip() for name in columns.split(",")],
+            columns=None if columns is None else _names(columns),
             bins=bins,
+            quantiles=() if quantiles is None else _names(quantiles),
             workload=_questions(curator, workload),
             progress=progress,
         )
@@ -79,6 +81,10 @@ def describe(
     print(f"Wrote {out}: {table} by {made.synthesizer}, about {made.rows} rows, ε = {made.cost['epsilon']:.6g}.")
     for warning in made.warnings:
         typer.echo(warning, err=True)
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
 
 
 def _questions(curator: Curator, workload: str | None) -> tuple[str, ...] | None:

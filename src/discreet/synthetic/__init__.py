@@ -2,7 +2,7 @@
 
 axis         a column on its public grid             description  the file between the verbs
 source       where the engine finds the columns      generate     rows from a description
-texts        texts that many share, by a threshold   released     questions to released rows
+grids        lists and cuts found at a price         released     questions to released rows
 workload     what questions need                     errors       what error to expect
 marginals    counts asked through the allowance      inspect      figures, from the description alone
 graphical    junction tree, propagation, estimation  compare      real against synthetic, paid for

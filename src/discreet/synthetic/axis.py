@@ -1,10 +1,12 @@
-"""A column on a public grid: every value it may have, or equal intervals of them where there are too many.
+"""A column on a public grid: every value it may have, or intervals of them where there are too many.
 
-Text has no public grid. It is `Unlisted` until the paid threshold of `texts` has found the values to list.
+Intervals are equal, unless somebody pays for quantiles: then the column is `Uncut` until `grids` has found them. Text
+has no public grid: it is `Unlisted` until the paid threshold of `grids` has found the values to list.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -39,12 +41,33 @@ class Unlisted:
         return self.column.name
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Uncut:
+    """A column of numbers, dates or times whose intervals are to end at its quantiles, which nobody knows yet."""
+
+    column: Column
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    def fine(self, most: int) -> Axis:
+        """The same column in many equal intervals."""
+        size = self.column.domain.size
+        assert size is not None
+        return Axis(column=self.column, bins=min(size, most))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Axis:
-    """A column and its cells: `bins` intervals of its `domain.size` values, and one for NULL where that is meant."""
+    """A column and its cells: `bins` intervals of its `domain.size` values, and one for NULL where that is meant.
+
+    The intervals are equal, or end at `cuts`: the first value of each, and the end of the last.
+    """
 
     column: Column
     bins: int
+    cuts: tuple[int, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -67,12 +90,16 @@ class Axis:
     @cached_property
     def starts(self) -> list[int]:
         """The first value of each interval, and the end of the last: exact, whatever the size."""
+        if self.cuts is not None:
+            return list(self.cuts)
         return [-(-index * self.values // self.bins) for index in range(self.bins + 1)]
 
     def position(self, value: Value) -> str:
         """Engine SQL of the cell of a stored value."""
         place = key_position(value.sql, value.domain, nullable=False)  # type: ignore[arg-type]
-        if self.bins < self.values:
+        if self.cuts is not None:
+            place = _between(place, self.cuts[1:-1], 0)
+        elif self.bins < self.values:
             wide = "BIGINT" if self.values * self.bins < 2**62 else "HUGEINT"
             place = f"(CAST({place} AS {wide}) * {self.bins} // {self.values})"
         return f"coalesce({place}, {self.bins})" if self.column.nullable else place
@@ -87,7 +114,7 @@ class Axis:
             place = -1
         if not 0 <= place < self.values:
             raise UsageError(f"{self.name} cannot be {text!r}: it is {self.described()}.")
-        return place * self.bins // self.values
+        return bisect_right(self.starts, place) - 1
 
     def codes(self, values: pa.ChunkedArray) -> Codes:
         """The cells of values as a file has them, clamped to the range; -1 for what has none."""
@@ -96,7 +123,8 @@ class Axis:
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
             raise UsageError(f"{self.name} is not what the description says: {self.described()}.") from None
         missing = np.isnan(places)
-        cells = np.clip(np.where(missing, 0, places), 0, self.values - 1).astype(np.int64) * self.bins // self.values
+        inside = np.clip(np.where(missing, 0, places), 0, self.values - 1).astype(np.int64)
+        cells = np.searchsorted(np.array(self.starts), inside, side="right") - 1
         return np.where(missing, self.bins if self.column.nullable else -1, cells)
 
     def _places(self, values: pa.Array) -> NDArray[np.float64]:
@@ -194,6 +222,15 @@ class Axis:
         raise AssertionError(domain)
 
 
+def _between(place: str, cuts: tuple[int, ...], first: int) -> str:
+    """Engine SQL of how many of `cuts` are at most `place`, plus `first`: a search that halves."""
+    if not cuts:
+        return f"(CASE WHEN {place} IS NOT NULL THEN {first} END)"
+    middle = len(cuts) // 2
+    below, above = _between(place, cuts[:middle], first), _between(place, cuts[middle + 1 :], first + middle + 1)
+    return f"(CASE WHEN {place} < {cuts[middle]} THEN {below} ELSE {above} END)"
+
+
 def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_] | None) -> pa.Array:
     """Whole numbers as int64, decimals exactly, other steps as floats."""
     steps, step = places + domain.first, domain.step
@@ -209,7 +246,9 @@ def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_]
     return pa.Array.from_buffers(pa.decimal128(38, digits), len(steps), [validity, pa.py_buffer(words)])
 
 
-def axes_of(table: Table, *, columns: tuple[str, ...] | None, bins: int) -> tuple[Axis | Unlisted, ...]:
+def axes_of(
+    table: Table, *, columns: tuple[str, ...] | None, bins: int, quantiles: tuple[str, ...] = ()
+) -> tuple[Axis | Unlisted | Uncut, ...]:
     """The columns of a private table that a description covers.
 
     The owner and other identifiers are left out: they point at people.
@@ -226,7 +265,13 @@ def axes_of(table: Table, *, columns: tuple[str, ...] | None, bins: int) -> tupl
         raise UsageError(
             f"{table.name} declares no columns to describe. Declare some in the policy, with their domains."
         )
-    return tuple(_axis(table.name, column, bins) for column in known)
+    able = [column.name for column in known if not isinstance(column.domain, Categories | Booleans | Text)]
+    for name in quantiles:
+        if name not in able:
+            raise UsageError(f"{table.name}.{name} has no quantiles: numbers, dates and times have, {', '.join(able)}.")
+    return tuple(
+        Uncut(column=column) if column.name in quantiles else _axis(table.name, column, bins) for column in known
+    )
 
 
 def _axis(table: str, column: Column, bins: int) -> Axis | Unlisted:

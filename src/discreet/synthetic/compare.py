@@ -23,7 +23,7 @@ from discreet.budget import Charge
 from discreet.domain import Categories
 from discreet.errors import UsageError
 from discreet.policy import Policy
-from discreet.synthetic.axis import Axis, Unlisted, axes_of
+from discreet.synthetic.axis import Axis, Uncut, Unlisted, axes_of
 from discreet.synthetic.classify import area, counted, learned, rows_of, target_of
 from discreet.synthetic.describe import Commission, Work, currency, private_table
 from discreet.synthetic.description import Description
@@ -165,7 +165,7 @@ def comparison(
     )
 
 
-def _same(axis: Axis | Unlisted, mine: Axis) -> bool:
+def _same(axis: Axis | Unlisted | Uncut, mine: Axis) -> bool:
     """Whether the policy's column is the described one; a text was described by a list of its own."""
     if isinstance(axis, Unlisted):
         return replace(mine.column, domain=axis.column.domain) == axis.column

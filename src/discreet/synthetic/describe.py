@@ -22,13 +22,13 @@ from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy import Policy, Table
 from discreet.release import Allowance, Exact
-from discreet.synthetic.axis import BINS, Axis, Unlisted, axes_of
+from discreet.synthetic.axis import BINS, Axis, Uncut, Unlisted, axes_of
 from discreet.synthetic.description import Description
+from discreet.synthetic.grids import found_grids, share_of_grids
 from discreet.synthetic.independent import Histogram
 from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.source import Source, source_of
 from discreet.synthetic.synthesizers import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
-from discreet.synthetic.texts import list_texts, share_of_texts
 from discreet.synthetic.workload import EVERY_PAIR, Workload, workload
 
 TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
@@ -40,7 +40,7 @@ class Commission:
 
     table: str
     synthesizer: str
-    axes: tuple[Axis | Unlisted, ...]
+    axes: tuple[Axis | Unlisted | Uncut, ...]
     source: Source
     inside: Accountant  # whose currency the algorithm spends
     paid: Charge  # in that currency; its δ finds the values of text columns
@@ -69,9 +69,9 @@ class Commission:
         return f"{verb} {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
 
     def marginals(self, allowance: Allowance, fetch: Callable[[str], Exact], progress: Progress | None) -> Marginals:
-        """The table's counts, through what was paid; texts are listed first."""
-        share = share_of_texts(sum(isinstance(axis, Unlisted) for axis in self.axes))
-        axes, source = list_texts(
+        """The table's counts, through what was paid; grids that are not public are found first."""
+        share = share_of_grids(self.axes)
+        axes, source = found_grids(
             self.axes,
             self.source,
             currency=self.inside.name,
@@ -111,6 +111,7 @@ def commission(
     columns: Sequence[str] | None,
     bins: int | None,
     questions: Sequence[str] | None = None,
+    quantiles: Sequence[str] = (),
 ) -> Commission:
     """A request checked and priced. Reads no data."""
     chosen = DEFAULT if synthesizer is None else synthesizer
@@ -121,7 +122,12 @@ def commission(
     found = private_table(policy, table)
     if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 1000):
         raise UsageError(f"bins must be a whole number from 2 to 1000, not {bins!r}.")
-    axes = axes_of(found, columns=None if columns is None else tuple(columns), bins=bins or BINS)
+    axes = axes_of(
+        found,
+        columns=None if columns is None else tuple(columns),
+        bins=bins or BINS,
+        quantiles=tuple(quantiles),
+    )
     texts = [axis.name for axis in axes if isinstance(axis, Unlisted)]
     names = [axis.name for axis in axes]
     inside, paid, cost = currency(

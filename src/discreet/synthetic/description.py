@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,7 @@ class Description:
                 "domain": plain_domain(axis.column.domain),
                 "nullable": axis.column.nullable,
                 "cells": axis.bins,
+                **({} if axis.cuts is None else {"cuts": list(axis.cuts)}),
                 "groups": groups.tolist(),
                 "expected_rows": _short(counts),
             }
@@ -243,7 +245,18 @@ def _axis(entry: Any) -> Axis:
     _require(
         type(bins) is int and size is not None and 0 < bins <= min(size, _MOST_CELLS), "cells do not fit the domain"
     )
-    return Axis(column=column, bins=bins)
+    cuts = entry.get("cuts")
+    if cuts is not None:
+        _require(
+            isinstance(cuts, list)
+            and len(cuts) == bins + 1
+            and all(type(cut) is int for cut in cuts)
+            and (cuts[0], cuts[-1]) == (0, size)
+            and all(a < b for a, b in pairwise(cuts)),
+            "cuts do not cover the domain",
+        )
+        cuts = tuple(cuts)
+    return Axis(column=column, bins=bins, cuts=cuts)
 
 
 def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: float) -> Model:

@@ -29,7 +29,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import selection
 from discreet.release import Allowance, Exact, rows_used
 from discreet.synthetic.axis import Axis
-from discreet.synthetic.source import Source
+from discreet.synthetic.source import Source, rows_per_cell
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 
 Floats = NDArray[np.float64]
@@ -179,7 +179,8 @@ class Marginals:
         steps = " ".join(f"WHEN points < {end} THEN {place}" for place, end in enumerate(score.ends))
         bin_of = f"CASE WHEN points IS NULL THEN NULL {steps} ELSE {len(score.ends)} END"
         positive = f"CASE WHEN label = {score.positive} THEN 1 WHEN label IS NOT NULL THEN 0 END"
-        exact = self._counted(f"SELECT ({positive}) * {score.bins} + ({bin_of}) AS k0 FROM ({inner}) AS scored")
+        cells = f"SELECT ({positive}) * {score.bins} + ({bin_of}) AS k0 FROM ({inner}) AS scored"
+        exact = self._fetch(rows_per_cell(cells))
         size = 2 * score.bins
         counts = self._allowance.marginal(noise, exact, cells=np.arange(size), size=size)
         return np.asarray(counts, dtype=np.int64), _std(noise)
@@ -217,11 +218,8 @@ class Marginals:
             for column in columns:
                 cell = f"({cell} * {self.axes[column].size} + {self._cell(column)})"
             names = [self.axes[column].name for column in columns]
-            self._known[columns] = self._counted(self._source.select(f"CAST({cell} AS BIGINT) AS k0", names))
+            self._known[columns] = self._fetch(self._source.counted(cell, names))
         return self._known[columns]
-
-    def _counted(self, cells: str) -> Exact:
-        return self._fetch(f"SELECT k0, count(*) AS s0 FROM ({cells}) AS cells WHERE k0 IS NOT NULL GROUP BY k0")
 
     def _cell(self, column: int) -> str:
         return self.axes[column].position(self._source.values[self.axes[column].name])

@@ -26,6 +26,10 @@ class Source:
         """An engine query over all rows, with what these columns need."""
         return f"SELECT {what} FROM {self.relation}{''.join(self.joins.get(name, '') for name in columns)}"
 
+    def counted(self, cell: str, columns: Sequence[str], *, below: int | None = None) -> str:
+        """Rows per cell; with `below`, of cells under that number alone. Rows that have no cell are in none."""
+        return rows_per_cell(self.select(f"CAST({cell} AS BIGINT) AS k0", columns), below=below)
+
     def people(self, column: str) -> str:
         """People per value of a text column, for the threshold; where a person has one row, rows are people."""
         people = "count(*)" if self.max_rows == 1 else f"count(DISTINCT {self.owner})"
@@ -46,6 +50,12 @@ class Source:
             nullable=text.nullable,
         )
         return replace(self, values={**self.values, column: value}, joins={**self.joins, column: join})
+
+
+def rows_per_cell(cells: str, *, below: int | None = None) -> str:
+    """An engine query that counts the rows of another by their cell, k0."""
+    within = "k0 IS NOT NULL" if below is None else f"k0 < {below}"
+    return f"SELECT k0, count(*) AS s0 FROM ({cells}) AS cells WHERE {within} GROUP BY k0"
 
 
 def source_of(policy: Policy, table: Table) -> Source:

@@ -1,0 +1,121 @@
+"""Grids that are not public and have to be found, at a price: texts that enough people share, quantiles of numbers.
+
+Privacy
+    Texts (S5): a person has at most m rows, hence at most m of a column's values, and adds 1 to the people of each. The
+    price of the threshold, in ε or ρ and in δ, is that of unknown keys in a question.
+    Quantiles (S3): chosen by rank on a fine public grid, as in a question.
+    What follows uses the released list or cuts only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
+from discreet.budget import AccountantName
+from discreet.domain import Categories
+from discreet.mechanisms import Mechanism
+from discreet.mechanisms.quantile import Quantiles
+from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThreshold
+from discreet.release import Allowance, Exact
+from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis, Uncut, Unlisted
+from discreet.synthetic.source import Source
+
+SHARE = Fraction(1, 10)  # of what was paid, for one such column; for several
+MOST_SHARE = Fraction(1, 4)
+FINE = 1 << 14  # cells of the grid that quantiles are chosen on
+QUANTILES = tuple(Fraction(place, 48) for place in range(1, 48))
+
+
+def share_of_grids(axes: Sequence[Axis | Unlisted | Uncut]) -> Fraction:
+    """The part of what was paid that finds the grids of these columns."""
+    return min(MOST_SHARE, sum(not isinstance(axis, Axis) for axis in axes) * SHARE)
+
+
+def found_grids(
+    axes: Sequence[Axis | Unlisted | Uncut],
+    source: Source,
+    *,
+    currency: AccountantName,
+    amount: Fraction,
+    delta: Fraction,
+    allowance: Allowance,
+    fetch: Callable[[str], Exact],
+) -> tuple[tuple[Axis, ...], Source]:
+    """The columns with public grids, for an amount and (for texts) a δ."""
+    texts, wanted = (sum(isinstance(axis, kind) for axis in axes) for kind in (Unlisted, Unlisted | Uncut))
+    found = []
+    for axis in axes:
+        match axis:
+            case Axis():
+                found.append(axis)
+            case Unlisted():
+                mechanism = _threshold(source, currency, amount / wanted, delta / texts)
+                survivors, people = allowance.threshold(mechanism, fetch(source.people(axis.name)), keys=1)
+                listed = _most(survivors.column(0).to_pylist(), people)
+                source = source.listing(axis.name, listed)
+                found.append(Axis(column=replace(axis.column, domain=Categories(values=listed)), bins=len(listed)))
+            case Uncut():
+                fine = axis.fine(FINE)
+                chosen = _quantiles(source, fine.bins, currency, amount / wanted)
+                cell = fine.position(source.values[axis.name])
+                rows = fetch(source.counted(cell, [axis.name], below=fine.bins))
+                cells = allowance.choose(chosen, rows, sizes=(), cells=fine.bins)[0]
+                found.append(_cut(fine, cells.tolist()))
+    return tuple(found), source
+
+
+def _most(values: list[str], people: np.ndarray) -> tuple[str, ...]:
+    """In the order of their values, the ones that most people share; those that engine SQL cannot spell are others."""
+    able = [place for place, value in enumerate(values) if value != OTHER and "\0" not in value]
+    kept = sorted(sorted(able, key=lambda place: -int(people[place]))[: MOST_VALUES - 1])
+    return (*(values[place] for place in kept), OTHER)
+
+
+def _cut(fine: Axis, cells: list[int]) -> Axis:
+    """Intervals that end at quantiles; a cell that several quantiles fall on has an interval of its own."""
+    times = Counter(cells)
+    cuts = {0, fine.bins, *cells, *(cell + 1 for cell, count in times.items() if count > 1)}
+    starts = tuple(fine.starts[cell] for cell in sorted(cuts))
+    return replace(fine, bins=len(starts) - 1, cuts=starts)
+
+
+def _quantiles(source: Source, cells: int, currency: AccountantName, amount: Fraction) -> Quantiles:
+    """Privacy: in ρ a depth costs at most (ε / depths)^2 / 8, so that all cost at most ε^2 / (8 depths)."""
+    depths = len(QUANTILES).bit_length()
+    digits = 10**15
+    epsilon = amount if currency == "sum" else Fraction(math.isqrt(math.floor(8 * depths * amount * digits**2)), digits)
+    return Quantiles(
+        epsilon=epsilon,
+        quantiles=QUANTILES,
+        cells=cells,
+        slices=1,
+        max_rows=source.max_rows,
+        neighbors=source.neighbors,
+        choice="permute_and_flip" if currency == "sum" else "exponential",
+    )
+
+
+def _threshold(source: Source, currency: AccountantName, amount: Fraction, delta: Fraction) -> Mechanism:
+    touched = Fraction(source.max_rows * (2 if source.neighbors == "change_one" else 1))
+    if currency == "sum":
+        return TruncatedLaplaceThreshold(
+            scale=laplace_scale(l1=touched, epsilon=amount),
+            linf=1,
+            max_groups=source.max_rows,
+            neighbors=source.neighbors,
+            delta=delta,
+        )
+    return GaussianThreshold(
+        sigma=gaussian_sigma(l2_squared=touched, rho=amount),
+        linf=1,
+        max_groups=source.max_rows,
+        neighbors=source.neighbors,
+        delta=delta,
+    )
