@@ -339,19 +339,22 @@ def test_an_unknown_horizon_goes_on_with_the_same_rows() -> None:
 @pytest.mark.parametrize(
     "strategy", [dense.column_normalised(20), BinaryTree(periods=20), Buffered.fitted(20)], ids=name
 )
-def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any) -> None:
+@pytest.mark.parametrize("times", [1, 3])
+def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any, times: int) -> None:
     """Against Gaussian noise the best test projects y on C u; its shift is √(2 rho) noise deviations, no more, no less.
 
     n runs at once, as cells. The mean of the projection of noise has deviation 1 / √n: the alarm is at 6.2 of them.
     """
     runs, rho = 40_000, Fraction(1, 2)
-    l2_squared = strategy.l2_squared(times=1, apart=1)
+    l2_squared = strategy.l2_squared(times=times, apart=1)
     from discreet.accounting.calibrate import gaussian_sigma
 
     mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
     assert mechanism.loss().rho is not None
     assert mechanism.loss().rho <= rho
-    units = [encoded(strategy, np.eye(20, dtype=np.int64)[:, [period]])[0][:, 0] for period in range(20)]
+    past = np.tril(np.ones((20, 20), dtype=np.int64))
+    adjacent = past - np.tril(past, -times)  # column t: so many periods from t on
+    units = [encoded(strategy, adjacent[:, [period]])[0][:, 0] for period in range(21 - times)]
     direction = max(units, key=lambda unit: float(np.square(unit.astype(float)).sum())).astype(float)
     stream, total = Stream.fresh(), np.zeros(runs)
     for draw, weight in enumerate(direction):
@@ -360,7 +363,7 @@ def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any) -> None:
     seen = float(total.mean() / np.linalg.norm(direction) / float(mechanism.sigma))
     slack = 6.2 / sqrt(runs)
     assert seen <= sqrt(2 * rho) + slack
-    assert seen >= 0.97 * sqrt(2 * rho) - slack
+    assert seen >= (0.85 if isinstance(strategy, BinaryTree) else 0.97) * sqrt(2 * rho) - slack
     spread = float((total / np.linalg.norm(direction) / float(mechanism.sigma)).std())
     assert abs(spread - 1) < 6.2 / sqrt(2 * runs)
 

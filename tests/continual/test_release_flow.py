@@ -11,9 +11,11 @@ import pyarrow.parquet
 import pytest
 from small_release import Visit, after, opened, tables, values
 
+import discreet
 from discreet import cli
-from discreet.curator import Curator
+from discreet.curator import Curator, take_snapshot
 from discreet.errors import BudgetExceeded, PolicyError, UsageError
+from discreet.policy import Policy
 
 BUSY: list[Visit] = [
     (person, day, "Hill" if person % 2 else "Harbor", 10.0) for day in range(10) for person in (1, 2, 3)
@@ -128,8 +130,6 @@ def test_a_new_horizon_is_a_new_charge(tmp_path: Path) -> None:
     first.release("daily_visits").run(after(5))
     text = (tmp_path / "clinic.yaml").read_text()
     (tmp_path / "clinic.yaml").write_text(text.replace("from: 2024-01-01", "from: 2024-01-06"))
-    import discreet
-
     second = discreet.open(tmp_path / "clinic.yaml", tables=tables(BUSY))
     with pytest.raises(UsageError, match="has not been started"):
         second.release("daily_visits").run(after(6))
@@ -162,6 +162,21 @@ def test_an_unknown_horizon(tmp_path: Path) -> None:
         assert values(series, "daily", clinic="Hill") == [1] * 40
         assert values(series, "cumulative", clinic="Hill") == list(range(1, 41))
         assert values(series, "3", clinic="Hill") == [3] * 38
+
+
+def test_a_long_stream_is_buffered(tmp_path: Path) -> None:
+    """Five thousand hours: no matrix is stored, and hours without rows are published too."""
+    settings = {"accountant": "zcdp", "periods": "5000", "publish": "[cumulative]", "person": "{periods: 1}"}
+    curator = opened(tmp_path, tables(BUSY), **settings)
+    path = tmp_path / "clinic.yaml"
+    path.write_text(path.read_text().replace("period: day", "period: hour"))
+    release = discreet.open(path, tables=tables(BUSY)).release("daily_visits")
+    assert release.start().design.strategy.name == "buffered square root"
+    assert len(curator._ledger.streams.published(release._stream())[0]) < 2000
+    series = release.run(after(1))
+    assert series.periods == 24
+    assert values(series, "cumulative", clinic="Hill") == [2] * 24
+    assert str(series.table.column("period")[0].as_py()) == "2024-01-01 00:00:00"
 
 
 @pytest.mark.parametrize(
@@ -198,8 +213,6 @@ def test_columns_that_do_not_date_and_horizons_outside(tmp_path: Path) -> None:
 
 
 def _changed(folder: Path, old: str, new: str) -> Curator:
-    import discreet
-
     curator = opened(folder, tables(BUSY))
     path = folder / "clinic.yaml"
     path.write_text(path.read_text().replace(old, new, 1))
@@ -256,21 +269,15 @@ def test_what_was_published_is_a_public_table(tmp_path: Path) -> None:
     release = opened(tmp_path, live).release("daily_visits")
     release.start()
     series = release.run(after(10))
-    import discreet
-
     path = tmp_path / "clinic.yaml"
     path.write_text(
         path.read_text().replace("  states: {public: true}", "  states: {public: true}\n  released: {public: true}")
     )
-    from discreet.curator import take_snapshot
-
     data = tmp_path / "data"
     data.mkdir()
     for name, table in {**live, "released": series.table}.items():
         pa.parquet.write_table(table, data / f"{name}.parquet")
     path.write_text(f"source: data\n{path.read_text()}")
-    from discreet.policy import Policy
-
     take_snapshot(Policy.read(path))
     answer = discreet.open(path).ask(
         "SELECT clinic, SUM(value) AS visits FROM released WHERE publish = 'daily' GROUP BY clinic ORDER BY clinic",

@@ -61,6 +61,7 @@ def demo(
     _repeat_and_refuse(console, curator)
     console.print(f'\nGo on:  discreet ask {policy} "SELECT COUNT(*) FROM visits" --analyst bob --epsilon 0.1')
     console.print(f"        discreet ledger {policy}")
+    console.print(f"        discreet release start {policy} visits_by_day")
 
 
 def _ask(console: Console, curator: Curator, title: str, sql: str, epsilon: str) -> None:

@@ -25,7 +25,7 @@ from discreet.continual.question import Question
 from discreet.continual.series import Series, published_rows
 from discreet.continual.strategy import Windows
 from discreet.engines.arrivals import Arrivals, packed, unpacked
-from discreet.errors import UsageError
+from discreet.errors import LedgerUnavailable, UsageError
 from discreet.ledger import Ledger, Reservation, Stream
 from discreet.mechanisms import to_row
 from discreet.policy import CURATOR, Policy
@@ -59,18 +59,24 @@ class Release:
         stream = self.ledger.streams.find(self.identity)
         if stream is None or not stream.published:
             design = self._design()
+            rows = [to_row(each) for each in design.mechanisms]
             if stream is None:
                 cost = self.accountant.price(each.loss() for each in design.mechanisms)
                 self.pay(
                     analyst=CURATOR,
                     question=self.identity,
                     policy=self.policy.digest,
-                    mechanisms=[to_row(each) for each in design.mechanisms],
+                    mechanisms=rows,
                     cost=cost,
                     text=f"release {self.schedule.name}: {self.schedule.question}",
                     stream=True,
                 )
                 stream = self._stream()
+            charged = next(row for row in self.ledger.rows() if row["number"] == stream.charge)
+            if charged["mechanisms"] != rows:  # a start that died, under another version of discreet
+                raise LedgerUnavailable(
+                    f"Charge {stream.charge} was made for other noise: change the schedule, and start."
+                )
             self.ledger.streams.freeze(stream, 0, b"")
             self.ledger.streams.publish(stream, 0, design.to_bytes())
         return self.show()
@@ -137,7 +143,10 @@ class Release:
                 if period < len(frozen):
                     content = frozen[period]
                 else:
-                    content = streams.freeze(stream, period + FIRST, arrivals.step(period, [asked.block.query]))
+                    content = arrivals.step(period, [asked.block.query])
+                    if streams.freeze(stream, period + FIRST, content) != content:
+                        # Privacy: whoever froze it has counted other people than `arrivals` remembers from here on.
+                        raise LedgerUnavailable(f"Another run of {self.schedule.name} is at work: run again after it.")
                 noisy = _released(measurements, content)
                 streams.publish(stream, period + FIRST, _packed(noisy, estimates.add(noisy)))
         if self.schedule.periods == due:

@@ -11,6 +11,7 @@ periods. Among a person's new rows those kept are the first by a keyed hash of t
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -29,6 +30,7 @@ from discreet.policy import Policy, Table, Through
 from discreet.schedule import Schedule
 
 _EVERY_ROW = 2**31 - 1
+_SCRATCH = ".live-"
 _LIVE, _SEEN, _COUNTED, _FRESH = (name(f"#{each}") for each in ("live", "seen", "counted", "fresh"))
 _CONTENT, _COPY = name("#content"), name("#copy")
 
@@ -41,7 +43,8 @@ class Arrivals:
         self._columns = [name(column) for column in table.columns]
         self._order = f"hash(xor({_CONTENT}, {int.from_bytes(key[:8], 'little')}::UBIGINT)), {', '.join(self._columns)}"
         policy.store.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder = Path(tempfile.mkdtemp(prefix=".live", dir=policy.store))
+        _clear(policy.store)
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=policy.store))
         try:
             prepare(_whole(policy, table), source, self._folder, 1)
             with engine_errors("Reading what has arrived"):
@@ -112,6 +115,17 @@ class Arrivals:
 
     def _run(self, sql: str) -> Any:
         return self._connection.execute(sql)
+
+
+def _clear(store: Path) -> None:
+    """Remove what processes that are gone have left behind: it holds rows."""
+    for folder in store.glob(f"{_SCRATCH}*"):
+        try:
+            os.kill(int(folder.name.removeprefix(_SCRATCH).split("-")[0]), 0)
+        except ProcessLookupError:
+            shutil.rmtree(folder, ignore_errors=True)
+        except PermissionError:
+            continue  # somebody else's, and alive
 
 
 def _whole(policy: Policy, table: Table) -> Policy:
