@@ -9,13 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import discreet
+from discreet.accounting import SumAccountant
+from discreet.budget import Charge
 from discreet.cli import run
 from discreet.curator import Curator, create_ledger
 from discreet.errors import DiscreetError, Rejected
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.policy import Policy
+from discreet.release import Allowance, Exact
 from small_town import POLICY, town
 
 COUNT = "SELECT COUNT(*) FROM people"
@@ -109,6 +114,21 @@ def test_texts_of_the_data_do_not_speak_to_the_terminal(tmp_path: Path, capsys: 
     shown = capsys.readouterr().out
     assert "[/x]" in shown
     assert "\x1b" not in shown
+
+
+def test_a_model_made_by_hand_does_not_make_distances_wrap() -> None:
+    """Distances that add up to 2^63 - 1 without somebody were -2^63 with them: one look, whatever the noise.
+
+    The adversary knows everybody else and writes the description, hence the model that the counts are compared with.
+    """
+    shown = []
+    for rows in (5, 6):
+        counts = Exact(pa.table({"k0": [0], "s0": [rows]}))
+        model = np.array([0, *[92 * 10**16] * 10, 2**63 - 1 - 92 * 10**17 - 5])
+        noise = DiscreteLaplace(scale=Fraction(1), l1=Fraction(1))
+        allowance = Allowance(key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
+        shown.append(int(allowance.distances(noise, [counts], cells=[np.arange(len(model))], models=[model])[0]))
+    assert shown[1] - shown[0] == 1
 
 
 @pytest.mark.parametrize(

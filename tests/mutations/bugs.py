@@ -281,4 +281,11 @@ BUGS = (
         "return place if kept or (place and bits.coin(source, 1)) else other + (other >= place)\n\n    def encode",
         REPLAY,
     ),
+    bug(
+        "distances that wrap",
+        "release.py",
+        "if 2 * widest * len(model) >= 2**62:",
+        "if widest < 0:",
+        "tests/test_hostile_calls.py::test_a_model_made_by_hand_does_not_make_distances_wrap",
+    ),
 )

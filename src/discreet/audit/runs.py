@@ -56,7 +56,7 @@ def outcomes(
         (number, place)
         for number, each in enumerate(offered.blocks)
         for place, passes in enumerate(each.picked)
-        if len(passes) > 1 and each.block.same_as is None
+        if (len(passes) > 1 or each.block.unknown) and each.block.same_as is None
     ]
     for each in offered.blocks:
         if each.block.same_as is None:
@@ -212,7 +212,7 @@ def _one_by_one(
     runs: int,
     progress: Progress | None,
 ) -> Iterator[Outcomes]:
-    """The whole question again and again: for picks of several passes."""
+    """The whole question again and again: for picks of several passes, or among keys that must pass a threshold."""
     found: dict[tuple[int, int], tuple[list[int], list[int]]] = {each: ([], []) for each in picks}
     for done in range(runs):
         for side, fetch in enumerate(fetches):
@@ -221,8 +221,8 @@ def _one_by_one(
             for (number, place), sides in found.items():
                 # Wide cells: what a few hundred runs can tell apart.
                 pick = offered.blocks[number].block.picks[place]
-                first = np.asarray(noisy[number].picks[place]).astype(np.float64).reshape(-1)[0]
-                sides[side].append(int(first * 16 // pick.domain.size))
+                chosen = np.asarray(noisy[number].picks[place]).astype(np.float64).reshape(-1)
+                sides[side].append(int(chosen[0] * 16 // pick.domain.size) if len(chosen) else -1)
         if progress is not None:
             progress("one by one", (done + 1) / runs)
     for (number, place), sides in found.items():
