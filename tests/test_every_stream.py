@@ -112,7 +112,7 @@ def test_l2_by_brute_force(strategy: Any, times: int, apart: int) -> None:
         for u in histories_of_a_person(7, times, apart)
         for _, parts in [encoded(strategy, u[:, None])]
     )
-    claimed = float(strategy.l2_squared(times=times, apart=apart))
+    claimed = float(strategy.l2_squared(times=times, apart=apart, cells=1))
     assert found <= claimed
     assert claimed <= found * (1.0 if isinstance(strategy, Independent) and apart == 1 else 1.35)
 
@@ -122,7 +122,7 @@ def test_l2_of_two_cells_and_replacement_by_brute_force(strategy: Any) -> None:
     """A person may fall into another cell each period; replacing one takes a history away and puts one in its place."""
     gram, times = strategy.gram(), 2
     one = [u for u in histories_of_a_person(7, times, 1) if (u >= 0).all()]
-    claimed = float(strategy.l2_squared(times=times, apart=1))
+    claimed = float(strategy.l2_squared(times=times, apart=1, cells=1))
     assert histories(strategy, "add_remove", signed=False) == 1
     worst = 0.0
     for u, v in itertools.product(one, repeat=2):
@@ -140,9 +140,9 @@ def test_six_adjacent_ways_of_seven_days() -> None:
     strategy = dense.column_normalised(365)
     gram = strategy.gram().astype(float)
     adjacent = max(gram[first : first + 7, first : first + 7].sum() for first in range(359))
-    claimed = float(strategy.l2_squared(times=7, apart=1))
+    claimed = float(strategy.l2_squared(times=7, apart=1, cells=1))
     assert adjacent <= claimed <= 1.001 * adjacent
-    assert sqrt(claimed / float(strategy.l2_squared(times=1, apart=1))) == pytest.approx(6.03, abs=0.01)
+    assert sqrt(claimed / float(strategy.l2_squared(times=1, apart=1, cells=1))) == pytest.approx(6.03, abs=0.01)
 
 
 def test_participation_never_undercounts() -> None:
@@ -272,6 +272,22 @@ def test_rounded_buffers_stay_within_their_claim() -> None:
         assert np.abs(rows[:, 0] - exact).max() < len(strategy.shifts) + 0.01 * exact.max() / 2**BITS
 
 
+def test_rounding_is_paid_for_in_every_cell_that_a_person_touches() -> None:
+    """Neighbors in twelve cells at once, one period each, on streams that round anew in every period."""
+    strategy = Buffered.fitted(60)
+    x = (np.arange(60 * 12).reshape(60, 12) * 7919) % 1009
+    for shift in range(5):
+        other = x.copy()
+        other[np.arange(12) * 4 + shift, np.arange(12)] += 1
+        rows, others = encoded(strategy, x)[0], encoded(strategy, other)[0]
+        moved = int(np.square((rows - others).astype(object)).sum())
+        assert moved <= strategy.l2_squared(times=12, apart=4, cells=1)
+        exact = np.stack([np.convolve(strategy.series(), (other - x)[:, cell])[:60] for cell in range(12)], axis=1)
+        assert (
+            0 < np.abs(others - rows - exact).max() < 2 * len(strategy.shifts)
+        )  # rounding is there, and within bounds
+
+
 # --- error against theory ---------------------------------------------------------------------------------------------
 
 
@@ -288,7 +304,7 @@ def test_errors_are_those_of_theory_over_a_year() -> None:
     for strategy, wanted in table.values():
         assert [rms(strategy, each) for each in publish] == pytest.approx(wanted, rel=0.02)
     root = dense.square_root(365)
-    scale = sqrt(root.l2_squared(times=1, apart=1))
+    scale = sqrt(root.l2_squared(times=1, apart=1, cells=1))
     assert root.deviations("cumulative").max() * scale == pytest.approx(2.944, rel=0.01)
     tree = BinaryTree(periods=365)
     assert rms(tree, "cumulative") == pytest.approx(4.69, rel=0.01)
@@ -298,7 +314,7 @@ def test_errors_are_those_of_theory_over_a_year() -> None:
 @pytest.mark.parametrize(("periods", "largest"), [(365, 2.944), (10_000, 4.00)])
 def test_buffers_are_as_good_as_the_square_root(periods: int, largest: float) -> None:
     strategy = Buffered.fitted(periods)
-    scale = sqrt(strategy.l2_squared(times=1, apart=1))
+    scale = sqrt(strategy.l2_squared(times=1, apart=1, cells=1))
     assert strategy.deviations("cumulative").max() * scale == pytest.approx(largest, rel=0.01)
     exactly = np.sum(np.square(dense.root_series(periods)))
     assert strategy.deviations("cumulative").max() * scale == pytest.approx(exactly, rel=0.005)
@@ -330,7 +346,7 @@ def test_an_unknown_horizon_goes_on_with_the_same_rows() -> None:
     for spread in ([0, 1, 2], [30, 31, 32], [0, 40, 80], [93, 94, 95]):
         u = np.zeros(96)
         u[spread] = 1
-        assert u @ gram @ u <= float(short.l2_squared(times=3, apart=1))
+        assert u @ gram @ u <= float(short.l2_squared(times=3, apart=1, cells=1))
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------
@@ -346,7 +362,7 @@ def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any, times: int) 
     n runs at once, as cells. The mean of the projection of noise has deviation 1 / √n: the alarm is at 6.2 of them.
     """
     runs, rho = 40_000, Fraction(1, 2)
-    l2_squared = strategy.l2_squared(times=times, apart=1)
+    l2_squared = strategy.l2_squared(times=times, apart=1, cells=1)
     from discreet.accounting.calibrate import gaussian_sigma
 
     mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)

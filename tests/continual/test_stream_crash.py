@@ -38,7 +38,7 @@ def published(folder: Path, live: dict[str, Any], until: int) -> list[bytes]:
     release = curator.release("daily_visits")
     release.run(after(until))
     curator._ledger.verify()
-    found = curator._ledger.streams.published(release._stream())
+    found = curator._ledger.streams.published(release._started())
     curator._ledger.close()
     return found
 
@@ -120,7 +120,7 @@ def test_what_is_stored_is_sealed_and_cannot_be_swapped(started: Path, tmp_path:
     curator = opened(folder, tables(VISITS), **SETTINGS)
     release = curator.release("daily_visits")
     release.run(after(2))
-    stream = release._stream()
+    stream = release._started()
     frozen = curator._ledger.streams.frozen(stream)
     assert b"owner" in frozen[1]
     raw = b"".join(path.read_bytes() for path in folder.glob("clinic.ledger*"))

@@ -35,8 +35,8 @@ class Buffered:
         c_j = sum of v_i 2^-f_i (1 - 2^-f_i)^(j - 1), which is positive and decreasing, so |C u|² is largest for periods
         0, apart, 2 apart, ... (`participation`). Rounding: S_i is off its exact value by e with
         0 <= e < 2^f_i, because e' = (1 - 2^-f_i) e + r, 0 <= r < 1; so H_i is off by between -1 and 1, y by less than
-        the number n of buffers, and y on neighbors by less than 2 n more than C u says. Over T periods:
-        |difference|_2 <= |C u| + 2 n √T (docs/proofs/continual.md).
+        the number n of buffers, and y on neighbors by less than 2 n more than C u says, in each of the m cells that a
+        person ever touches. Over T periods: |difference|_2 <= |C u| + 2 n √(m T) (docs/proofs/continual.md).
     Error
         That of the square root, of which c is a fit by positive weights: within 0.2 % up to 10^6 periods.
     """
@@ -82,7 +82,7 @@ class Buffered:
             total[1:] += gain * np.exp(lags * np.log1p(-rate))
         return total
 
-    def l2_squared(self, *, times: int, apart: int) -> Fraction:
+    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
         series, periods = self.series(), self.periods
         total = float(np.dot(series, series)) * times
         overlap = fftconvolve(series, series[::-1])[periods - 1 :] if times > 50 else None
@@ -92,7 +92,8 @@ class Buffered:
                 shared = float(np.dot(series[lag:], series[:-lag])) if overlap is None else float(overlap[lag])
                 total += 2 * (times - i) * shared
         exact = round_up(Fraction(total) * (1 + _SAFE), digits=15)
-        length = Fraction(isqrt(int(exact)) + 1) + 2 * len(self.shifts) * (isqrt(periods) + 1)
+        rounding = 2 * len(self.shifts) * (isqrt(periods * times * cells) + 1)
+        length = Fraction(isqrt(int(exact)) + 1) + rounding
         return length**2
 
     def deviations(self, publish: Publish) -> Floats:

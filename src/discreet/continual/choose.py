@@ -68,7 +68,7 @@ def gaussian(periods: int, publish: tuple[Publish, ...], times: int, apart: int)
     if periods <= MOST_OPTIMISED and times <= _OPTIMISED_FOR:
         alone = [min(_errors(each, [one], 1.0)[0] for each in candidates) for one in publish]
         candidates.append(optimised(periods, publish, [1 / each for each in alone]))
-    return _best(candidates, publish, lambda each: float(each.l2_squared(times=times, apart=apart)))
+    return _best(candidates, publish, lambda each: float(each.l2_squared(times=times, apart=apart, cells=1)))
 
 
 def _best(candidates: Sequence[Any], publish: Sequence[Publish], noise: Any) -> Strategy:
@@ -84,4 +84,4 @@ def _errors(strategy: Strategy, publish: Sequence[Publish], noise: float) -> lis
 
 def rms(strategy: Any, publish: Publish, *, times: int = 1, apart: int = 1) -> float:
     """The root mean squared error for l2 sensitivity 1 a period and one unit of noise: the figures in the docs."""
-    return sqrt(_errors(strategy, [publish], float(strategy.l2_squared(times=times, apart=apart)))[0])
+    return sqrt(_errors(strategy, [publish], float(strategy.l2_squared(times=times, apart=apart, cells=1)))[0])

@@ -61,20 +61,20 @@ class Design:
             return replace(self, strategy=replace(strategy, periods=periods))
         return self
 
-    def margins(self, statistic: Statistic, publish: Publish) -> list[float]:
-        """The half-width of each period's estimate."""
+    def margins(self, statistic: Statistic, publish: Publish, *, first: int) -> list[float]:
+        """The half-width of each period's estimate, from a first period on."""
         mechanism: Any = self.mechanisms[statistic.measurement]
         factors, step = [float(each) for each in statistic.factors], float(statistic.step)
         if isinstance(mechanism, DiscreteGaussian):
             spread = margins.NORMAL * float(mechanism.sigma) * float(np.linalg.norm(factors)) * step
-            return [float(each) for each in self.strategy.deviations(publish) * spread]
+            return [float(each) for each in self.strategy.deviations(publish)[first:] * spread]
         strategy: Any = self.strategy
         ones, twos = strategy.draws(publish)
         scale = float(mechanism.scale) * step
         return [
             scale
             * margins.laplace(tuple((each * times, count) for each in factors for times, count in ((1, a), (2, b))))
-            for a, b in zip(ones.tolist(), twos.tolist(), strict=True)
+            for a, b in zip(ones[first:].tolist(), twos[first:].tolist(), strict=True)
         ]
 
 
@@ -94,7 +94,7 @@ def designed(
             l1 = Fraction(pure.l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2))
             found.append(DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=share), l1=l1))
         else:
-            reach = strategy.l2_squared(times=times, apart=person.apart) * own.l2_squared
+            reach = strategy.l2_squared(times=times, apart=person.apart, cells=own.l0) * own.l2_squared
             l2_squared = reach * histories(strategy, neighbors, signed=signed)
             sigma = gaussian_sigma(l2_squared=l2_squared, rho=share)
             found.append(DiscreteGaussian(sigma=sigma, l2_squared=l2_squared))

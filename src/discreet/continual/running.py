@@ -71,7 +71,8 @@ class Release:
                     text=f"release {self.schedule.name}: {self.schedule.question}",
                     stream=True,
                 )
-                stream = self._stream()
+                stream = self.ledger.streams.find(self.identity)
+            assert stream is not None  # it was just paid for
             charged = next(row for row in self.ledger.rows() if row["number"] == stream.charge)
             if charged["mechanisms"] != rows:  # a start that died, under another version of discreet
                 raise LedgerUnavailable(
@@ -83,7 +84,7 @@ class Release:
 
     def run(self, as_of: date | datetime | None = None) -> Series:
         """Publish every period that has ended and was not published yet."""
-        stream = self._stream()
+        stream = self._started()
         due = self.schedule.due(_moment(as_of))
         if stream.published - FIRST < due and stream.key is not None:
             self._publish(stream, due)
@@ -91,7 +92,7 @@ class Release:
 
     def show(self) -> Series:
         """What has been published so far."""
-        stream = self._stream()
+        stream = self._started()
         design, *steps = self.ledger.streams.published(stream)
         tables = [_table(content) for content in steps]
         return Series(
@@ -100,7 +101,7 @@ class Release:
             asked=self.asked,
             accountant=self.accountant,
             cost=self._cost(stream),
-            noisy=tuple(json.loads(content[8 : 8 + _head(content)]) for content in steps),
+            noisy=tuple(map(_noisy, steps)),
             table=pa.concat_tables(tables) if tables else published_rows(self.schedule, self.asked, None, [], []),
         )
 
@@ -108,9 +109,9 @@ class Release:
         amount = self.accountant.allot(epsilon=self.schedule.epsilon)
         return designed(self.schedule, self.asked, self.accountant, neighbors=self.policy.neighbors, amount=amount)
 
-    def _stream(self) -> Stream:
+    def _started(self) -> Stream:
         stream = self.ledger.streams.find(self.identity)
-        if stream is None:
+        if stream is None or not stream.published:
             raise UsageError(
                 f"The release {self.schedule.name} has not been started as the policy has it now: run discreet release "
                 f"start. It charges ε = {self.schedule.epsilon} once."
@@ -130,24 +131,23 @@ class Release:
             allowance.steps(mechanism, design.strategy.encoder(), sizes=asked.block.sizes, forms=each.forms)
             for mechanism, each in zip(design.mechanisms, asked.block.measurements, strict=True)
         ]
-        estimates = _Estimates(self.schedule, asked, design)
-        frozen = streams.frozen(stream)[FIRST:]
-        for content, left in zip(frozen, stored[FIRST:], strict=False):
+        estimates = _Estimates(self.schedule, asked, design, first=len(stored) - FIRST)
+        frozen = [unpacked(content) for content in streams.frozen(stream)[FIRST:]]
+        for (exact, *_), left in zip(frozen, stored[FIRST:], strict=False):
             for steps in measurements:
-                steps.skip(_exact(content))
-            estimates.add(json.loads(left[8 : 8 + _head(left)]))
+                steps.skip(Exact(exact))
+            estimates.skip(_noisy(left))
         order = hmac.digest(stream.key, b"discreet order of arrival", "sha256")
         with Arrivals(self.policy, self.source, self.schedule, asked.table, key=order) as arrivals:
             arrivals.remember(frozen)
             for period in range(len(stored) - FIRST, due):
-                if period < len(frozen):
-                    content = frozen[period]
-                else:
+                if period == len(frozen):
                     content = arrivals.step(period, [asked.block.query])
                     if streams.freeze(stream, period + FIRST, content) != content:
                         # Privacy: whoever froze it has counted other people than `arrivals` remembers from here on.
                         raise LedgerUnavailable(f"Another run of {self.schedule.name} is at work: run again after it.")
-                noisy = _released(measurements, content)
+                    frozen.append(unpacked(content))
+                noisy = _released(measurements, Exact(frozen[period][0]))
                 streams.publish(stream, period + FIRST, _packed(noisy, estimates.add(noisy)))
         if self.schedule.periods == due:
             self.ledger.post(Reservation(id=stream.charge, key=stream.key, resumed=True), b"all periods are published")
@@ -156,39 +156,41 @@ class Release:
 class _Estimates:
     """From noisy rows to what is published, period by period; a function of what has left."""
 
-    def __init__(self, schedule: Schedule, asked: Question, design: Design) -> None:
+    def __init__(self, schedule: Schedule, asked: Question, design: Design, *, first: int) -> None:
         self._schedule, self._asked = schedule, asked
         self._decoders = [design.strategy.decoder() for _ in design.mechanisms]
         self._sums = [{each: Windows(each) for each in schedule.publish} for _ in design.mechanisms]
         self._margins = {
-            (each.name, publish): design.margins(each, publish)
+            (each.name, publish): design.margins(each, publish, first=first)
             for each in asked.statistics
             for publish in schedule.publish
         }
-        self._period = 0
+        self._period, self._first = 0, first
 
-    def add(self, noisy: list[list[list[int]]]) -> pa.Table:
-        found: dict[Any, Any] = {}
+    def skip(self, noisy: list[list[list[int]]]) -> dict[Any, Any]:
+        """The sums of the next period, by measurement and kind."""
+        found = {}
         for index, (decoder, rows) in enumerate(zip(self._decoders, noisy, strict=True)):
             daily, cumulative = decoder.add(np.array(rows, dtype=np.float64))
             for publish, window in self._sums[index].items():
                 found[index, publish] = window.add(daily, cumulative)
+        self._period += 1
+        return found
+
+    def add(self, noisy: list[list[list[int]]]) -> pa.Table:
+        """What is published for the next period."""
+        found = self.skip(noisy)
         values, margins = [], []
         for publish in self._schedule.publish:
             for each in self._asked.statistics:
                 parts = found[each.measurement, publish].reshape(len(each.factors), -1)
                 values.append(np.array([float(factor * each.step) for factor in each.factors]) @ parts)
-                margins.append(self._margins[each.name, publish][self._period])
-        self._period += 1
+                margins.append(self._margins[each.name, publish][self._period - 1 - self._first])
         return published_rows(self._schedule, self._asked, self._period - 1, values, margins)
 
 
-def _released(measurements: list[Steps], content: bytes) -> list[list[list[int]]]:
-    return [[[int(each) for each in row] for row in steps.release(_exact(content))[0]] for steps in measurements]
-
-
-def _exact(content: bytes) -> Exact:
-    return Exact(unpacked(content)[0])
+def _released(measurements: list[Steps], exact: Exact) -> list[list[list[int]]]:
+    return [[[int(each) for each in row] for row in steps.release(exact)[0]] for steps in measurements]
 
 
 def _packed(noisy: list[list[list[int]]], table: pa.Table) -> bytes:
@@ -198,6 +200,11 @@ def _packed(noisy: list[list[list[int]]], table: pa.Table) -> bytes:
 
 def _head(content: bytes) -> int:
     return int.from_bytes(content[:8], "little")
+
+
+def _noisy(content: bytes) -> list[list[list[int]]]:
+    found: list[list[list[int]]] = json.loads(content[8 : 8 + _head(content)])
+    return found
 
 
 def _table(content: bytes) -> pa.Table:

@@ -40,8 +40,10 @@ class Strategy(Protocol):
 
     def decoder(self) -> Decoder: ...
 
-    def l2_squared(self, *, times: int, apart: int) -> Fraction:
-        """The largest |C u|² of one cell's stream u that is at most 1 in `times` periods `apart` apart, and 0 else."""
+    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
+        """The largest |C u|² of a person who counts in `times` periods `apart` apart, by a vector of l2 norm at most 1
+        and up to `cells` cells in each.
+        """
 
     def deviations(self, publish: Publish) -> Floats:
         """The standard deviation of each period's estimate, in units of the noise's own."""

@@ -40,7 +40,7 @@ class BinaryTree:
     def decoder(self) -> Decoder:
         return _BinaryDecoder(self.levels)
 
-    def l2_squared(self, *, times: int, apart: int) -> Fraction:
+    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
         total = 0
         for level in range(self.levels):
             fit = min(times, -(-(1 << level) // apart))
@@ -135,7 +135,7 @@ class SubtractionTree:
     def decoder(self) -> Decoder:
         return _SubtractionDecoder()
 
-    def l2_squared(self, *, times: int, apart: int) -> Fraction:
+    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
         raise NotImplementedError("A tree with subtraction is for pure budgets.")
 
     def l1(self, *, times: int) -> int:

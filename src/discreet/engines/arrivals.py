@@ -60,11 +60,10 @@ class Arrivals:
         self._connection.close()
         shutil.rmtree(self._folder)
 
-    def remember(self, steps: Iterable[bytes]) -> None:
+    def remember(self, steps: Iterable[Sequence[pa.Table]]) -> None:
         """What each step so far has seen and counted; then what is left is new."""
         seen, counted = [], []
-        for period, content in enumerate(steps):
-            *_, rows, owners = unpacked(content)
+        for period, (*_, rows, owners) in enumerate(steps):
             seen.append(rows)
             counted.append(owners.append_column("period", pa.array([period] * owners.num_rows, pa.int64())))
         columns, table = ", ".join(self._columns), name(self._table.name)
