@@ -37,17 +37,17 @@ def outcomes(picture: Picture) -> str:
             height = 120 * count / highest
             x = 40 + step * (place + shift)
             parts.append(
-                f'<rect x="{x:.1f}" y="{130 - height:.1f}" width="{0.42 * step:.1f}" height="{height:.1f}" '
+                f'<rect x="{x:.1f}" y="{145 - height:.1f}" width="{0.42 * step:.1f}" height="{height:.1f}" '
                 f'fill="{color}"/>'
             )
-    parts.append('<line x1="40" y1="130" x2="680" y2="130" stroke="#777"/>')
-    parts.append('<text x="40" y="148">looks like the second database</text>')
-    parts.append('<text x="680" y="148" text-anchor="end">looks like the first</text>')
+    parts.append('<line x1="40" y1="145" x2="680" y2="145" stroke="#777"/>')
+    parts.append('<text x="40" y="163">looks like the second database</text>')
+    parts.append('<text x="680" y="163" text-anchor="end">looks like the first</text>')
     parts.append(f'<rect x="470" y="0" width="10" height="10" fill="{_ONE}"/><text x="485" y="10">on the first</text>')
     parts.append(
         f'<rect x="580" y="0" width="10" height="10" fill="{_OTHER}"/><text x="595" y="10">on the second</text>'
     )
-    return f"<h3>{escape(picture.name)}</h3>" + _svg(f"Outcomes of {_short(picture.name)}", 700, 155, parts)
+    return f"<h3>{escape(picture.name)}</h3>" + _svg(f"Outcomes of {_short(picture.name)}", 700, 170, parts)
 
 
 def _svg(label: str, width: int, height: int, parts: Sequence[str]) -> str:

@@ -31,7 +31,7 @@ Fetch = Callable[[str], pa.Table]
 Progress = Callable[[str, float], None]
 Moved = dict[Any, tuple[int, int]]  # the numbers that differ, on the one neighbor and on the other
 
-AT_ONCE = 1 << 20  # cells of all runs that are drawn together
+AT_ONCE = 1 << 19  # cells of all runs that are drawn together
 MOST_CELLS = 1 << 26  # of all runs: more groups, fewer runs
 ONE_BY_ONE = 200  # runs of what takes several passes
 IMPOSSIBLE = 30.0  # the score of an outcome that the other neighbor cannot have
@@ -97,7 +97,8 @@ class _Block:
             if len(passes) == 1:
                 exact = [fetch(self.block.pick_query(pick, ())) for fetch in self._fetches]
                 release = self._picked(passes[0], pick.cells(0), movement(*map(cells, exact)))
-                yield self._run(pick.name, passes, exact, release, self.block.cells * pick.cells(0))
+                slices = getattr(passes[0], "slices", 1)  # of a cell, in which several quantiles are looked for
+                yield self._run(pick.name, passes, exact, release, self.block.cells * pick.cells(0) * slices)
 
     def _run(self, name: str, mechanisms: tuple[Any, ...], exact: list[Any], release: Any, width: int) -> Outcomes:
         runs = max(1_000, min(self._runs, MOST_CELLS // width))

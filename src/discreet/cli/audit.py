@@ -149,12 +149,14 @@ def _show(findings: Any) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from discreet.cli.tables import plainly
+
     table = Table("", "claimed ε", "at δ", "proved ε", "runs", "")
     for column in table.columns[1:5]:
         column.justify = "right"
     for each in findings:
         numbers = (f"{each.claimed:.4g}", f"{each.delta:.2g}", f"{each.proved:.4g}", f"{each.runs:,}")
-        table.add_row(each.name, *numbers, "holds" if each.sound else "BROKEN")
+        table.add_row(plainly(each.name), *numbers, "holds" if each.sound else "BROKEN")
     Console().print(table)
 
 
