@@ -66,6 +66,8 @@ def test_the_cap_is_told_and_common_records_are_still_certain():
     whole, part = census(fewer), census(fewer, cap=2)
     assert part.capped
     assert part.worlds < whole.worlds
+    assert whole.sampled is None
+    assert 0 < part.as_json()["sampled"] <= 25
     assert part.common == whole.common  # the solver proves it beyond the cap
 
 

@@ -42,12 +42,13 @@ _SENTENCES: dict[Verdict, str] = {
 class Reconstruction:
     """`worlds` fit (at least, if `capped`); `common` records are in all of them, also when capped.
 
-    When capped, certainty and success are estimates, from a few worlds that lie far apart.
+    When capped, certainty and success are estimates, from `sampled` worlds that lie far apart; else that is None.
     """
 
     finding: Finding
     worlds: int
     capped: bool
+    sampled: int | None
     common: tuple[Record, ...]
     certainty: tuple[tuple[Record, float], ...]
     verdict: Verdict
@@ -62,6 +63,7 @@ class Reconstruction:
             **self.finding.as_json(),
             "worlds": self.worlds if self.worlds <= 2**53 else str(self.worlds),
             "capped": self.capped,
+            "sampled": self.sampled,
             "common": list(self.common),
             "certainty": [{"record": record, "certainty": share} for record, share in self.certainty],
             "verdict": self.verdict,
@@ -94,6 +96,7 @@ def census(
         ),
         worlds=worlds,
         capped=capped,
+        sampled=min((part.sampled for part in parts if part.capped), default=None),
         common=common,
         certainty=tuple(_records(likely)) if worlds else (),
         verdict=_verdict(worlds, capped, len(common)),
@@ -132,6 +135,7 @@ class _Likely:
 class _Part:
     worlds: int
     capped: bool
+    sampled: int  # solutions that shares are taken over
     people: int
     right: float  # of the people in the best guess, on average over the worlds
     likely: tuple[_Likely, ...]
@@ -146,7 +150,7 @@ def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
     if not found.complete:
         solutions = sample(tables, times=SAMPLES, seconds=(until - monotonic()) / 2) or solutions
     if not solutions:
-        return _Part(worlds=0, capped=not found.complete, people=0, right=0.0, likely=(), common=())
+        return _Part(worlds=0, capped=not found.complete, sampled=0, people=0, right=0.0, likely=(), common=())
     seen = list(dict.fromkeys((*found.solutions, *solutions)))
     common = reduce(and_, (solution.kept(frame) for solution in seen))
     worlds = [solution.worlds for solution in solutions]
@@ -164,6 +168,7 @@ def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
     return _Part(
         worlds=sum(solution.worlds for solution in seen),
         capped=not found.complete,
+        sampled=len(solutions),
         people=people,
         right=sum(_best_guess(guess, judge, people) for guess, judge in halves) / len(halves),
         likely=likely,
