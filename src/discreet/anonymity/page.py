@@ -33,7 +33,8 @@ table { border-collapse: collapse; width: 100%; margin: .6rem 0; font-size: .95r
 th, td { text-align: left; padding: .35rem .7rem .35rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--soft); font-weight: 500; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.bar { display: flex; height: 14px; border-radius: 4px; overflow: hidden; background: var(--line); min-width: 12rem; }
+td.number { white-space: nowrap; }
+.bar { display: flex; height: 14px; border-radius: 4px; overflow: hidden; background: var(--line); min-width: 6rem; }
 .bar i { display: block; height: 100%; }
 .legend span { display: inline-block; margin-right: 1rem; font-size: .85rem; color: var(--soft); }
 .legend i { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .35em; }

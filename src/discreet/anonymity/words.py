@@ -52,10 +52,10 @@ def side_information(failed: Failures) -> list[str]:
         else f"k is {failed.k}; somebody who knows the other {failed.k - 1} has found the last one."
     ]
     if failed.nearly and failed.thinned is not None:
-        example = failed.thinned
+        example, more = failed.thinned, "more " if failed.homogeneous else ""
         most = f"{example.values[0][1]:,} of {example.size:,} have {failed.secret} = {example.values[0][0]}"
         sentences += [
-            f"For {failed.nearly:,} more people ({share(failed.nearly, failed.rows)}) knowing {KNOWN} is enough: "
+            f"For {failed.nearly:,} {more}people ({share(failed.nearly, failed.rows)}) knowing {KNOWN} is enough: "
             f"without them everybody left in the class has the same {failed.secret}.",
             f"For example, with {shown(example)}, {most}: who knows the rest knows all of them.",
         ]
