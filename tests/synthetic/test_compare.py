@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> discreet.Curator:
 
 @pytest.fixture(scope="module")
 def near(made: discreet.Curator) -> Description:
-    return made.describe("people", epsilon=300)
+    return made.describe("people", epsilon=300, synthesizer="mst")
 
 
 @pytest.fixture(scope="module")

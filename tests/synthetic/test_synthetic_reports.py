@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A policy, a description, and the true rows beside other people's."""
     home = tmp_path_factory.mktemp("reports")
     made = curator(home, count=COUNT, more="      notes: {text: true, nullable: true}")
-    made.describe("people", epsilon=100).save(home / "d.json")
+    made.describe("people", epsilon=100, synthesizer="mst").save(home / "d.json")
     for name, table in (("true", rows(COUNT)), ("others", rows(2 * COUNT).slice(COUNT))):
         pyarrow.parquet.write_table(table, home / f"{name}.parquet")
     return home
@@ -65,7 +65,10 @@ def test_a_comparison_is_paid_and_may_be_published(folder: Path, capsys: pytest.
     assert run(["compare", str(folder / "policy.yaml"), str(folder / "d.json"), "--epsilon", "2000"]) == 2
 
 
-def test_what_is_computed_on_raw_rows_goes_to_a_second_report(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_computed_on_raw_rows_goes_to_a_second_report(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.cli.synthetic.TRIALS", 60)
     spent = discreet.open(folder / "policy.yaml")._ledger.spent()
     public, secret = folder / "d.html", folder / "d.NOT-FOR-RELEASE.html"
     raw = ["--raw", str(folder / "true.parquet"), "--control", str(folder / "others.parquet")]

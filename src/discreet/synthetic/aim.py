@@ -64,4 +64,6 @@ def aim(data: Marginals) -> Synthesis:
         model, left = fit.model, left - part
         if moved <= expected[place]:
             part *= 4  # half the standard deviation
-    return Synthesis(histograms=columns, model=model)
+    assert fit is not None
+    fit = estimate(sizes, targets, total=total, prior=PRIOR, start=fit.parameters, steps=300)  # rounds hurry; this ends
+    return Synthesis(histograms=columns, model=fit.model)
