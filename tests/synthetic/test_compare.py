@@ -14,7 +14,7 @@ from discreet.mechanisms import from_row
 from discreet.synthetic.classify import area
 from discreet.synthetic.compare import correlations, lines
 from discreet.synthetic.description import Description
-from discreet.synthetic.marginals import SCALE, products
+from discreet.synthetic.marginals import MOST_ROWS, SCALE, Candidate, _models, products
 from synthetic.small_table import curator, rows
 
 COUNT = 2000
@@ -142,3 +142,10 @@ def test_no_row_is_longer_than_it_is_charged_for(near: Description) -> None:
     assert set(lines(near)) == {0, 1, 4, 5, 6}
     for line in lines(near).values():
         assert np.abs(line).max() <= SCALE
+
+
+def test_no_model_makes_a_distance_overflow() -> None:
+    """A file may expect 10^18 rows in every cell; past 64 bits, one person could turn the sign of a distance."""
+    candidate = Candidate(columns=(0,), partition=(np.arange(4),), model=np.full(4, 1e18))
+    assert _models([candidate])["models"][0].tolist() == [MOST_ROWS] * 4
+    assert 2**26 * 2 * MOST_ROWS < 2**63

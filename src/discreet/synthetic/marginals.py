@@ -39,6 +39,7 @@ Partition = tuple[Integers, ...]  # for each column, which group every cell of i
 Progress = Callable[[str, float], None]
 
 SCALE = 100  # half the length of the line that numbers are put on for their correlations
+MOST_ROWS = 2**36  # that a model may expect in a cell: with up to 2^26 cells a distance fits into 64 bits
 _PARTS = 10**9
 
 
@@ -239,10 +240,14 @@ def _std(noise: DiscreteGaussian | DiscreteLaplace) -> float:
 
 
 def _models(candidates: Sequence[Candidate]) -> dict[str, Any]:
-    # Privacy: S7. The model is rounded first, so that distances are integers.
+    # Privacy: S7. The model is rounded first, so that distances are integers; and kept so small that none of these
+    # passes 64 bits, where one person could turn the largest number into the smallest.
     return {
         "cells": [flat(candidate.partition) for candidate in candidates],
-        "models": [np.rint(candidate.model).astype(np.int64).ravel() for candidate in candidates],
+        "models": [
+            np.rint(np.clip(candidate.model, -MOST_ROWS, MOST_ROWS)).astype(np.int64).ravel()
+            for candidate in candidates
+        ],
     }
 
 
