@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -48,6 +48,7 @@ GROUNDS = {
 
 
 @pytest.mark.parametrize("ground", ["equal", "ordered", "hierarchical"])
+@settings(max_examples=20, deadline=None)
 @given(counts=COUNTS)
 def test_closeness_is_the_earth_movers_distance(counts: np.ndarray, ground: judge.Ground) -> None:
     whole = counts.sum(axis=0)
@@ -95,6 +96,7 @@ def test_blocks_are_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", ["distinct", "entropy", "recursive"])
+@settings(max_examples=40, deadline=None)
 @given(counts=COUNTS)
 def test_a_union_of_good_classes_is_good(counts: np.ndarray, kind: judge.DiversityKind) -> None:
     """What lets coarsening only help: monotone pruning rests on it."""

@@ -60,12 +60,25 @@ def average(table: Coded, levels: Any, classes: Any) -> float:
     return total / int(table.counts.sum())
 
 
+ASKED = {"data": people(), "k": st.integers(1, 5), "suppressed": st.integers(0, 2), "full": st.booleans()}
+
+
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
-@tries(25)
-@given(data=people(), k=st.integers(1, 5), suppressed=st.integers(0, 2), full=st.booleans())
-def test_local_recoding_keeps_its_promise(
-    data: pa.Table, k: int, suppressed: int, full: bool, promise: dict[str, Any]
-) -> None:
+@tries(12)
+@given(**ASKED)
+def test_local_recoding_keeps_its_promise(promise: dict[str, Any], **asked: Any) -> None:
+    keeps_locally(promise=promise, **asked)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("promise", PROMISES, ids=str)
+@tries(600)
+@given(**ASKED)
+def test_local_recoding_keeps_its_promise_many_times(promise: dict[str, Any], **asked: Any) -> None:
+    keeps_locally(promise=promise, **asked)
+
+
+def keeps_locally(data: pa.Table, k: int, suppressed: int, full: bool, promise: dict[str, Any]) -> None:
     table, guarantee = possible(data, promise, k)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recode_local, "FULL_LATTICE", 20_000 if full else 0)
@@ -110,7 +123,7 @@ def test_the_lectures_patients_get_the_best_there_is() -> None:
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("promise", PROMISES, ids=str)
-@tries(6)
+@tries(3)
 @given(data=people(), k=st.integers(1, 5), suppressed=st.integers(0, 3))
 def test_global_recoding_is_the_optimum(
     data: pa.Table, k: int, suppressed: int, promise: dict[str, Any], measure: Measure
