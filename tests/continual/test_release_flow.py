@@ -164,6 +164,20 @@ def test_an_unknown_horizon(tmp_path: Path) -> None:
         assert values(series, "3", clinic="Hill") == [3] * 38
 
 
+def test_a_source_that_cannot_be_read_publishes_nothing(tmp_path: Path) -> None:
+    live = tables(BUSY)
+    release = opened(tmp_path, live).release("daily_visits")
+    release.start()
+    release.run(after(2))
+    del live["visits"]
+    with pytest.raises(PolicyError, match="no table visits"):
+        release.run(after(4))
+    assert release.show().periods == 2
+    assert not list((tmp_path / "clinic.store").glob(".live*"))
+    live.update(tables(BUSY))
+    assert values(release.run(after(4)), "daily", clinic="Hill") == [2, 2, 2, 2]
+
+
 def test_a_long_stream_is_buffered(tmp_path: Path) -> None:
     """Five thousand hours: no matrix is stored, and hours without rows are published too."""
     settings = {"accountant": "zcdp", "periods": "5000", "publish": "[cumulative]", "person": "{periods: 1}"}

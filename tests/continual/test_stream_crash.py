@@ -10,6 +10,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import pytest
 from small_release import Visit, after, opened, tables
 
 from discreet.errors import LedgerUnavailable, UsageError
-from discreet.ledger import Stream, sqlite
+from discreet.ledger import sqlite
 from discreet.ledger import streams as streams_module
 
 VISITS: list[Visit] = [(person, (person * 7) % 4, "Hill", 5.0) for person in range(30)]
@@ -126,7 +127,7 @@ def test_what_is_stored_is_sealed_and_cannot_be_swapped(started: Path, tmp_path:
     raw = b"".join(path.read_bytes() for path in folder.glob("clinic.ledger*"))
     assert frozen[1][200:260] not in raw
     assert b"copies" not in raw
-    other = Stream(charge=stream.charge, key=bytes(32), frozen=stream.frozen, published=stream.published)
+    other = replace(stream, key=bytes(32))
     with pytest.raises(LedgerUnavailable, match="is not what it holds now"):
         curator._ledger.streams.frozen(other)
     curator._ledger.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -151,7 +150,3 @@ _TAKEN = {"period", "publish", "statistic", "value", "margin"}
 def _signed(added: Measurement, changed: Measurement) -> bool:
     """Whether one number can be moved by more than a person's own largest contribution when that person is replaced."""
     return changed.sensitivity.linf > added.sensitivity.linf
-
-
-def cells(asked: Question, measurement: int) -> int:
-    return math.prod(asked.block.sizes) * len(asked.block.measurements[measurement].forms)

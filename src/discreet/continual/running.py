@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.accounting import Accountant
-from discreet.budget import Charge
 from discreet.continual.design import Design, designed
 from discreet.continual.question import Question
 from discreet.continual.series import Series, published_rows
@@ -100,7 +99,7 @@ class Release:
             design=Design.from_bytes(design),
             asked=self.asked,
             accountant=self.accountant,
-            cost=self._cost(stream),
+            cost=stream.cost,
             noisy=tuple(map(_noisy, steps)),
             table=pa.concat_tables(tables) if tables else published_rows(self.schedule, self.asked, None, [], []),
         )
@@ -118,15 +117,12 @@ class Release:
             )
         return stream
 
-    def _cost(self, stream: Stream) -> Charge:
-        return next(entry.cost for entry in self.ledger.entries(CURATOR) if entry.id == stream.charge)
-
     def _publish(self, stream: Stream, due: int) -> None:
         streams, asked = self.ledger.streams, self.asked
         assert stream.key is not None
         stored = streams.published(stream)
         design = Design.from_bytes(stored[0]).covering(due)
-        allowance = Allowance(key=stream.key, accountant=self.accountant, paid=self._cost(stream))
+        allowance = Allowance(key=stream.key, accountant=self.accountant, paid=stream.cost)
         measurements = [
             allowance.steps(mechanism, design.strategy.encoder(), sizes=asked.block.sizes, forms=each.forms)
             for mechanism, each in zip(design.mechanisms, asked.block.measurements, strict=True)

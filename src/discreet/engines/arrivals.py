@@ -23,9 +23,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.prepare import OWNER, engine_errors, prepare
-from discreet.engines.source import name
-from discreet.engines.store import Store
+from discreet.engines.prepare import OWNER, engine_errors, load
+from discreet.engines.source import connect, name
 from discreet.policy import Policy, Table, Through
 from discreet.schedule import Schedule
 
@@ -45,18 +44,21 @@ class Arrivals:
         policy.store.mkdir(mode=0o700, parents=True, exist_ok=True)
         _clear(policy.store)
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=policy.store))
+        self._connection = connect(self._folder / "live.duckdb", memory=policy.limits.memory)
         try:
-            prepare(_whole(policy, table), source, self._folder, 1)
-            with engine_errors("Reading what has arrived"):
-                self._connection = _connected(Store(self._folder).file(1), policy.limits.memory)
+            self._connection.execute("BEGIN")  # never committed: nothing of it has to reach the disk
+            load(self._connection, _whole(policy, table), source)
         except BaseException:
-            shutil.rmtree(self._folder)
+            self._close()
             raise
 
     def __enter__(self) -> Arrivals:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._close()
+
+    def _close(self) -> None:
         self._connection.close()
         shutil.rmtree(self._folder)
 
@@ -139,21 +141,6 @@ def _whole(policy: Policy, table: Table) -> Policy:
         if name in needed or found.public
     }
     return replace(policy, tables=tables)
-
-
-def _connected(path: Path, memory: int) -> Any:
-    import duckdb
-
-    config = {
-        "enable_external_access": "false",
-        "autoload_known_extensions": "false",
-        "autoinstall_known_extensions": "false",
-        "python_enable_replacements": "false",
-        "preserve_insertion_order": "false",
-        "memory_limit": f"{memory}B",
-        "lock_configuration": "true",
-    }
-    return duckdb.connect(str(path), config=config)
 
 
 def _moment(moment: datetime) -> str:

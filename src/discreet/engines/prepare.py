@@ -76,6 +76,16 @@ def prepare(
         return building.finish(digest=policy.digest, source=before, tables=reports)
 
 
+def load(connection: Any, policy: Policy, source: object) -> None:
+    """The tables of a policy as they are now, prepared into an open connection that nobody else uses."""
+    found = source_at(source)
+    with engine_errors("Reading the source"):
+        attach(connection, found)
+        work = _Work(connection, policy, found, 0, None)
+        for table in policy.tables.values():
+            work.table(table)
+
+
 def moved_on(policy: Policy, store: str | Path) -> tuple[str, ...]:
     """The source files that differ from the newest snapshot. For the curator: it tells about single people (S9)."""
     snapshots = Store(Path(store)).snapshots()

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from discreet.budget import Charge
 from discreet.errors import LedgerUnavailable, UsageError
 from discreet.ledger.chain import digest, fresh_secret
 from discreet.ledger.journal import Journal
+from discreet.ledger.terms import charge_from_row
 
 _NONCE_BYTES = 12
 
@@ -28,6 +30,7 @@ class Stream:
     """A stream that was paid for. Its key is None once it has come to its end and was posted."""
 
     charge: int
+    cost: Charge
     key: bytes | None = field(repr=False)
     frozen: int  # how many steps have their input
     published: int  # how many have left
@@ -48,6 +51,7 @@ class Streams:
             steps, waiting = balance.streams[found[-1]], found[-1] in balance.open
             return Stream(
                 charge=found[-1],
+                cost=charge_from_row(self._journal.row(found[-1]).body["cost"]),
                 key=self._journal.unsealed(found[-1]) if waiting else None,
                 frozen=len(steps.frozen),
                 published=len(steps.published),
