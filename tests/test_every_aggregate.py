@@ -162,11 +162,12 @@ def _passes(pick: Pick, mechanisms: tuple[Mechanism, ...]) -> Iterator[tuple[Pic
 
 def _cells(block: Block, pick: Pick, index: int, found: databases.Family) -> dict[int, dict[Any, dict[int, int]]]:
     """Rows per cell, in every database and group; windows of later passes lie around the middle of the domain."""
-    middle, windows = np.full((pick.groups, len(pick.quantiles)), pick.domain.size // 2, dtype=object), ()
+    windows = ()
     for number in range(1, index + 1):
+        middle = np.full((pick.groups, len(pick.quantiles)), pick.domain.size // 2, dtype=object)
         windows = pick.around(number, middle, windows)
     group = "0"
-    for size, sql in zip(block.sizes, block.key_sql, strict=True):
+    for size, sql in zip(block.sizes, block.key_sql, strict=True) if windows else ():
         group = f"({group} * {size} + {sql})"
     cell = pick.key_column(windows, group)
     extra = () if pick.condition is None else (pick.condition,)

@@ -37,21 +37,32 @@ def run(answers: dict[str, Callable[[str], Any]]) -> None:
     plain.execute(f"CREATE VIEW people AS FROM '{path}'")
     for question in [each for each in PLAIN if each in answers and each in wanted]:
         theirs, raw, values = [], [], []
+        cpu, raw_cpu = [], []
         began = time.perf_counter()
         try:
             while len(values) < 3 or (len(values) < MOST and time.perf_counter() - began < seconds):
-                start = time.perf_counter()
+                start, used = time.perf_counter(), time.process_time()
                 values.append(answers[question](path))
-                between = time.perf_counter()
-                plain.execute(PLAIN[question]).fetchall()
+                between, middle = time.perf_counter(), time.process_time()
+                plain.sql(PLAIN[question]).to_arrow_table()
                 theirs.append(between - start)
+                cpu.append(middle - used)
                 raw.append(time.perf_counter() - between)
+                raw_cpu.append(time.process_time() - middle)
         except Exception as error:
             print(json.dumps({"question": question, "error": f"{type(error).__name__}: {error}"[:300]}), flush=True)
             continue
         print(
             json.dumps(
-                {"question": question, "seconds": theirs[1:], "plain": raw[1:], "values": values}, default=float
+                {
+                    "question": question,
+                    "seconds": theirs[1:],
+                    "plain": raw[1:],
+                    "cpu": cpu[1:],
+                    "plain_cpu": raw_cpu[1:],
+                    "values": values,
+                },
+                default=float,
             ),
             flush=True,
         )

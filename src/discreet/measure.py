@@ -56,7 +56,21 @@ def _unknown(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
                 mechanism, exact, sizes=block.sizes, forms=measurement.forms, survivors=survivors, keys=block.unknown
             )
             numbers.append(released)
-    return Noisy(numbers=numbers, picks=[], survivors=survivors)
+    picks = []
+    for pick, mechanisms in zip(block.picks, each.picked, strict=True):
+        found = []
+        for part, mechanism in zip(pick.parts, mechanisms, strict=True):
+            cells = allowance.choose(
+                mechanism,
+                fetch(block.pick_query(part, ())),
+                sizes=block.sizes,
+                cells=part.cells(0),
+                survivors=survivors,
+                keys=block.unknown,
+            )
+            found.append(part.places(cells, ()))
+        picks.append(np.sort(np.hstack(found), axis=1))
+    return Noisy(numbers=numbers, picks=picks, survivors=survivors)
 
 
 def _pick(block: Block, pick: Pick, mechanisms: tuple[Mechanism, ...], allowance: Allowance, fetch: Fetch) -> Any:

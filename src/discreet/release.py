@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
@@ -28,6 +29,7 @@ from discreet.errors import BudgetExceeded
 from discreet.mechanisms import Mechanism, to_row
 from discreet.noise import Items, Stream, Texts, text_items
 
+MOST_CELLS = 1 << 23  # counts that are held at once for unknown keys: 64 MB
 IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 bits
 
 
@@ -108,16 +110,40 @@ class Allowance:
         order = pc.sort_indices(survivors, sort_keys=[(name, "ascending") for name in survivors.column_names])
         return survivors.take(order), np.asarray(noisy)[order.to_numpy()]
 
-    def choose(self, mechanism: Any, exact: Exact, *, sizes: Sequence[int], cells: int) -> npt.NDArray[np.int64]:
+    def choose(
+        self,
+        mechanism: Any,
+        exact: Exact,
+        *,
+        sizes: Sequence[int],
+        cells: int,
+        survivors: pa.Table | None = None,
+        keys: Sequence[int] = (),
+    ) -> npt.NDArray[np.int64]:
         """The cell that a selection chooses in every group (for several quantiles: cells, one column each).
 
-        `exact` has columns k0, k1, ... (positions of keys), then the cell, and s0, the rows in it.
+        `exact` has columns k0, k1, ... (positions of keys), then the cell, and s0, the rows in it. Where the columns
+        numbered `keys` are not public, groups are those of the `survivors`, times the public keys, as in `measure`.
         """
         stream = self._spend(mechanism)
-        counts = _dense(exact.unwrap(), [*sizes, cells], [(1,)])[0].reshape(-1, cells)
-        items = Items.positions(len(counts))
+        table, first = exact.unwrap(), 1
+        if survivors is not None:
+            table, first = _among(table, survivors, keys), survivors.num_rows
+            sizes = [first, *sizes]
         release = getattr(mechanism, "release_each", None) or mechanism.choose_each
-        return np.asarray(release(counts, stream, items)).reshape(len(counts), -1)
+        items, found = Items.positions(math.prod(sizes)), []
+        at_once = first if survivors is None else max(1, MOST_CELLS // (math.prod(sizes[1:]) * cells))
+        for begin in range(0, first, at_once):  # all at once, unless there is no telling how many there are
+            part, shape = table, list(sizes)
+            if survivors is not None:
+                shape[0] = min(at_once, first - begin)
+                places = pc.subtract(table.column("k0"), begin)
+                inside = pc.and_(pc.greater_equal(places, 0), pc.less(places, shape[0]))
+                part = table.set_column(0, "k0", places).filter(inside)
+            counts = _dense(part, [*shape, cells], [(1,)])[0].reshape(-1, cells)
+            here = slice(begin * math.prod(sizes[1:]), begin * math.prod(sizes[1:]) + len(counts))
+            found.append(np.asarray(release(counts, stream, items.at(here))).reshape(len(counts), -1))
+        return np.concatenate(found) if found else np.empty((0, len(getattr(mechanism, "quantiles", (0,)))), np.int64)
 
     def marginal(self, mechanism: Any, exact: Exact, *, cells: IntegerArray, size: int) -> IntegerArray:
         """Noisy counts of `size` groups of cells: a row at place k0 of a public grid counts for group cells[k0]."""

@@ -923,6 +923,166 @@ SELECT a.clinic, a.cost, b.tests, c.town FROM a JOIN b ON a.clinic = b.clinic JO
 -- nothing / public alone / plain: What is public is free
 SELECT town, SUM(beds) AS beds FROM clinics GROUP BY town ORDER BY town;
 
+-- ===== other ways of writing =====
+
+-- count / one row / group by all: GROUP BY ALL is by what is not aggregated
+SELECT sex, smoker, COUNT(*) AS people FROM people GROUP BY ALL;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / constant key: A label that is the same for everybody
+SELECT 'all' AS label, sex, COUNT(*) FROM people GROUP BY label, sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / with rollup: The spelling of another database
+SELECT sex, COUNT(1) AS people FROM people GROUP BY sex WITH ROLLUP;
+--> COUNT(1): 1 1 1 | 2 √2 1
+--> COUNT(1): 1 1 1 | 1 1 1
+
+-- count / one row / schema: The only schema there is
+SELECT COUNT(main.people.age) AS n FROM main.people;
+--> COUNT(people.age): 1 1 1 | 1 1 1
+
+-- count / one row / rows of values: Pairs of columns compared at once
+SELECT COUNT(*) FROM people WHERE (sex, smoker) IN (('F', TRUE), ('M', FALSE));
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / any of a list: A list in brackets
+SELECT COUNT(*) FROM people WHERE diagnosis = ANY (['flu', 'cold']) AND list_contains([1, 2, 3], age);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / text functions: Who lives where, by parts of a text
+SELECT COUNT(*) FROM people WHERE contains(zip, 'a') OR ends_with(zip, 'b') OR strpos(zip, 'A') = 1
+OR replace(zip, 'A', 'a') = 'ab' OR split_part(zip, 'b', 1) = 'A';
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / flag as text: A boolean written as a text
+SELECT COUNT(*) FROM people WHERE smoker = 'true';
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / group replaced: Diagnoses under other names
+SELECT replace(diagnosis, 'flu', 'influenza') AS d, COUNT(*) FROM people GROUP BY d;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / group joined text: Sex and diagnosis in one text, without the NULLs
+SELECT concat_ws('/', sex, diagnosis) AS k, COUNT(*) FROM people GROUP BY k;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / group padded: Sex, three letters wide
+SELECT lpad(sex, 3, '.') AS s, COUNT(*) FROM people GROUP BY s;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / group position: Where the o stands in a diagnosis
+SELECT position('o' IN diagnosis) AS p, COUNT(*) FROM people GROUP BY p;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / group formatted month: Births by month, as a text
+SELECT strftime(born, '%Y-%m') AS month, COUNT(*) FROM people GROUP BY month ORDER BY month;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / group month name: Births by the month's name
+SELECT monthname(born) AS month, COUNT(*) FROM people GROUP BY month;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / group decade: Births by decade
+SELECT extract(decade FROM born) AS d, COUNT(*) FROM people GROUP BY d;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / where months: Who was born within three months of a day
+SELECT COUNT(*) FROM people WHERE born - INTERVAL 3 MONTH < DATE '1990-05-31' AND born > DATE '1991-03-31' - INTERVAL '1 year';
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / group moved date: A month after birth
+SELECT date_trunc('month', born + INTERVAL 1 MONTH) AS m, COUNT(*) FROM people GROUP BY m;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / several rows / group week day: Visits by day of the week
+SELECT dayname(day) AS weekday, COUNT(*) FROM visits GROUP BY weekday;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / several rows / where hours: Seen in the first hours
+SELECT COUNT(*) FROM visits WHERE seen - INTERVAL 90 MINUTE < TIMESTAMP '2024-01-01 12:00:00';
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- count / several rows / group moved timestamp: A month later, by day
+SELECT date_trunc('day', seen + INTERVAL 1 MONTH) AS d, COUNT(*) FROM visits GROUP BY d;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / join on values / group public: A table that is written out
+SELECT m.label, COUNT(*) FROM people p JOIN (VALUES ('F', 'female'), ('M', 'male')) AS m(code, label) ON p.sex = m.code
+GROUP BY m.label;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / cross join on values / plain: Every person twice
+SELECT COUNT(*) FROM people, (VALUES (1), (2)) AS v(x);
+--> COUNT(*): 2 2 2 | 2 2 2
+
+-- count / renamed columns / group category: Names behind WITH and behind an alias
+WITH t(s, years) AS (SELECT sex, age FROM people) SELECT u.a, SUM(u.b) FROM (SELECT s, years FROM t) AS u(a, b) GROUP BY u.a;
+--> SUM(u.b): 120 120 120 | 240 √28800 120
+
+-- count / all columns but some / where: A star with exceptions
+SELECT COUNT(*) FROM (SELECT * EXCLUDE (zip, income) FROM people) AS t WHERE age > 30;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / public scalar / where: A number out of a public table
+SELECT COUNT(*) FROM people WHERE age > (SELECT MAX(low) FROM bands);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count of x / one row / owner in a case: Women, counted by their identifier
+SELECT COUNT(CASE WHEN sex = 'F' THEN person_id END) AS women FROM people;
+--> COUNT(CASE WHEN sex = 'F' THEN person_id END): 1 1 1 | 1 1 1
+
+-- persons / several rows / owner in a case: People with a dear visit, beside all who came
+SELECT clinic, COUNT(DISTINCT CASE WHEN cost > 500 THEN person_id END) AS dear, COUNT(DISTINCT person_id) AS people
+FROM visits GROUP BY clinic;
+--> COUNT(DISTINCT CASE WHEN cost > 500 THEN person_id END): 3 √3 1 | 3 √3 1
+--> COUNT(DISTINCT person_id): 3 √3 1 | 3 √3 1
+
+-- persons / several rows / approximate: An approximate count, which is no less exact here
+SELECT approx_count_distinct(person_id) FROM visits;
+--> COUNT(DISTINCT person_id): 1 1 1 | 1 1 1
+
+-- distinct values / several rows / pairs: Pairs of clinic and day that occur
+SELECT COUNT(DISTINCT (clinic, day)) FROM visits;
+--> COUNT(DISTINCT (clinic, day)): 3 3 3 | 3 3 3
+
+-- sum / one row / quotient to integer: Half years, to the even number
+SELECT SUM(CAST(age / 2 AS INTEGER)) AS halves FROM people;
+--> SUM(CAST(age / 2 AS INT)): 60 60 60 | 60 60 60
+
+-- covariance / one row / beside correlation: Both of the same columns
+SELECT CORR(age, balance) AS r, COVAR_POP(age, balance) AS c FROM people;
+--> CORR(age, balance): 129600000000 129600000000 129600000000 | 259200000000 √33592320000000000000000 129600000000
+--> COVAR_POP(age, balance): 360000 360000 360000 | 720000 √259200000000 360000
+
+-- median / one row / group text: The median age in each quarter
+SELECT zip, MEDIAN(age) FROM people GROUP BY zip;
+--> keys: 1 | 2
+--> MEDIAN(age): rank 1/2 | rank 1
+
+-- maximum / several rows / group text: The dearest visit by note
+SELECT note, MAX(cost) FROM visits GROUP BY note;
+--> keys: 3 | 6
+--> MAX(cost): rank 3 | rank 6
+
+-- quantiles / several rows / group text and category: Quartiles of pain by note and clinic
+SELECT note, clinic, QUANTILE_CONT(pain, [0.25, 0.5, 0.75]) FROM visits GROUP BY note, clinic;
+--> keys: 3 | 6
+--> QUANTILE_CONT(pain, [0.25, 0.5, 0.75]): rank 9/4 | rank 9/2
+
+-- mode / several rows / group text: The usual clinic by note
+SELECT note, MODE(clinic) FROM visits GROUP BY note;
+--> keys: 3 | 6
+--> MODE(clinic): rank 3 | rank 3
+
+-- mode / one row / within group: The spelling of the standard
+SELECT MODE() WITHIN GROUP (ORDER BY diagnosis) FROM people;
+--> MODE(diagnosis): rank 1 | rank 1
+
+-- quantile / one row / element: The second of three
+SELECT QUANTILE_CONT(age, [0.25, 0.5, 0.75])[2] AS middle FROM people;
+--> QUANTILE_CONT(age, [0.25, 0.5, 0.75]): rank 3/4 | rank 1
+
 -- policy: census
 
 -- count / residents / plain: How many live here?

@@ -203,7 +203,7 @@ SELECT COUNT(*) FROM people ANTI JOIN visits ON people.person_id = visits.person
 
 -- a lateral join
 SELECT COUNT(*) FROM people p, LATERAL (SELECT * FROM visits v WHERE v.person_id = p.person_id) AS w
---> is not a table
+--> LATERAL looks at each row by itself
 
 -- a full join
 SELECT COUNT(*) FROM people p FULL JOIN visits v ON p.person_id = v.person_id
@@ -264,10 +264,6 @@ SELECT COUNT(*) FROM people WHERE income > (SELECT income FROM people WHERE zip 
 -- correlated with other people
 SELECT COUNT(*) FROM people p WHERE income > (SELECT MAX(q.income) FROM people q WHERE q.zip = p.zip)
 --> a subquery beside each row is not answered
-
--- a subquery in FILTER
-SELECT COUNT(*) FILTER (WHERE age > (SELECT 3)) FROM people
---> a subquery on public tables cannot stand for a value beside private rows
 
 -- a noisy result joined back to rows
 SELECT COUNT(*) FROM people p JOIN (SELECT sex, AVG(age) AS mean FROM people GROUP BY sex) AS m ON p.sex = m.sex
@@ -351,7 +347,7 @@ SELECT STRING_AGG(zip, ',') FROM people
 
 -- any one row
 SELECT ANY_VALUE(zip) FROM people
---> is not answered on aggregated results
+--> ANY_VALUE(zip) shows what stands in one person's row
 
 -- the first row
 SELECT FIRST(income) FROM people
@@ -476,10 +472,6 @@ PIVOT people ON sex USING COUNT(*)
 -- a pivot in FROM
 SELECT * FROM (SELECT sex, age FROM people) PIVOT (COUNT(*) FOR sex IN ('F', 'M'))
 --> not understood
-
--- all columns but some
-SELECT COUNT(*) FROM (SELECT * EXCLUDE (age) FROM people) AS t
---> this form of * is not answered
 
 -- all columns, one replaced
 SELECT COUNT(*) FROM (SELECT * REPLACE (1 AS age) FROM people) AS t
@@ -702,10 +694,6 @@ SELECT COUNT(*) FROM visits v JOIN (SELECT clinic, town + 1 AS x FROM clinics) A
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM clinics)
 --> EXISTS on public tables is the same for everybody
 
--- a quantile per unknown key
-SELECT zip, MEDIAN(age) FROM people GROUP BY zip
---> is answered for groups with public values only
-
 -- grouping sets without end
 SELECT COUNT(*) FROM visits GROUP BY CUBE (clinic, pain, month(day), day(day), note, cost, hour(seen))
 --> CUBE of more than six columns is not answered
@@ -716,7 +704,7 @@ SELECT sex, COUNT(*), RANK() OVER (ORDER BY COUNT(*)) FROM people GROUP BY ROLLU
 
 -- per person, ordered
 SELECT COUNT(*) FROM (SELECT person_id, COUNT(*) AS n FROM visits GROUP BY person_id ORDER BY n LIMIT 3) AS t
---> would depend on other people's rows
+--> GROUP BY the owner gives a row for each person, and people cannot be put in order or picked out
 
 -- per person, a median
 SELECT AVG(m) FROM (SELECT person_id, MEDIAN(cost) AS m FROM visits GROUP BY person_id) AS t
@@ -729,3 +717,111 @@ SELECT COUNT(*) FROM (SELECT person_id, clinic FROM visits GROUP BY person_id) A
 -- per person, by identifiers of rows
 SELECT COUNT(*) FROM (SELECT person_id, visit_id, COUNT(*) AS n FROM visits GROUP BY person_id, visit_id) AS t
 --> an identifier other than the owner cannot be a key
+
+-- a join that shows whether there is anybody, the other way around
+SELECT c.town, COUNT(v.visit_id) FROM clinics c LEFT JOIN visits v ON v.clinic = c.clinic GROUP BY c.town
+--> an outer join that keeps public rows shows whether anybody matches them
+
+-- rank of everybody
+SELECT NTILE(4) OVER (ORDER BY income) AS q, COUNT(*) FROM people GROUP BY q
+--> looks at other people's rows
+
+-- the last visits of all
+SELECT COUNT(*) FROM visits WHERE day = (SELECT MAX(day) FROM visits)
+--> a number that depends on everybody
+
+-- a subquery beside each row
+SELECT COUNT(*) FROM people p WHERE (SELECT COUNT(*) FROM visits v WHERE v.person_id = p.person_id) > 2
+--> Join it on the owner: FROM people p JOIN (SELECT person_id, COUNT(*) AS n
+
+-- lateral
+SELECT AVG(x.s) FROM people p JOIN LATERAL (SELECT SUM(cost) AS s FROM visits v WHERE v.person_id = p.person_id) x ON TRUE
+--> LATERAL looks at each row by itself
+
+-- the people who cost most
+SELECT person_id, SUM(cost) FROM visits GROUP BY person_id ORDER BY 2 DESC LIMIT 10
+--> people cannot be put in order or picked out
+
+-- a semi-join by its name
+SELECT COUNT(*) FROM people SEMI JOIN visits USING (person_id)
+--> Write WHERE owner IN (SELECT owner FROM ...)
+
+-- an anti-join by its name
+SELECT COUNT(*) FROM people ANTI JOIN visits USING (person_id)
+--> Write WHERE owner NOT IN (SELECT owner FROM ...)
+
+-- everybody's truth
+SELECT BOOL_AND(smoker) FROM people
+--> is decided by one person
+
+-- any one value
+SELECT ANY_VALUE(income) FROM people
+--> shows what stands in one person's row
+
+-- the most frequent, approximately
+SELECT APPROX_TOP_K(zip, 3) FROM people
+--> GROUP BY x ORDER BY n DESC LIMIT 3
+
+-- today
+SELECT COUNT(*) FROM people WHERE born > CURRENT_DATE - INTERVAL 18 YEAR
+--> Write the date out: DATE '2024-12-31'
+
+-- a format of another database
+SELECT TO_CHAR(born, 'YYYY-MM') AS m, COUNT(*) FROM people GROUP BY m
+--> Write STRFTIME(day, '%Y-%m')
+
+-- a field of a format that is not known
+SELECT strftime(born, '%Q') AS m, COUNT(*) FROM people GROUP BY m
+--> has a field that is not answered
+
+-- a format out of the data
+SELECT strftime(born, zip) AS m, COUNT(*) FROM people GROUP BY m
+--> STRFTIME needs a format written out
+
+-- an interval out of the data
+SELECT COUNT(*) FROM people WHERE born + INTERVAL (age) MONTH > '1990-01-01'
+--> A date may be moved by a constant
+
+-- out of the calendar
+SELECT COUNT(*) FROM people WHERE born - INTERVAL 999999 MONTH > '1990-01-01'
+--> moves the date too far
+
+-- a pattern out of the data
+SELECT COUNT(*) FROM people WHERE contains(zip, note) OR contains('abc', zip)
+--> there is no column note here
+
+-- a text to look for out of the data
+SELECT COUNT(*) FROM people WHERE contains('abc', zip)
+--> needs a text written out
+
+-- a replacement that makes a text grow
+SELECT COUNT(*) FROM people WHERE length(replace(zip, 'a', '0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345')) > 3
+--> has a text of over 100 letters
+
+-- the rows of VALUES, out of the data
+SELECT COUNT(*) FROM (VALUES ((SELECT MAX(age) FROM people))) AS v(x)
+--> is not a constant
+
+-- rows of different lengths
+SELECT COUNT(*) FROM people JOIN (VALUES (1, 2), (3)) AS v(x, y) ON age = x
+--> the rows of VALUES differ in length
+
+-- more names than columns
+WITH t(a, b, c) AS (SELECT sex, age FROM people) SELECT COUNT(*) FROM t
+--> 3 names are given for 2 columns
+
+-- the first rows, by the word of another database
+SELECT TOP 5 zip FROM people
+--> Write LIMIT at the end instead of TOP
+
+-- a public subquery of several rows as a value
+SELECT COUNT(*) FROM people WHERE age > (SELECT low FROM bands)
+--> needs one row and one column
+
+-- an element that is not written out
+SELECT QUANTILE_CONT(age, [0.25, 0.5])[COUNT(*)] FROM people
+--> needs a place written out
+
+-- the product of incomes
+SELECT GEOMEAN(income) FROM people
+--> Write EXP(AVG(LN(x)))

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _log = logging.getLogger("discreet.engine")
+_LOCKED: dict[str, Any] = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_persistent_secrets": "false",
+    "python_enable_replacements": "false",
+    "lock_configuration": "true",
+}
 
 
 class Overrun(EngineFailure):
@@ -39,20 +48,11 @@ class DuckDB:
     def __init__(self, path: str | Path, *, memory: int, threads: int | None = None) -> None:
         import duckdb
 
-        config: dict[str, Any] = {
-            "enable_external_access": "false",
-            "autoload_known_extensions": "false",
-            "autoinstall_known_extensions": "false",
-            "allow_community_extensions": "false",
-            "allow_persistent_secrets": "false",
-            "python_enable_replacements": "false",
-            "preserve_insertion_order": "false",
-            "memory_limit": f"{memory}B",
-            "lock_configuration": "true",
-        }
+        config: dict[str, Any] = {**_LOCKED, "preserve_insertion_order": "false", "memory_limit": f"{memory}B"}
         if threads is not None:
             config["threads"] = threads
         self._process, self._lock = os.getpid(), Lock()
+        self._empty: Any = None
         try:
             self._connection = duckdb.connect(str(path), read_only=True, config=config)
         except duckdb.Error as error:
@@ -91,6 +91,40 @@ class DuckDB:
                 _log.error("%s in: %s", type(error).__name__, sql)
                 raise EngineFailure from None
 
+    def check(self, sql: str) -> None:
+        """Raise EngineFailure where a SELECT does not bind: to tables of the same columns that hold no rows."""
+        import duckdb
+
+        self._check_process()
+        with self._lock:
+            if self._empty is None:
+                self._empty = self._twin()
+            cursor = self._empty.cursor()
+        try:
+            cursor.execute(f"EXPLAIN {sql}")
+        except duckdb.Error as error:
+            _log.error("%s in: %s", type(error).__name__, sql)
+            raise EngineFailure from None
+        finally:
+            cursor.close()
+
+    def _twin(self) -> Any:
+        """A database in memory with the snapshot's tables and no rows: what fails on it does not depend on data."""
+        import duckdb
+
+        empty = duckdb.connect(":memory:", config={**_LOCKED, "threads": 1, "memory_limit": "1GB"})
+        listed = self._connection.cursor().sql(
+            "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
+            f"WHERE schema_name IN ('main', '{PUBLIC}') AND NOT internal ORDER BY column_index"
+        )
+        tables: dict[tuple[str, str], list[str]] = {}
+        for schema, table, column, kind in listed.fetchall():
+            tables.setdefault((schema, table), []).append(f"{name(column)} {kind}")
+        empty.execute(f"CREATE SCHEMA IF NOT EXISTS {PUBLIC}")
+        for (schema, table), columns in tables.items():
+            empty.execute(f"CREATE TABLE {schema}.{name(table)} ({', '.join(columns)})")
+        return empty
+
     def columns(self, table: str) -> dict[str, str]:
         """A table's columns and their stored types, the hidden owner left out."""
         sql = (
@@ -107,12 +141,12 @@ class DuckDB:
     def close(self) -> None:
         if self._process == os.getpid():
             self._connection.close()
+            if self._empty is not None:
+                self._empty.close()
 
     @contextmanager
     def _cursor(self, seconds: float) -> Iterator[Any]:
-        if self._process != os.getpid():  # the engine's threads did not survive the fork: it would wait for ever
-            _log.error("The snapshot was opened before a fork. Open the policy again in the new process.")
-            raise EngineFailure
+        self._check_process()
         with self._lock:
             cursor = self._connection.cursor()
         try:
@@ -120,3 +154,8 @@ class DuckDB:
                 yield cursor
         finally:
             cursor.close()
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():  # the engine's threads did not survive the fork: it would wait for ever
+            _log.error("The snapshot was opened before a fork. Open the policy again in the new process.")
+            raise EngineFailure

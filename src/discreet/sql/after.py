@@ -5,6 +5,7 @@ The tree is rebuilt node by node from kinds that are known to be total and harml
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -181,6 +182,8 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
     """The node with its parts rewritten, made total: division by zero, overflows and failed casts give NULL."""
     if isinstance(node, exp.Anonymous):
         return _clamp(node, rewrite)
+    if isinstance(node, exp.Bracket):
+        return _element(node, rewrite)
     if type(node) not in _KNOWN:
         raise reject(node, f"{show(node)} is not answered on aggregated results.", "docs/language.md lists what is.")
     copy = type(node)(**{name: _rebuilt_part(part, rewrite) for name, part in node.args.items()})
@@ -214,6 +217,14 @@ def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]
     if isinstance(part, exp.Identifier | exp.Var | exp.DataType | exp.Star):
         return part.copy()
     return rewrite(part) if isinstance(part, exp.Expression) else part
+
+
+def _element(node: exp.Bracket, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    """quantiles[2]: the place as it is written; the parser counts from 0 or from 1, by what it takes the list for."""
+    written = re.search(r"\[(\d{1,6})\]$", as_sql(node))
+    if written is None:
+        raise reject(node, f"{show(node)} needs a place written out.", "Write quantiles[1].")
+    return exp.Anonymous(this="list_extract", expressions=[rewrite(node.this), exp.Literal.number(int(written[1]))])
 
 
 def _clamp(node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
@@ -359,14 +370,14 @@ def _items(
     """The output columns of one item of a SELECT list; * stands for all columns of its tables."""
     star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
     if star:
-        if any((item if isinstance(item, exp.Star) else item.this).args.values()):
-            raise reject(item, "this form of * is not answered.", "List the columns.")
+        dropped = excluded(item)
         chosen = item.table.lower() if isinstance(item, exp.Column) else ""
         return [
             _passed(alias, output, output.name)
             for alias, source in sources.items()
             if chosen in ("", alias)
             for output in source.outputs
+            if output.name.lower() not in dropped
         ]
     inner = item.unalias()
     name = item.output_name or show(item)
@@ -378,6 +389,14 @@ def _items(
                     if output.name.lower() == inner.name.lower():
                         return [_passed(alias, output, name)]
     return [(exp.alias_(rewrite(inner), name, quoted=True), Output(name=name, margin=None, estimate=None))]
+
+
+def excluded(item: exp.Expression) -> frozenset[str]:
+    """The columns that * EXCLUDE (a, b) leaves out."""
+    star = item if isinstance(item, exp.Star) else item.this
+    if any(part for name, part in star.args.items() if name != "except_"):
+        raise reject(item, "this form of * is not answered.", "List the columns.")
+    return frozenset(part.name.lower() for part in star.args.get("except_") or [])
 
 
 def _passed(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:

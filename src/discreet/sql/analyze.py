@@ -38,7 +38,6 @@ Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are p
 Environment = Mapping[str, "Relation | Released"]
 
 Keys = dict[str, tuple[Key | Unknown, str]]
-UNBOUNDED = 2**31  # groups, where their number is not public
 MOST_ROWS = 1_000_000  # of one person, after joins: nobody alone can keep the engine busy for long (S13)
 
 _SELECT_PARTS = frozenset(
@@ -278,6 +277,12 @@ class Analysis:
                     raise reject(node, f"{show(node)} has a part that is not understood.", "Write a plain subquery.")
                 result = self.named(self.query(node.this, environment), node)
                 return result.called(node.alias) if isinstance(result, Relation) else result
+            case exp.Lateral():
+                raise reject(
+                    node,
+                    "LATERAL looks at each row by itself.",
+                    "Aggregate per person, GROUP BY the owner, in a plain subquery, and join it on the owner.",
+                )
             case exp.Values():
                 return self.named(after.constants(node), node)
         raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
@@ -361,7 +366,13 @@ class Analysis:
         return replace(relation.filtered(as_flag(translate(condition, scope), condition)), rows=rows)
 
     def per_person(self, node: exp.Select, relation: Relation, keys: list[Value]) -> Relation:
-        _refuse_order(node, ("qualify", "order", "limit", "offset", "distinct"))
+        if any(node.args.get(clause) for clause in ("qualify", "order", "limit", "offset", "distinct")):
+            raise reject(
+                node.args["group"],
+                "GROUP BY the owner gives a row for each person, and people cannot be put in order or picked out.",
+                "See how they are spread: SELECT QUANTILE_CONT(n, [0.5, 0.9]) FROM"
+                " (SELECT owner, COUNT(*) AS n FROM t GROUP BY owner) AS s.",
+            )
         return persons.grouped(node, relation, keys, self.alias(), self.alias())
 
     def project(self, node: exp.Select, relation: Relation, environment: Environment) -> Relation:
@@ -370,10 +381,10 @@ class Analysis:
         scope, fields = replace(self.scope(relation, environment), windows=True), []
         for item in node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
-                if any((item if isinstance(item, exp.Star) else item.this).args.values()):
-                    raise reject(item, "this form of * is not answered.", "List the columns.")
+                dropped = after.excluded(item)
                 chosen = item.table.lower() if isinstance(item, exp.Column) else ""
-                fields += [each for each in relation.fields if chosen in ("", each.table.lower())]
+                listed = [each for each in relation.fields if chosen in ("", each.table.lower())]
+                fields += [each for each in listed if each.name.lower() not in dropped]
                 continue
             value = translate(item.unalias(), scope)
             name = item.output_name or show(item)
@@ -452,16 +463,10 @@ class Analysis:
             rewrite.requests,
             rows=relation.rows,
             touched=touched,
-            groups=UNBOUNDED if unknown else groups,
+            groups=aggregates.UNBOUNDED if unknown else groups,
             neighbors=self.policy.neighbors,
             node=node,
         )
-        if unknown and assembly.picks:
-            raise reject(
-                node.args["group"],
-                f"{assembly.picks[0].name} is answered for groups with public values only.",
-                "Ask the curator to list the key's values in the policy, or use AVG.",
-            )
         one_shot = False
         if unknown and groups == 1:
             assembly, one_shot = aggregates.people_first(assembly, rewrite.requests, rows=relation.rows)

@@ -93,7 +93,9 @@ def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Val
 
     def read(value: Value, other: Value) -> Value:
         if isinstance(value.domain, Coded) and value.constant and isinstance(other.domain, Day | Moment):
-            return as_day(value, node) if parse_day(str(value.domain.values[0])) else as_moment(value, node)
+            text = str(value.domain.values[0])
+            dated = parse_day(text) or (isinstance(other.domain, Day) and not parse_moment(text))
+            return as_day(value, node) if dated else as_moment(value, node)
         return value
 
     return read(left, right), read(right, left)

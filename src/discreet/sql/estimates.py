@@ -48,6 +48,11 @@ def redraws(groups: int) -> int:
     return max(60, min(600, 600_000 // max(groups, 1)))
 
 
+def _floats(draws: npt.NDArray[Any]) -> Floats:
+    """Draws as floats: those of a very large scale come as Python's integers."""
+    return np.asarray(draws).astype(np.float64)
+
+
 def number_type(step: Fraction, largest: int) -> pa.DataType:
     """The Arrow type that shows multiples of a step: integer, decimal, or float where decimals do not end."""
     if step.denominator == 1:
@@ -123,7 +128,7 @@ class Mean:
         parts = tuple(numbers.astype(np.float64) for numbers in components)
         a, b = self._sides(parts)
         if self.degree == 2:
-            draws = redraw(mechanism, (3, redraws(len(a)), len(a)), self.measurement)
+            draws = _floats(redraw(mechanism, (3, redraws(len(a)), len(a)), self.measurement))
             moved = self._sides(tuple(part[None, :] - draw for part, draw in zip(parts[:3], draws, strict=True)))
             reach = np.quantile(np.abs(_share(*moved) - _share(a, b)[None, :]), CONFIDENCE.simulated, axis=0)
         else:
@@ -196,7 +201,7 @@ class Spread:
         """By redrawing the declared noise around the noisy sums (S11)."""
         sums = tuple(numbers.astype(np.float64) for numbers in components[:3])
         center, count = self._spread(sums)
-        draws = redraw(mechanism, (3, redraws(len(center)), len(center)), self.measurement)
+        draws = _floats(redraw(mechanism, (3, redraws(len(center)), len(center)), self.measurement))
         moved, _ = self._spread(tuple(part[None, :] - draw for part, draw in zip(sums, draws, strict=True)))
         widest = (self.width * float(self.step)) ** 2 / 4 * (2 if self.sample else 1)
         widest = math.sqrt(widest) if self.root else widest
@@ -253,7 +258,7 @@ class Together:
         """By redrawing the declared noise around the noisy sums (S11)."""
         parts = np.stack([numbers.astype(np.float64) for numbers in components])
         center, count = self._joint(parts)
-        draws = redraw(mechanism, (len(parts), redraws(len(center)), len(center)), self.measurement)
+        draws = _floats(redraw(mechanism, (len(parts), redraws(len(center)), len(center)), self.measurement))
         moved, _ = self._joint(parts[:, None, :] - draws)
         widest = 2.0 if self.correlation else float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
         distance = np.abs(moved - center[None, :])

@@ -39,7 +39,7 @@ def noisy_table(
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
             columns[f"a{index}"] = _picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
-            columns[f"m{index}"] = pa.nulls(block.cells, pa.float64())
+            columns[f"m{index}"] = pa.nulls(len(columns[f"a{index}"]), pa.float64())
             continue
         part, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
         columns[f"a{index}"] = estimate.values(part)

@@ -78,6 +78,13 @@ def _side(clause: exp.Join) -> str:
             word = str(part).upper() if name == "method" else name
             raise reject(clause, f"{word} JOIN is not answered.", "Use JOIN or LEFT JOIN, with USING (column) or ON.")
     side, kind = (str(clause.args.get(name) or "").upper() for name in ("side", "kind"))
+    if kind in ("SEMI", "ANTI"):
+        word = "IN" if kind == "SEMI" else "NOT IN"
+        raise reject(
+            clause,
+            f"{kind} JOIN is not answered.",
+            f"Write WHERE owner {word} (SELECT owner FROM ...).",
+        )
     if side == "FULL" or kind not in ("", "INNER", "OUTER", "CROSS"):
         raise reject(clause, f"{side or kind} JOIN is not answered on private rows.", "Use JOIN or LEFT JOIN.")
     return side

@@ -29,6 +29,7 @@ from discreet.sql.values import Coded, Day, Flag, Moment, Number
 FAN = 1 << 17  # cells of one pass
 MOST_CELLS = 1 << 23  # cells of one pass over all groups together: 64 MB of counts
 COARSE_SHARE = Fraction(1, 20)  # of the amount, for each pass but the last; half of it at most for all of them
+UNKNOWN_FAN = 1 << 12  # cells where keys are not public: one pass, so a finer grid is made coarser
 SHORTEST = 64  # cells of a window; where there is no room for so many, quantiles are chosen one by one
 
 PickDomain = Number | Coded | Flag | Day | Moment
@@ -57,6 +58,7 @@ class Pick:
     rows: int
     groups: int
     neighbors: Neighbors
+    unknown: bool = False  # groups of keys that are not public: how many is known only once they are found
 
     @property
     def relation(self) -> Neighbors:
@@ -77,12 +79,14 @@ class Pick:
     @property
     def fan(self) -> int:
         """Cells of one pass, fewer where there are many groups."""
+        if self.unknown:
+            return UNKNOWN_FAN
         return max(16, min(FAN, MOST_CELLS // self.groups // 4 * 4))
 
     @property
     def parts(self) -> tuple[Pick, ...]:
         """Choices made one after another: quantiles between 0 and 1 together, where there is room for their windows."""
-        room = self.domain.size <= self.fan or self.fan >= 2 * SHORTEST * len(self.quantiles)
+        room = len(self.widths) == 1 or self.fan >= 2 * SHORTEST * len(self.quantiles)
         if room and all(0 < q < 1 for q in self.quantiles):
             return (self,)
         return tuple(replace(self, quantiles=(q,)) for q in self.quantiles)
@@ -94,12 +98,12 @@ class Pick:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """The width of the finest cells of each pass, in cells of the finest grid; the last is 1.
+        """The width of the finest cells of each pass, in cells of the finest grid; the last is 1, but of unknown keys.
 
         A window covers several of the cells that the pass before it chose among: 8 or more, but where there are few.
         """
-        if self.domain.size <= self.fan:
-            return (1,)
+        if self.domain.size <= self.fan or self.unknown:
+            return (-(-self.domain.size // self.fan),)
         widths = [-(-self.domain.size // (self.fan // 2))]
         covered = max(1, min(64, self.reach // 64))
         while widths[-1] > 1:
@@ -132,7 +136,7 @@ class Pick:
             epsilon=amount if accountant == "sum" else root_below(8 * amount / depths) * depths,
             quantiles=self.quantiles,
             cells=cells,
-            slices=max(1, min(slices_for(cells), MOST_CELLS // self.groups // cells)),
+            slices=1 if self.unknown else max(1, min(slices_for(cells), MOST_CELLS // self.groups // cells)),
             max_rows=self.max_rows,
             neighbors=self.relation,
             choice=_choice(accountant),
@@ -177,15 +181,15 @@ class Pick:
                 kind = number_type(domain.step, domain.largest)
                 return pa.array([as_written(domain.at(domain.lo + place), kind) for place in places], kind)
             case Coded(values=values):
-                return pa.array([values[place] for place in places])
+                return pa.array([values[place] for place in places], pa.array(values).type)
             case Flag():
-                return pa.array([bool(place) for place in places])
+                return pa.array([bool(place) for place in places], pa.bool_())
             case _:
                 from discreet.sql.plan import Key
 
                 if isinstance(domain, Day):
                     return pa.array([domain.at(place) for place in places], pa.date32())
-                return Key(domain=domain, nullable=False).labels().take(pa.array(places))
+                return Key(domain=domain, nullable=False).labels().take(pa.array(places, pa.int64()))
 
     # A window adds nothing to the cell of a row before it, to one within it the place there counted from 1, and to one
     # behind it all of its cells and one. So the coarse cell and what the windows add is a number that never falls from

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.errors import Rejected
-from discreet.sql import after, aggregates
+from discreet.sql import after, requests
 from discreet.sql.after import Output, Released
 from discreet.sql.expressions import translate
 from discreet.sql.parse import reject, show, whole
@@ -34,7 +34,7 @@ def aggregates_in(node: exp.Expression) -> bool:
             for name, part in node.args.items()
             if name != "this" and isinstance(part, exp.Expression)
         )
-    return aggregates.is_aggregate(node) or any(aggregates_in(part) for part in node.iter_expressions())
+    return requests.is_aggregate(node) or any(aggregates_in(part) for part in node.iter_expressions())
 
 
 def meanings_of(node: exp.Select, names: Names) -> list[exp.Expression]:
@@ -75,7 +75,7 @@ class Rewrite:
     meanings: list[tuple[exp.Expression, str]]  # what stands in GROUP BY, and the identity of its value
     node: exp.Select
     index: int
-    requests: list[aggregates.Request] = field(default_factory=list)
+    requests: list[requests.Request] = field(default_factory=list)
     signatures: dict[str, int] = field(default_factory=dict)
     derived: list[str] = field(default_factory=list)
 
@@ -129,7 +129,7 @@ class Rewrite:
             return after.rebuilt(
                 node, lambda part: after.rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
             )
-        if aggregates.is_aggregate(node):
+        if requests.is_aggregate(node):
             return self.aggregate(node)
         if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
             return after.rebuilt(node, self.rewritten)
@@ -170,7 +170,7 @@ class Rewrite:
         return None if position is None else exp.column(f"k{position}", table=table_name(self.index))
 
     def aggregate(self, node: exp.Expression) -> exp.Expression:
-        request = aggregates.read(node, self.names)
+        request = requests.read(node, self.names)
         signature = repr(
             (
                 request.kind,

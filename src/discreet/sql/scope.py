@@ -10,7 +10,6 @@ from sqlglot import exp
 
 from discreet.errors import Rejected
 from discreet.sql import joins, persons, public
-from discreet.sql.after import Released
 from discreet.sql.expressions import translate
 from discreet.sql.parse import reject, show
 from discreet.sql.relation import Names, Relation
@@ -39,40 +38,39 @@ class RowScope(Names):
                     "Compute it in a subquery: SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (...) AS n FROM t) AS s.",
                 )
             return persons.window(node, replace(self, windows=False), self.relation)
-        if isinstance(node, exp.Subquery | exp.Select | exp.Union):
-            raise self.refused(node)
+        if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
+            return self.scalar(node)
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             return self.member(node)
         if isinstance(node, exp.Exists):
             return self.exists(node)
         return None
 
-    def refused(self, node: exp.Expression) -> Rejected:
-        """A query that stands for a value: what it would tell, and what to write instead."""
+    def scalar(self, node: exp.Expression) -> Value:
+        """A query that stands for a value: of public tables that is a constant, of private ones it is refused."""
         try:
             inner = self.analysis.query(node, self.environment)
         except Rejected:
-            return reject(
+            raise reject(
                 node,
                 "a subquery beside each row is not answered.",
                 "Join it on the owner: FROM people p JOIN (SELECT person_id, COUNT(*) AS n FROM visits"
                 " GROUP BY person_id) AS v ON p.person_id = v.person_id.",
+            ) from None
+        if isinstance(inner, Relation):
+            raise reject(
+                node, "a subquery that returns rows of people cannot stand for a value.", "Join it on the owner."
             )
-        if isinstance(inner, Released) and not inner.noisy:
-            return reject(
-                node,
-                "a subquery on public tables cannot stand for a value beside private rows.",
-                "Join the public table, or ask it by itself, and write the value out.",
-            )
-        if isinstance(inner, Released):
-            return reject(
+        if inner.noisy:
+            raise reject(
                 node,
                 "this would compare each row with a number that depends on everybody.",
                 "Ask for that number first, then write it out: WHERE income > 41000.",
             )
-        return reject(
-            node, "a subquery that returns rows of people cannot stand for a value.", "Join it on the owner instead."
-        )
+        table = self.analysis.of_public(inner, node)
+        if table.num_columns != 1 or table.num_rows > 1 or pa.types.is_nested(table.column(0).type):
+            raise reject(node, "a subquery that stands for a value needs one row and one column.", "Write MAX(x).")
+        return translate(_constant(table.column(0)[0].as_py() if table.num_rows else None), self)
 
     def member(self, node: exp.In) -> Value:
         inner = self.analysis.query(node.args["query"], self.environment)
@@ -93,11 +91,7 @@ class RowScope(Names):
             raise reject(node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}.")
         if not listed:
             return Value(sql="FALSE", domain=Flag())
-        items = [
-            exp.convert(each) if each is None or isinstance(each, int | float) else exp.Literal.string(str(each))
-            for each in listed
-        ]
-        return translate(exp.In(this=node.this.copy(), expressions=items), self)
+        return translate(exp.In(this=node.this.copy(), expressions=[_constant(each) for each in listed]), self)
 
     def exists(self, node: exp.Exists) -> Value:
         inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
@@ -119,3 +113,9 @@ class RowScope(Names):
             )
         where = inner.args["where"].this if inner.args.get("where") else None
         return joins.exists(relation, self.relation, where, node)
+
+
+def _constant(value: object) -> exp.Expression:
+    """A public value, as it would be written."""
+    plain = value is None or isinstance(value, int | float)
+    return exp.convert(value) if plain else exp.Literal.string(str(value))

@@ -76,6 +76,11 @@ def _approximate(node: exp.Expression) -> exp.Expression:
     return node
 
 
+def _any_value(node: exp.Expression) -> exp.Expression:
+    """ANY_VALUE(x), which the parser reads as ANY_VALUE(x IGNORE NULLS)."""
+    return node.this if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue) else node
+
+
 def _ordered_mode(node: exp.Expression) -> exp.Expression:
     """MODE() WITHIN GROUP (ORDER BY x)."""
     if isinstance(node, exp.WithinGroup) and isinstance(node.this, exp.Mode) and not _used(node.this):
@@ -189,6 +194,7 @@ RULES: tuple[Rule, ...] = (
     _calendar,
     _turned,
     _approximate,
+    _any_value,
     _ordered_mode,
     _any_of,
     _rows,

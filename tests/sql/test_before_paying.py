@@ -1,0 +1,63 @@
+"""What cannot be computed is refused before it is paid, and what was paid is answered, whatever its size."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from discreet.curator import Curator
+from discreet.errors import EngineFailure, Rejected
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.simulate import Redraw
+from discreet.sql.estimates import Spread, Together
+from sql import bounded, harness, policies
+
+
+@pytest.fixture(scope="module")
+def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    tables = bounded.tidy(policies.policy("hospital"), people=10, dice=random.Random())
+    return bounded.opened(tmp_path_factory.mktemp("paying"), "hospital", tables)
+
+
+def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(EngineFailure):
+        curator._engine.check("SELECT count(nothing) FROM people")
+    with pytest.raises(EngineFailure):
+        curator._engine.check("SELECT sum(zip) FROM people")
+
+    def failing(sql: str) -> None:
+        raise EngineFailure
+
+    monkeypatch.setattr(curator._engine, "check", failing)
+    with pytest.raises(Rejected, match="cannot be computed by the engine"):
+        curator.ask("SELECT COUNT(*) FROM people WHERE age > 77", analyst="ann", epsilon="1")
+    assert curator.ledger() == ()
+
+
+def test_every_query_of_every_plan_binds(curator: Curator) -> None:
+    """The tables without rows are those of the snapshot: nothing that is answered is refused for its binding."""
+    for case in harness.cases():
+        if case.policy == "hospital":
+            for block in harness.plan_of(case).blocks:
+                for sql in block.queries:
+                    curator._engine.check(sql)
+
+
+def test_margins_of_noise_beyond_64_bits() -> None:
+    """Draws of a very large scale are Python's integers, of which numpy takes no root."""
+    noise = DiscreteLaplace(scale=Fraction(10**22), l1=Fraction(10**20))
+    together = Together(
+        measurement=0,
+        degree=2,
+        widths=(25_000, 25_000),
+        steps=(Fraction(1), Fraction(1)),
+        sample=False,
+        correlation=True,
+    )
+    parts = tuple(np.array([5 * 10**20, 0], dtype=object) for _ in range(9))
+    assert np.isfinite(together.margins(parts, noise, Redraw())).all()
+    spread = Spread(measurement=0, lo=0, width=10**9, step=Fraction(1), sample=True, root=True)
+    assert np.isfinite(spread.margins(parts[:3], noise, Redraw())).all()
