@@ -15,7 +15,7 @@ import numpy as np
 from discreet.budget import AccountantName
 from discreet.continual.buffered import Buffered
 from discreet.continual.dense import column_normalised, optimised, power, window_root
-from discreet.continual.doubling import FIRST, Doubling
+from discreet.continual.doubling import Doubling
 from discreet.continual.independent import Independent
 from discreet.continual.strategy import Strategy
 from discreet.continual.tree import BinaryTree, SubtractionTree
@@ -23,6 +23,7 @@ from discreet.schedule import PerPerson, Publish
 
 MOST_DENSE = 2048  # periods: beyond it a factor's matrix no longer fits the time one is willing to wait
 MOST_OPTIMISED = 732  # two years of days
+TYPICAL = 480  # periods, of a horizon that is not known: strategies for it are compared over so many
 _OPTIMISED_FOR = 3  # periods a person: it is optimised for one, and no longer competes beyond a few
 _HIGHEST, _WIDEST = 8, 128  # of trees that are looked at
 
@@ -31,17 +32,12 @@ def chosen(
     periods: int | None, publish: tuple[Publish, ...], per_person: PerPerson, accountant: AccountantName
 ) -> Strategy:
     """The best strategy for what is published, under the budget's kind of noise."""
-    if periods is None:
-        return Independent(periods=10**6) if accountant == "sum" and publish == ("daily",) else _open(accountant)
-    times, apart = per_person.most(periods), per_person.apart
     if accountant == "sum":
-        return pure(periods, publish)
-    return gaussian(periods, publish, times, apart)
-
-
-def _open(accountant: AccountantName) -> Strategy:
-    """For an unknown horizon: a tree without an upper end, or epochs that double."""
-    return Doubling(periods=FIRST) if accountant == "zcdp" else pure(10**4, ("cumulative",))
+        return pure(periods or TYPICAL, publish)
+    if periods is None:
+        assert per_person.periods is not None  # a policy with neither is refused
+        return unending(publish, per_person.periods)
+    return gaussian(periods, publish, per_person.most(periods), per_person.apart)
 
 
 @lru_cache(maxsize=16)
@@ -54,6 +50,13 @@ def pure(periods: int, publish: tuple[Publish, ...]) -> Strategy:
         if arity ** (height - 1) < periods and periods < _WIDEST * arity ** (height - 1)
     ]
     return _best([Independent(periods=periods), *trees], publish, lambda each: 2.0 * each.l1(times=1) ** 2)
+
+
+@lru_cache(maxsize=16)
+def unending(publish: tuple[Publish, ...], times: int) -> Strategy:
+    """Among strategies with Gaussian noise that cost the same however long they go on."""
+    candidates = [Independent(periods=TYPICAL), Doubling.covering(TYPICAL)]
+    return _best(candidates, publish, lambda each: float(each.l2_squared(times=times, apart=1, cells=1)))
 
 
 @lru_cache(maxsize=16)
