@@ -19,6 +19,8 @@ from discreet.cli import run
 from discreet.curator import Curator, create_ledger
 from discreet.errors import DiscreetError, Rejected
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.exponential import PermuteAndFlip
+from discreet.noise import Stream
 from discreet.policy import Policy
 from discreet.release import Allowance, Exact
 from small_town import POLICY, town
@@ -129,6 +131,18 @@ def test_a_model_made_by_hand_does_not_make_distances_wrap() -> None:
         allowance = Allowance(key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
         shown.append(int(allowance.distances(noise, [counts], cells=[np.arange(len(model))], models=[model])[0]))
     assert shown[1] - shown[0] == 1
+
+
+def test_scores_do_not_wrap() -> None:
+    """The farthest of two tables stays the farthest when its score passes 64 bits."""
+    counts = Exact(pa.table({"k0": [0], "s0": [5]}))
+    models = [np.array([2**61, 0]), np.array([5, 0])]
+    choice = PermuteAndFlip(epsilon=Fraction(1), linf=Fraction(8))
+    for _ in range(20):
+        allowance = Allowance(key=Stream.fresh()._key, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
+        cells = [np.arange(2)] * 2
+        chosen = allowance.farthest(choice, [counts] * 2, cells=cells, models=models, factors=[8, 8], expected=[0, 0])
+        assert chosen == 0
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,8 @@ class Allowance:
     ) -> int:
         """Which exact counts are farthest from a released integer table, by factor * (distance - expected) (S16)."""
         stream = self._spend(mechanism)
-        scores = np.asarray(factors, np.int64) * (_apart(exact, cells, models) - np.asarray(expected, np.int64))
+        apart = _apart(exact, cells, models).astype(object) - np.array(expected, dtype=object)
+        scores = _narrow(np.array(factors, dtype=object) * apart)
         return int(mechanism.choose(scores, stream))
 
     def _spend(self, mechanism: Mechanism) -> Stream:
@@ -276,7 +277,21 @@ def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
 def _apart(exact: Sequence[Exact], cells: Sequence[IntegerArray], models: Sequence[IntegerArray]) -> IntegerArray:
     """The l1 distance of each table of counts to its model."""
     pairs = zip(exact, cells, models, strict=True)
-    return np.array([np.abs(_grouped(e.unwrap(), c, len(m)) - m).sum() for e, c, m in pairs], dtype=np.int64)
+    return _narrow(np.array([_distance(_grouped(e.unwrap(), c, len(m)), m) for e, c, m in pairs], dtype=object))
+
+
+def _narrow(values: IntegerArray) -> IntegerArray:
+    """Python's integers as 64-bit ones, where all of them fit with room to spare."""
+    return values.astype(np.int64) if all(abs(value) < 2**62 for value in values) else values
+
+
+def _distance(counts: IntegerArray, model: IntegerArray) -> int:
+    # Privacy: a model may come from a file that somebody wrote by hand. Were its sum to pass 64 bits and start again at
+    # the other end, one person would move it by 2^64 and not by 1.
+    widest = max((abs(int(end)) for table in (counts, model) for end in (table.min(), table.max())), default=0)
+    if 2 * widest * len(model) >= 2**62:
+        counts, model = counts.astype(object), model.astype(object)
+    return int(np.abs(counts - model).sum())
 
 
 def _dense(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]) -> list[IntegerArray]:
