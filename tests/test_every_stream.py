@@ -177,7 +177,7 @@ def test_l1_by_brute_force(strategy: Any) -> None:
 
 def test_the_tree_with_subtraction_is_as_private_as_it_says() -> None:
     """The masses of everything that can leave, on neighbors, with all noise of four nodes enumerated."""
-    tree, scale, most = SubtractionTree(periods=3, arity=3, height=2), 1.5, 8
+    tree, scale, most = SubtractionTree(periods=3, arity=3, height=2), 1.5, 7
     steps = np.arange(-most, most + 1)
     noise = np.array(list(itertools.product(steps, repeat=4)))
     mass = np.exp(-np.abs(noise).sum(axis=1) / scale)
