@@ -283,7 +283,8 @@ def with_lists(sql: str) -> tuple[str, list[tuple[str, list[float]]]]:
 
     def replaced(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.WithinGroup):
-            wanted.append(("quantile", _numbers(node.this.this)))
+            mode = isinstance(node.this, exp.Mode)
+            wanted.append(("mode", []) if mode else ("quantile", _numbers(node.this.this)))
             return exp.func("list", node.expression.expressions[0].this)
         if isinstance(node, _PICKS) and not isinstance(node.parent, exp.WithinGroup):
             kind = "mode" if isinstance(node, exp.Mode) else "quantile"

@@ -933,11 +933,6 @@ SELECT sex, smoker, COUNT(*) AS people FROM people GROUP BY ALL;
 SELECT 'all' AS label, sex, COUNT(*) FROM people GROUP BY label, sex;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
--- count / one row / with rollup: The spelling of another database
-SELECT sex, COUNT(1) AS people FROM people GROUP BY sex WITH ROLLUP;
---> COUNT(1): 1 1 1 | 2 √2 1
---> COUNT(1): 1 1 1 | 1 1 1
-
 -- count / one row / schema: The only schema there is
 SELECT COUNT(main.people.age) AS n FROM main.people;
 --> COUNT(people.age): 1 1 1 | 1 1 1
@@ -1037,10 +1032,6 @@ SELECT clinic, COUNT(DISTINCT CASE WHEN cost > 500 THEN person_id END) AS dear, 
 FROM visits GROUP BY clinic;
 --> COUNT(DISTINCT CASE WHEN cost > 500 THEN person_id END): 3 √3 1 | 3 √3 1
 --> COUNT(DISTINCT person_id): 3 √3 1 | 3 √3 1
-
--- persons / several rows / approximate: An approximate count, which is no less exact here
-SELECT approx_count_distinct(person_id) FROM visits;
---> COUNT(DISTINCT person_id): 1 1 1 | 1 1 1
 
 -- distinct values / several rows / pairs: Pairs of clinic and day that occur
 SELECT COUNT(DISTINCT (clinic, day)) FROM visits;

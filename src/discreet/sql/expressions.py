@@ -313,6 +313,8 @@ def _extreme(function: str) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
         common = unify([translate(part, scope) for part in (node.this, *node.expressions)], node)
         domain = join_domains(common)
+        if isinstance(domain, Missing):
+            return Value(sql="NULL", domain=domain, nullable=True)
         if isinstance(domain, Coded):
             raise reject(node, f"{function.upper()} of categories is not answered.", "Use CASE.")
         if isinstance(domain, Number):

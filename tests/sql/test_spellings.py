@@ -1,0 +1,55 @@
+"""Other ways of writing the same question make the same plan, so that the second asking is free (S10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from sql import harness, policies
+
+SAME = (
+    ("SELECT sex, COUNT(*) FROM people GROUP BY ALL", "SELECT sex, COUNT(*) FROM people GROUP BY sex"),
+    (
+        "SELECT sex, COUNT(*) FROM people GROUP BY sex WITH ROLLUP",
+        "SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)",
+    ),
+    (
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC FETCH FIRST 2 ROWS ONLY",
+        "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 2",
+    ),
+    (
+        "SELECT sex, COUNT(*) FROM people GROUP BY ALL ORDER BY ALL",
+        "SELECT sex, COUNT(*) FROM people GROUP BY 1 ORDER BY 1, 2",
+    ),
+    ("SELECT COUNT(*) AS n FROM main.people AS p", "SELECT COUNT(*) AS n FROM people"),
+    ("SELECT approx_count_distinct(person_id) AS n FROM visits", "SELECT COUNT(DISTINCT person_id) AS n FROM visits"),
+    ("SELECT approx_quantile(age, 0.5) AS n FROM people", "SELECT quantile(age, 0.5) AS n FROM people"),
+    ("SELECT mode() WITHIN GROUP (ORDER BY sex) AS n FROM people", "SELECT mode(sex) AS n FROM people"),
+    ("SELECT SUM(iff(smoker, 1, 0)) AS n FROM people", "SELECT SUM(if(smoker, 1, 0)) AS n FROM people"),
+    (
+        "SELECT COUNT(*) AS n FROM people WHERE suffix(zip, 'a')",
+        "SELECT COUNT(*) AS n FROM people WHERE ends_with(zip, 'a')",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM people WHERE age = ANY ([1, 2])",
+        "SELECT COUNT(*) AS n FROM people WHERE age IN (1, 2)",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM people WHERE date_add(born, INTERVAL 1 MONTH) > '1990-03-01'",
+        "SELECT COUNT(*) AS n FROM people WHERE born + INTERVAL 1 MONTH > '1990-03-01'",
+    ),
+    (
+        "SELECT dayname(day) AS d, COUNT(*) FROM visits GROUP BY d",
+        "SELECT strftime('%A', day) AS d, COUNT(*) FROM visits GROUP BY d",
+    ),
+    (
+        "SELECT zip[1:2] AS z, COUNT(*) FROM people GROUP BY z",
+        "SELECT substr(zip, 1, 2) AS z, COUNT(*) FROM people GROUP BY z",
+    ),
+)
+
+
+@pytest.mark.parametrize("pair", SAME, ids=lambda pair: pair[0])
+def test_other_spellings_are_the_same_question(pair: tuple[str, str]) -> None:
+    one, other = (harness.planned(sql, policies.policy("hospital"), name="hospital") for sql in pair)
+    one_named = one.canonical() if one.columns == other.columns else None
+    assert one_named == other.canonical()
