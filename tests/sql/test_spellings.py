@@ -7,6 +7,7 @@ import pytest
 from sql import harness, policies
 
 SAME = (
+    ("SELECT COUNT(*) AS n FROM people GROUP BY ALL", "SELECT COUNT(*) AS n FROM people"),
     ("SELECT sex, COUNT(*) FROM people GROUP BY ALL", "SELECT sex, COUNT(*) FROM people GROUP BY sex"),
     (
         "SELECT sex, COUNT(*) FROM people GROUP BY sex WITH ROLLUP",

@@ -122,6 +122,15 @@ def _equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
     return exp.Paren(this=exp.and_(*(exp.NullSafeEQ(this=a.copy(), expression=b.copy()) for a, b in pairs), copy=False))
 
 
+def _one_group(node: exp.Expression) -> exp.Expression:
+    """GROUP BY ALL where every item is an aggregate: one group."""
+    group = node.args.get("group") if isinstance(node, exp.Select) else None
+    every = group is not None and group.args.get("all") is True and set(_used(group)) == {"all"}
+    if every and all(item.find(exp.AggFunc) for item in node.expressions):
+        node.set("group", None)
+    return node
+
+
 def _grouped(node: exp.Expression) -> exp.Expression:
     """GROUP BY ALL is by every item without an aggregate; GROUP BY a, b WITH ROLLUP is ROLLUP (a, b)."""
     if not isinstance(node, exp.Group):
@@ -198,6 +207,7 @@ RULES: tuple[Rule, ...] = (
     _ordered_mode,
     _any_of,
     _rows,
+    _one_group,
     _grouped,
     _order,
     _limited,
