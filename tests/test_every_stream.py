@@ -14,7 +14,7 @@ import pytest
 from discreet.accounting import accountant
 from discreet.accounting.calibrate import gaussian_sigma
 from discreet.budget import Charge
-from discreet.continual import choose, dense
+from discreet.continual import buffered, choose, dense
 from discreet.continual.buffered import BITS, Buffered
 from discreet.continual.design import STRATEGIES, Design, histories
 from discreet.continual.doubling import FIRST, Doubling
@@ -293,6 +293,22 @@ def test_rounding_is_paid_for_in_every_cell_that_a_person_touches() -> None:
         assert (
             0 < np.abs(others - rows - exact).max() < 2 * len(strategy.shifts)
         )  # rounding is there, and within bounds
+
+
+def test_rounding_is_no_formality(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With units so coarse that it shows, rounding moves neighbors farther apart than |C u|; the claim still holds."""
+    monkeypatch.setattr(buffered, "BITS", 2)
+    strategy = Buffered.fitted(60)
+    series, claimed = strategy.series(), float(strategy.l2_squared(times=1, apart=1, cells=1))
+    farther = 0
+    for start in range(40):
+        x = (np.arange(60) * (2 * start + 1)) % 13
+        other = x.copy()
+        other[0] += 1
+        moved = float(np.square(encoded(strategy, other[:, None])[0] - encoded(strategy, x[:, None])[0]).sum())
+        farther += moved > float(np.square(series).sum())
+        assert moved <= claimed
+    assert farther
 
 
 # --- error against theory ---------------------------------------------------------------------------------------------

@@ -13,8 +13,10 @@ from small_release import Visit, after, opened, tables, values
 
 import discreet
 from discreet import cli
+from discreet.audit.ledger import audited
 from discreet.curator import Curator, take_snapshot
 from discreet.errors import BudgetExceeded, PolicyError, UsageError
+from discreet.ledger import Ledger
 from discreet.policy import Policy
 
 BUSY: list[Visit] = [
@@ -255,6 +257,21 @@ def test_margins_and_consistency(tmp_path: Path) -> None:
             assert min(kinds["daily"]) >= -1e-9
             assert kinds["cumulative"] == pytest.approx([sum(kinds["daily"][: day + 1]) for day in range(10)])
             assert kinds["3"] == pytest.approx([sum(kinds["daily"][day - 2 : day + 1]) for day in range(2, 10)])
+
+
+@pytest.mark.parametrize("accountant", ["sum", "zcdp"])
+def test_an_auditor_recomputes_it_and_a_new_key_goes_on_with_it(tmp_path: Path, accountant: str) -> None:
+    curator = opened(tmp_path, tables(BUSY), accountant=accountant, epsilon="1")
+    curator.release("daily_visits").start()
+    first = curator.release("daily_visits").run(after(3))
+    found = audited(curator.policy)
+    assert found.sound
+    assert [each.due for each in found.charges] == [first.cost]
+    curator._ledger.close()
+    Ledger.rotate_key(tmp_path / "clinic.ledger")
+    later = opened(tmp_path, tables(BUSY), accountant=accountant, epsilon="1").release("daily_visits").run(after(5))
+    assert later.table.slice(0, first.table.num_rows).equals(first.table)
+    assert later.periods == 5
 
 
 def test_files_to_hand_on(tmp_path: Path) -> None:
