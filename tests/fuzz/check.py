@@ -73,6 +73,7 @@ def _carried_out(planned: Plan, world: World) -> None:
     for name in (EMPTY, EMPTY, BACKGROUND, "alone"):
         cursor, key = world.cursors[name], SYSTEM.bits(256).to_bytes(32, "little")
         allowance = Allowance(key=key, accountant=accountant, paid=offered.cost)
+        began = time.process_time()
         try:
             noisy = measure(offered, allowance, lambda sql, cursor=cursor: Exact(cursor.sql(sql).to_arrow_table()))
             shapes.add(_finished(offered, noisy, key, public, world))
@@ -80,6 +81,8 @@ def _carried_out(planned: Plan, world: World) -> None:
             shapes.add("failed")
         except Exception as error:
             raise Violation(f"carrying it out raised {type(error).__name__}: {error}") from error
+        if time.process_time() - began > LONG:
+            raise Violation(f"carrying it out took {time.process_time() - began:.1f} s on {name!r}")
         if name == EMPTY:
             _noisy(offered, noisy)
     if len(shapes) > 1:

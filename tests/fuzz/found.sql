@@ -45,6 +45,9 @@ SELECT sex, CORR(LENGTH(zip), income * income * income) FROM people GROUP BY sex
 SELECT STDDEV(income * income * income), COVAR_POP(income * income, income * income), AVG(income * income * income) FROM people;
 SELECT SUM(income * income * income) / COUNT(*), VARIANCE(big * big) FROM people JOIN visits ON people.person_id = visits.person_id;
 
+-- a chosen timestamp was looked up in a list of all moments of its range, seconds of a year: minutes, after the charge
+SELECT MIN(seen), MAX(seen), QUANTILE_CONT(seen, [0.25, 0.5]) FROM visits;
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -184,12 +185,11 @@ class Pick:
                 return pa.array([values[place] for place in places], pa.array(values).type)
             case Flag():
                 return pa.array([bool(place) for place in places], pa.bool_())
-            case _:
-                from discreet.sql.plan import Key
-
-                if isinstance(domain, Day):
-                    return pa.array([domain.at(place) for place in places], pa.date32())
-                return Key(domain=domain, nullable=False).labels().take(pa.array(places, pa.int64()))
+            case Day():
+                return pa.array([domain.at(place) for place in places], pa.date32())
+            case Moment(lo=lo, step=step):
+                second = timedelta(microseconds=int(step * 1_000_000))
+                return pa.array([lo + second * place for place in places], pa.timestamp("us"))
 
     # A window adds nothing to the cell of a row before it, to one within it the place there counted from 1, and to one
     # behind it all of its cells and one. So the coarse cell and what the windows add is a number that never falls from
