@@ -6,11 +6,14 @@ that is resumed after a crash states the same margins; for a quote it is fresh.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from discreet.noise import Items, Stream
+
+_FINE = 48  # bits of a simulated spread
 
 
 class Redraw:
@@ -24,4 +27,10 @@ class Redraw:
         size = int(np.prod(shape))
         stream = self._stream.derive("item", *item)
         additive = getattr(mechanism, "noise", mechanism)  # a threshold's noise is that of the numbers it lets pass
-        return additive.add_to(np.zeros(size, dtype=np.int64), stream, Items.positions(size)).reshape(shape)
+        spread = "sigma" if hasattr(additive, "sigma") else "scale"
+        coarse = 1 << max(0, int(getattr(additive, spread)).bit_length() - _FINE)
+        # Noise too wide for 64 bits is drawn one by one, and simulations want millions: in wider steps it is the same
+        # but for one part in 2^48, which no margin shows.
+        drawn = replace(additive, **{spread: getattr(additive, spread) / coarse}) if coarse > 1 else additive
+        noise = drawn.add_to(np.zeros(size, dtype=np.int64), stream, Items.positions(size)).reshape(shape)
+        return noise.astype(object) * coarse if coarse > 1 else noise
