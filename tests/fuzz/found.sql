@@ -51,6 +51,10 @@ SELECT MIN(seen), MAX(seen), QUANTILE_CONT(seen, [0.25, 0.5]) FROM visits;
 -- margins of many groups, simulated with noise beyond 64 bits one draw after another: ten minutes, after the charge
 SELECT state, age, VARIANCE(income * income * income * income) FROM people GROUP BY state, age;
 
+-- an empty list after IN was handed to the engine
+SELECT COUNT(*) FROM labs WHERE (('a' IN ()) IN ());
+SELECT COUNT(*) FROM people WHERE age IN ();
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

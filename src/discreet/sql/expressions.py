@@ -217,7 +217,7 @@ def _between(node: exp.Between, scope: Scope) -> Value:
 
 
 def _in(node: exp.In, scope: Scope) -> Value:
-    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
+    if node.args.get("query") or node.args.get("unnest") or node.args.get("field") or not node.expressions:
         raise reject(
             node, "this form of IN is not answered.", "Write a list of constants, or owner IN (SELECT owner FROM ...)."
         )
