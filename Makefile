@@ -10,7 +10,7 @@ demo: $(STAMP)
 	$(BIN)/discreet demo
 
 test: $(STAMP) system
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal --timeout 300
 	@cat .venv/.missing
 
 slow: $(STAMP) system

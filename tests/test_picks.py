@@ -75,7 +75,9 @@ def test_the_cells_of_all_grids_are_one_grid_in_order(size: int, chosen: list[fl
 
 @pytest.mark.parametrize("size", [10, FAN, FAN + 1, 20_000_001, 10**12, 2**70])
 @pytest.mark.parametrize("groups", [1, 50, 10_000, 1_000_000])
-@pytest.mark.parametrize("quantiles", [QUANTILES, QUANTILES[:1], (Fraction(0), Fraction(1))])
+@pytest.mark.parametrize(
+    "quantiles", [QUANTILES, QUANTILES[:1], (Fraction(0), Fraction(1)), tuple(Fraction(n, 20) for n in range(1, 20))]
+)
 def test_passes_are_few_and_pay_what_was_given(size: int, groups: int, quantiles: tuple[Fraction, ...]) -> None:
     wanted = pick(size, quantiles, groups)
     for part in wanted.parts:

@@ -95,7 +95,7 @@ class Pick:
     @property
     def reach(self) -> int:
         """Cells of a window. Each quantile has one in every pass after the first; they share half of a pass's cells."""
-        return self.fan // 2 // max(1, len(self.quantiles))
+        return max(1, self.fan // 2 // max(1, len(self.quantiles)))
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -108,7 +108,8 @@ class Pick:
         widths = [-(-self.domain.size // (self.fan // 2))]
         covered = max(1, min(64, self.reach // 64))
         while widths[-1] > 1:
-            widths.append(1 if 8 * widths[-1] <= self.reach else -(-widths[-1] * covered // self.reach))
+            finer = min(-(-widths[-1] * covered // self.reach), widths[-1] // 2)  # also where a window is one cell
+            widths.append(1 if 8 * widths[-1] <= self.reach else finer)
         return tuple(widths)
 
     def cells(self, index: int) -> int:
