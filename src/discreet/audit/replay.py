@@ -8,8 +8,9 @@ that draws, the scale of the noise and the items that get it: a difference there
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -102,11 +103,20 @@ def shared(transcript: Transcript) -> tuple[str, ...]:
     return tuple(found)
 
 
+_PLACES = re.compile(r" of \d+")
+
+
 def _apart(a: Step, b: Step) -> str | None:
-    """How two releases differ before anything has left them. A threshold draws for the keys that exist, no others."""
+    """How two releases differ before anything has left them. A threshold draws for the keys that exist, no others.
+
+    Of several quantiles all but the first are chosen among the places that the choices before them left: how many these
+    are follows from what was chosen, which the noise has already paid for.
+    """
     if (a.name, len(a.draws)) != (b.name, len(b.draws)):
         return f"{len(a.draws)} draws of a {a.name} against {len(b.draws)} of a {b.name}"
-    for one, other in zip(a.draws, b.draws, strict=True):
+    for place, (one, other) in enumerate(zip(a.draws, b.draws, strict=True)):
+        if a.name == "choose" and place:
+            one, other = (replace(each, sampler=_PLACES.sub("", each.sampler)) for each in (one, other))
         for what in ("path", "sampler", "scale"):
             if getattr(one, what) != getattr(other, what):
                 return f"the {what} of a draw is {getattr(one, what)} against {getattr(other, what)}"
