@@ -8,9 +8,8 @@ that draws, the scale of the noise and the items that get it: a difference there
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -103,20 +102,16 @@ def shared(transcript: Transcript) -> tuple[str, ...]:
     return tuple(found)
 
 
-_PLACES = re.compile(r" of \d+")
-
-
 def _apart(a: Step, b: Step) -> str | None:
     """How two releases differ before anything has left them. A threshold draws for the keys that exist, no others.
 
-    Of several quantiles all but the first are chosen among the places that the choices before them left: how many these
-    are follows from what was chosen, which the noise has already paid for.
+    Of several quantiles all but the first are chosen among the places that the choices before them left, groups with
+    the same places together: so only the first draw of a choice is compared, the others follow from what was chosen.
     """
-    if (a.name, len(a.draws)) != (b.name, len(b.draws)):
+    drawn = [step.draws[:1] if step.name == "choose" else step.draws for step in (a, b)]
+    if (a.name, len(drawn[0])) != (b.name, len(drawn[1])):
         return f"{len(a.draws)} draws of a {a.name} against {len(b.draws)} of a {b.name}"
-    for place, (one, other) in enumerate(zip(a.draws, b.draws, strict=True)):
-        if a.name == "choose" and place:
-            one, other = (replace(each, sampler=_PLACES.sub("", each.sampler)) for each in (one, other))
+    for one, other in zip(*drawn, strict=True):
         for what in ("path", "sampler", "scale"):
             if getattr(one, what) != getattr(other, what):
                 return f"the {what} of a draw is {getattr(one, what)} against {getattr(other, what)}"
