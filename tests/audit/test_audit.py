@@ -38,7 +38,8 @@ analysts:
 SURE = 1 - 1e-9
 
 
-WEAK = {"Quantiles": 0.05, "AboveThreshold": 0.1, "GaussianThreshold": 0.1, "TopK": 0.2, "DiscreteGaussian": 0.2}
+WEAK = {"Quantiles": 0.2, "AboveThreshold": 0.3, "GaussianThreshold": 0.3, "TopK": 0.4, "DiscreteGaussian": 0.4}
+MORE = {"AboveThreshold": 1_000_000}  # its events are rare
 
 
 def test_every_mechanism_and_protocol_has_a_case() -> None:
@@ -48,9 +49,9 @@ def test_every_mechanism_and_protocol_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", cases.cases())
 def test_claims_hold_and_are_nearly_proved(name: str) -> None:
-    found = cases.audited(name, runs=100_000, confidence=SURE)
+    found = cases.audited(name, runs=MORE.get(name, 100_000), confidence=SURE)
     assert found.sound
-    assert found.proved > WEAK.get(name, 0.3) * found.claimed
+    assert found.proved > WEAK.get(name, 0.5) * found.claimed
 
 
 @pytest.mark.parametrize("name", ["DiscreteLaplace", "DiscreteGaussian", "LaplaceThreshold"])
