@@ -303,6 +303,11 @@ def test_what_is_no_policy_at_all(text: str) -> None:
     assert all("A policy" in line for line in problems(text))
 
 
+def test_a_table_given_for_a_policy_is_not_recited() -> None:
+    table = "name,income\n" + "".join(f"Karrie {row},{50_000 + row}\n" for row in range(1000))
+    assert all(len(line) < 250 for line in problems(table))
+
+
 def test_all_mistakes_at_once_in_the_order_of_the_file() -> None:
     table = "{owner: {through: b, on: c}, columns: {d: {integer: [2, 1]}}}"
     text = f"unit: ''\nsorce: x\ntables:\n  a: {table}\nbudget: {{epsilon: x}}\n"

@@ -20,6 +20,7 @@ from discreet.errors import Problem, UsageError
 
 PLACEHOLDER = "???"  # what `discreet init` writes where only the curator knows the answer
 _DEPTH = 20
+_QUOTED = 60
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster on long lists of values
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -42,7 +43,8 @@ class Scalar:
     quoted: bool
 
     def __str__(self) -> str:
-        return self.text or "nothing"
+        """For messages: the beginning, since a table of people given instead of a policy should not be recited."""
+        return (self.text if len(self.text) <= _QUOTED else f"{self.text[:_QUOTED]}…") or "nothing"
 
     @property
     def value(self) -> str | int | Fraction | bool | None:
@@ -159,7 +161,7 @@ class _Tree:
                 self.note(key.line, key.column, "A key must be a name.")
             elif key.text in found:
                 first = found[key.text][0].line
-                self.note(key.line, key.column, f"{key.text} is given twice; the first is on line {first}.")
+                self.note(key.line, key.column, f"{key} is given twice; the first is on line {first}.")
             else:
                 found[key.text] = (key, value)
         return found
@@ -201,7 +203,7 @@ class Reader:
         for name, (key, value) in node.entries.items():
             self.places[(*path, name)] = (key.line, key.column)
             if known is not None and name not in known:
-                self.problem(key, f"{what} has no key {name}. {nearest(name, known)}")
+                self.problem(key, f"{what} has no key {key}. {nearest(name, known)}")
             else:
                 found[name] = value
         return found
