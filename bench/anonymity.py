@@ -212,7 +212,7 @@ def bench_adult() -> Rows:
 
 
 def bench_measures() -> Rows:
-    """k, l and t of Adult: all of `risk` beside each of pycanon's measures."""
+    """k, l and t of Adult: all of `risk` beside pycanon's measures."""
     table = csv.read_csv(adult())
     rows: Rows = []
     for secret in ("income", "hours-per-week"):
@@ -221,19 +221,19 @@ def bench_measures() -> Rows:
         rows.append({"case": case, "seconds": seconds, "CPU": cpu, "ok": cpu < 0.2})
         if secret != "income":  # pycanon takes minutes for a column of 94 values
             continue
-        for theirs in asked(peer(), PYCANON, {"file": str(adult()), "quasi": SIX, "secret": secret}):
-            ours = {"k": found.k, "l": found.sensitive.l, "t": found.sensitive.t}[theirs["name"]]
-            times = theirs["cpu"] / cpu
-            rows.append(
-                {
-                    "case": f"{theirs['name']} by pycanon, our time for all",
-                    "ours": ours,
-                    "its": theirs["value"],
-                    "its seconds": theirs["seconds"],
-                    "times faster": times,
-                    "ok": abs(ours - theirs["value"]) < 1e-9 and (times >= FASTER or theirs["name"] == "k"),
-                }
-            )
+        theirs = asked(peer(), PYCANON, {"file": str(adult()), "quasi": SIX, "secret": secret})
+        ours = {"k": found.k, "l": found.sensitive.l, "t": found.sensitive.t}
+        times = sum(each["cpu"] for each in theirs) / cpu
+        rows.append(
+            {
+                "case": "k, l and t by pycanon, ours with all else that `risk` tells",
+                **ours,
+                **{f"its {each['name']}": each["value"] for each in theirs},
+                "its seconds": sum(each["seconds"] for each in theirs),
+                "times faster": times,
+                "ok": all(abs(ours[each["name"]] - each["value"]) < 1e-9 for each in theirs) and times >= FASTER,
+            }
+        )
     return rows
 
 
