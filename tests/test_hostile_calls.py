@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 
 import discreet
@@ -118,6 +119,49 @@ def test_texts_of_the_data_do_not_speak_to_the_terminal(tmp_path: Path, capsys: 
     assert "\x1b" not in shown
 
 
+NAMES = ("[red]x", "[/]", "\x1b[2Jy")
+
+
+def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command that succeeds prints, without the terminal's own line ends."""
+    assert run(arguments) == 0, capsys.readouterr().err
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    return out.replace("\n", "").replace(" ", "")
+
+
+def test_names_of_a_file_do_not_speak_to_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Columns and values of files that somebody sent: printed as they stand, whatever they would mean as markup."""
+    path, width = str(tmp_path / "rows.parquet"), len(NAMES)
+    rows = pa.table({name: [NAMES[(i + place) % width] for i in range(12)] for place, name in enumerate(NAMES)})
+    pyarrow.parquet.write_table(rows, path)
+    shown = "[red]x", "[/]", "\ufffd[2Jy"
+    for command in (
+        ["query", path, "SELECT * FROM rows"],
+        ["risk", path, "--quasi", ",".join(NAMES), "--reveal"],
+        ["anonymize", path, "--quasi", ",".join(NAMES), "--k", "3", "--out", str(tmp_path / "made.csv")],
+        ["attack", "link", path, path, "--on", ",".join(NAMES)],
+    ):
+        out = printed(command, capsys)
+        assert all(each in out for each in shown), command
+
+
+def test_a_description_does_not_speak_to_the_terminal(
+    curator: Curator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "d.json"
+    curator.describe("people", epsilon=1, columns=["age", "sex"], synthesizer="independent").save(path)
+    text = path.read_text(encoding="utf-8").replace('"sex"', '"\\u001b[2J[/]"').replace('"age"', '"[red]x"')
+    path.write_text(text, encoding="utf-8")
+    out = printed(["inspect", str(path)], capsys)
+    assert "[red]x" in out
+    assert "\ufffd[2J[/]" in out
+    assert run(["generate", str(path), "--rows", "1", "--out", str(tmp_path / "x.csv"), "--given", "sex=F"]) != 0
+    told = capsys.readouterr().err  # the sentence names the columns that there are
+    assert "\ufffd[2J[/]" in told
+    assert "\x1b" not in told
+
+
 def test_a_model_made_by_hand_does_not_make_distances_wrap() -> None:
     """Distances that add up to 2^63 - 1 without somebody were -2^63 with them: one look, whatever the noise.
 
@@ -131,6 +175,17 @@ def test_a_model_made_by_hand_does_not_make_distances_wrap() -> None:
         allowance = Allowance(key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
         shown.append(int(allowance.distances(noise, [counts], cells=[np.arange(len(model))], models=[model])[0]))
     assert shown[1] - shown[0] == 1
+
+
+@pytest.mark.parametrize("sums", [[], [0], [7]])
+def test_large_factors_fit_whatever_the_sums(sums: list[int]) -> None:
+    """A factor beyond 64 bits failed on sums of nobody and on no other: the traceback would have told them apart."""
+    keys = list(range(len(sums)))
+    noise = DiscreteLaplace(scale=Fraction(1), l1=Fraction(1))
+    allowance = Allowance(key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
+    exact = Exact(pa.table({"k0": pa.array(keys, pa.int64()), "s0": pa.array(sums, pa.int64())}))
+    ((noisy,),) = allowance.measure(noise, exact, sizes=[1], forms=[(2**70,)])
+    assert abs(int(noisy) - sum(sums) * 2**70) < 1000
 
 
 def test_scores_do_not_wrap() -> None:

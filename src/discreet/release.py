@@ -288,8 +288,7 @@ def _narrow(values: IntegerArray) -> IntegerArray:
 def _distance(counts: IntegerArray, model: IntegerArray) -> int:
     # Privacy: a model may come from a file that somebody wrote by hand. Were its sum to pass 64 bits and start again at
     # the other end, one person would move it by 2^64 and not by 1.
-    widest = max((abs(int(end)) for table in (counts, model) for end in (table.min(), table.max())), default=0)
-    if 2 * widest * len(model) >= 2**62:
+    if 2 * max(_largest(counts), _largest(model)) * len(model) >= 2**62:
         counts, model = counts.astype(object), model.astype(object)
     return int(np.abs(counts - model).sum())
 
@@ -331,14 +330,15 @@ def _integers(column: pa.ChunkedArray) -> IntegerArray:
         return np.array([0 if value is None else int(value) for value in column.to_pylist()], dtype=object)
 
 
+def _largest(values: IntegerArray) -> int:
+    return max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0
+
+
 def _combination(form: Sequence[int], sums: Sequence[IntegerArray]) -> IntegerArray:
     """An integer combination of sums; in 64 bits only where that cannot overflow."""
     used = [(factor, values) for factor, values in zip(form, sums, strict=True) if factor]
-    bound = sum(
-        abs(factor) * max((abs(int(value)) for value in (values.min(), values.max())), default=0)
-        for factor, values in used
-        if len(values)
-    )
+    # Privacy: a factor that does not fit counts even where all sums are zero, or only the data of nobody would fail.
+    bound = sum(abs(factor) * max(1, _largest(values)) for factor, values in used)
     total: Any = 0
     for factor, values in used:
         total = total + (values if bound < 2**62 and values.dtype != object else values.astype(object)) * factor

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 import time
+import warnings
 from fractions import Fraction
 from typing import Any
 
@@ -75,8 +76,10 @@ def _carried_out(planned: Plan, world: World) -> None:
         allowance = Allowance(key=key, accountant=accountant, paid=offered.cost)
         began = time.process_time()
         try:
-            noisy = measure(offered, allowance, lambda sql, cursor=cursor: Exact(cursor.sql(sql).to_arrow_table()))
-            shapes.add(_finished(offered, noisy, key, public, world))
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")  # numbers that left their type behind are no estimates
+                noisy = measure(offered, allowance, lambda sql, cursor=cursor: Exact(cursor.sql(sql).to_arrow_table()))
+                shapes.add(_finished(offered, noisy, key, public, world))
         except EngineFailure:
             shapes.add("failed")
         except Exception as error:

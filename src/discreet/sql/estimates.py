@@ -239,8 +239,9 @@ class Together:
     def _joint(self, parts: Floats) -> tuple[Floats, Floats]:
         """The covariance or correlation, and the noisy count; parts along the first axis."""
         degree = self.degree
-        count = parts.sum(axis=0) / float((self.widths[0] * self.widths[1]) ** degree)
-        shares = parts / np.maximum(parts.sum(axis=0), 1e-300)
+        total = parts.sum(axis=0)
+        count = total / float((self.widths[0] * self.widths[1]) ** degree)
+        shares = np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
         table = shares.reshape((degree + 1, degree + 1, *shares.shape[1:]))
         place = np.arange(degree + 1) / degree
         mean_x, mean_y = np.tensordot(place, table.sum(axis=1), 1), np.tensordot(place, table.sum(axis=0), 1)
