@@ -330,10 +330,6 @@ def _integers(column: pa.ChunkedArray) -> IntegerArray:
         return np.array([0 if value is None else int(value) for value in column.to_pylist()], dtype=object)
 
 
-def _largest(values: IntegerArray) -> int:
-    return max(abs(int(values.min())), abs(int(values.max()))) if len(values) else 0
-
-
 def _combination(form: Sequence[int], sums: Sequence[IntegerArray]) -> IntegerArray:
     """An integer combination of sums; in 64 bits only where that cannot overflow."""
     used = [(factor, values) for factor, values in zip(form, sums, strict=True) if factor]
