@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from discreet.release import Answer
 
 
+def printable(text: str) -> str:
+    """Somebody else's text with what a terminal would obey, such as escapes and bells, shown as a mark."""
+    return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
+
+
 def cell(value: Any, margin: float | None) -> str:
     """A value with its margin: 1,204 ± 12."""
     if value is None:

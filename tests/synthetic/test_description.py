@@ -17,6 +17,7 @@ import discreet
 from discreet.cli import run
 from discreet.errors import UsageError
 from discreet.synthetic.description import Description
+from discreet.synthetic.inspect import as_json
 from synthetic.small_table import curator
 
 
@@ -93,6 +94,26 @@ def test_a_hostile_file_is_one_sentence(change: Any, description: Description) -
     change(broken)
     with pytest.raises(UsageError, match=r"description|broken|version"):
         Description.from_bytes(json.dumps(broken).encode())
+
+
+@pytest.mark.parametrize("size", [0, 5e-324, 1e-300, 1e-12, 1e-9, 1e17])
+def test_a_file_of_tiny_or_huge_numbers_is_refused_or_serves(size: float, description: Description) -> None:
+    """Deviations of zero ended in a division by it, and tables of 5e-324 rows in shares that are no numbers."""
+    tables = [("columns", "expected_rows"), ("model", "expected_rows"), ("measured", "standard_deviation")]
+    served = 0
+    for part, field in (*tables, ("", "expected_rows")):
+        crafted = parts(description)
+        for entry in crafted[part] if part else [crafted]:
+            entry[field] = [size] * len(entry[field]) if isinstance(entry[field], list) else size
+        try:
+            found = Description.from_bytes(json.dumps(crafted).encode())
+        except UsageError:
+            continue
+        json.dumps(as_json(found), allow_nan=False)
+        assert found.generate(rows=20, given={"sex": "F"}).column("sex").to_pylist() == ["F"] * 20
+        assert Description.from_bytes(found.to_bytes()).to_bytes() == found.to_bytes()
+        served += 1
+    assert served == (4 if size >= 1e-9 else 1)  # columns without rows are as good as ones of unknown shape
 
 
 @pytest.mark.parametrize(

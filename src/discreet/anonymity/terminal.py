@@ -11,6 +11,7 @@ from discreet.anonymity import words
 from discreet.anonymity.measure import Risk
 from discreet.anonymity.publish import Anonymized
 from discreet.anonymity.source import plain
+from discreet.show import printable
 
 _BAR = 24
 
@@ -33,7 +34,12 @@ def print_risk(found: Risk, *, reveal: bool = False, console: Console | None = N
         console.print(Text("\nThe most exposed:", style="bold"))
         for values, rows in found.exposed:
             told = ", ".join(f"{name} {plain(value)}" for name, value in values.items())
-            console.print(Text(f"  {rows} row{'s' * (rows > 1)}: {told}"))
+            console.print(_named(f"  {rows} row{'s' * (rows > 1)}: {told}"))
+
+
+def _named(text: str, style: str = "") -> Text:
+    """What came from a file: brackets in it are no markup."""
+    return Text(printable(text), style=style)
 
 
 def _bar(part: float) -> Text:
@@ -47,13 +53,15 @@ def _print_sensitive(found: Risk, console: Console) -> None:
     dominance = "unbounded" if told.dominance is None else f"{told.dominance:.3g}"
     console.print(
         Text(f"l = {told.l}", style="bold"),
-        Text(f"  values of {told.column} in the poorest class; entropy {told.entropy_l:.2f}, recursive c {dominance}"),
+        _named(
+            f"  values of {told.column} in the poorest class; entropy {told.entropy_l:.2f}, recursive c {dominance}"
+        ),
         sep="",
     )
     kinds = ", ".join(f"{ground} {distance:.3f}" for ground, distance in told.t_by.items())
     console.print(Text(f"t = {told.t:.3f}", style="bold"), Text(f"  {kinds}"), sep="")
     agree = words.share(told.homogeneous_rows, found.rows)
-    console.print(Text(f"{told.homogeneous_rows:,} rows ({agree}) are in classes that agree on {told.column}.\n"))
+    console.print(_named(f"{told.homogeneous_rows:,} rows ({agree}) are in classes that agree on {told.column}.\n"))
 
 
 def _print_subsets(found: Risk, console: Console) -> None:
@@ -64,7 +72,7 @@ def _print_subsets(found: Risk, console: Console) -> None:
     for size in sorted({len(each.columns) for each in found.unique_by_columns}):
         same = [each for each in found.unique_by_columns if len(each.columns) == size]
         for each in same[:2]:
-            table.add_row(", ".join(each.columns), f"{each.unique:,}", _bar(each.unique / max(1, found.rows)))
+            table.add_row(_named(", ".join(each.columns)), f"{each.unique:,}", _bar(each.unique / max(1, found.rows)))
     console.print(table)
     if any(found.exposed_by.values()):
         told = ", ".join(f"{rows:,} by {size}" for size, rows in found.exposed_by.items() if rows)
@@ -95,8 +103,8 @@ def _print_scenarios(found: Risk, console: Console) -> None:
 def print_anonymized(made: Anonymized, *, where: str, console: Console | None = None) -> None:
     """What was written, what it cost and what it does not give."""
     console = console or Console()
-    console.print(Text(f"Wrote {where}. ", style="bold"), Text(words.promise(made)), sep="")
-    console.print(Text(f"Checked on the finished table: {made.guarantee}.\n", style="dim"))
+    console.print(_named(f"Wrote {where}. ", style="bold"), _named(words.promise(made)), sep="")
+    console.print(_named(f"Checked on the finished table: {made.guarantee}.\n", style="dim"))
     table = Table(show_edge=False, header_style="bold", pad_edge=False)
     table.add_column("column")
     table.add_column("lost", justify="right")
@@ -105,11 +113,11 @@ def print_anonymized(made: Anonymized, *, where: str, console: Console | None = 
     for column, levels in made.transformation.items():
         lost = made.loss.columns[column]
         told = levels if isinstance(levels, str) else ", ".join(f"{name} {part:.0%}" for name, part in levels.items())
-        table.add_row(column, f"{lost:.1%}", _bar(lost), Text(told, style="dim"))
+        table.add_row(_named(column), f"{lost:.1%}", _bar(lost), _named(told, style="dim"))
     table.add_row(Text("all", style="bold"), Text(f"{made.loss.ncp:.1%}", style="bold"), "", Text("ncp", style="dim"))
     console.print(table)
     for warning in made.warnings:
-        console.print(Text(f"\nWarning: {warning}", style="red"))
+        console.print(_named(f"\nWarning: {warning}", style="red"))
     _print_limits(made, console)
 
 
@@ -121,8 +129,8 @@ def _print_limits(made: Anonymized, console: Console) -> None:
             ("Everybody agrees. ", words.homogeneity(failed)),
             ("The attacker knows somebody. ", words.side_information(failed)),
         ):
-            told += [Text(""), Text.assemble((name, "bold"), " ".join(sentences))]
+            told += [Text(""), Text.assemble((name, "bold"), printable(" ".join(sentences)))]
     for index, sentence in enumerate(words.instead(made)):
-        told += [Text(""), Text.assemble(("Noise instead. " if not index else "", "bold"), sentence)]
+        told += [Text(""), Text.assemble(("Noise instead. " if not index else "", "bold"), printable(sentence))]
     console.print("")
     console.print(Panel(Group(*told), title="What it does not give", title_align="left", border_style="red"))

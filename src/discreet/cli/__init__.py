@@ -14,6 +14,7 @@ import sys
 import typer
 
 from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.show import printable
 
 app = typer.Typer(
     name="discreet",
@@ -62,7 +63,7 @@ def _told(error: DiscreetError, arguments: list[str]) -> int:
     if _wants_json(arguments):
         print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
     else:
-        print(error, file=sys.stderr)
+        print(printable(str(error)), file=sys.stderr)
     return error.exit_code
 
 

@@ -329,14 +329,16 @@ def _print(
     from rich.console import Console
     from rich.table import Table
 
+    from discreet.cli.tables import plainly
+
     console = Console(highlight=False)
-    console.print(str(found.finding), markup=False)
+    console.print(plainly(str(found.finding)))
     if rows:
         table = Table(show_edge=False, pad_edge=False, header_style="bold", show_header=any(columns))
         for name in columns:
-            table.add_column(str(name))
+            table.add_column(plainly(str(name)))
         for row in rows:
-            table.add_row(*("nobody" if value is None else str(value) for value in row))
+            table.add_row(*(plainly("nobody" if value is None else str(value)) for value in row))
         console.print(table)
 
 

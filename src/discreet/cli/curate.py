@@ -180,9 +180,8 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
     console.print(f"\nall      {bar}  {accountant.budget(spent)} spent, {accountant.left(limit - spent)} left")
     for name, share in shares.items():
         own = book.spent(name)
-        console.print(
-            f"{name:8} {budget_bar(float(own.amount), float(share.amount))}  {accountant.left(book.left(name))} left"
-        )
+        bar = budget_bar(float(own.amount), float(share.amount))
+        console.print(plainly(f"{name:8} {bar}  {accountant.left(book.left(name))} left"))
 
 
 def bounds(

@@ -43,6 +43,7 @@ def demo(
 
     import discreet
     from discreet import town
+    from discreet.cli.tables import plainly
     from discreet.curator import create_ledger
     from discreet.errors import UsageError
     from discreet.policy import Policy
@@ -53,15 +54,18 @@ def demo(
     policy = town.build(folder, people=people)
     create_ledger(Policy.read(policy))
     curator = discreet.open(policy)
-    console.print(f"[bold]A town of {people:,} people[/], their visits and lab results, is in {folder}/data.")
-    console.print(f"{policy} says what is public, and that all analysts together may learn ε = 4.\n")
+    console.print(
+        f"[bold]A town of {people:,} people[/], their visits and lab results, is in", plainly(f"{folder}/data.")
+    )
+    console.print(plainly(f"{policy} says what is public, and that all analysts together may learn ε = 4.\n"))
     for title, sql, epsilon in QUESTIONS:
         _ask(console, curator, title, sql, epsilon)
     _attack(console, curator)
     _repeat_and_refuse(console, curator)
-    console.print(f'\nGo on:  discreet ask {policy} "SELECT COUNT(*) FROM visits" --analyst bob --epsilon 0.1')
-    console.print(f"        discreet ledger {policy}")
-    console.print(f"        discreet release start {policy} visits_by_day")
+    ask = f'discreet ask {policy} "SELECT COUNT(*) FROM visits" --analyst bob --epsilon 0.1'
+    console.print(plainly(f"\nGo on:  {ask}"))
+    console.print(plainly(f"        discreet ledger {policy}"))
+    console.print(plainly(f"        discreet release start {policy} visits_by_day"))
 
 
 def _ask(console: Console, curator: Curator, title: str, sql: str, epsilon: str) -> None:

@@ -155,6 +155,7 @@ def inspect(
     """
     from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError
+    from discreet.show import printable
     from discreet.synthetic.description import Description
     from discreet.synthetic.inspect import as_json, text
     from discreet.synthetic.reports import description_page
@@ -168,7 +169,7 @@ def inspect(
         if format is Format.json:
             print(json.dumps(as_json(described, progress=progress), ensure_ascii=False))
         else:
-            print(text(described, progress=progress))
+            print(printable(text(described, progress=progress)))
     if raw is not None:
         out = description.with_suffix(".NOT-FOR-RELEASE.html")
         _write_secret(out, _raw_page(described, raw, control, target))
@@ -241,6 +242,7 @@ def compare(
 ) -> None:
     """Real against synthetic, at a price: distances, correlations, questions, a classifier. It may be published."""
     from discreet.cli.question import opened
+    from discreet.show import printable
     from discreet.synthetic.description import Description
 
     described, curator = Description.load(description), opened(policy)
@@ -251,7 +253,7 @@ def compare(
         from discreet.synthetic.reports import comparison_page
 
         html.write_text(comparison_page(found), encoding="utf-8")
-    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else found)
+    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else printable(str(found)))
 
 
 def query(
@@ -266,6 +268,7 @@ def query(
     from rich.table import Table
 
     from discreet.attacks.source import table as read
+    from discreet.cli.tables import plainly
     from discreet.release import plain
     from discreet.synthetic.released import ask
 
@@ -280,7 +283,9 @@ def query(
             with pyarrow.ipc.new_stream(sys.stdout.buffer, found.schema) as writer:
                 writer.write_table(found)
         case Format.table:
-            shown = Table(*found.column_names, show_edge=False, header_style="bold", pad_edge=False)
+            shown = Table(show_edge=False, header_style="bold", pad_edge=False)
+            for name in found.column_names:
+                shown.add_column(plainly(name))
             for row in rows:
-                shown.add_row(*("–" if value is None else str(value) for value in row))
+                shown.add_row(*(plainly("–" if value is None else str(value)) for value in row))
             Console().print(shown)

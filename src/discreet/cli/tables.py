@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.budget import Budget
-from discreet.show import cell, notes
+from discreet.show import cell, notes, printable
 
 if TYPE_CHECKING:
     from discreet.release import Answer
@@ -36,7 +36,7 @@ def print_answer(answer: Answer, console: Console | None = None) -> None:
 
 def plainly(text: str) -> Text:
     """Somebody else's text as it is: its brackets are no markup, and what a terminal would obey is shown as a mark."""
-    return Text("".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text))
+    return Text(printable(text))
 
 
 def budget_bar(spent: float, limit: float, width: int = 30) -> str:
@@ -57,13 +57,13 @@ def progress_bar(doing: str = "reading") -> Iterator[Callable[[str, float], None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         tasks: dict[str, int] = {}
 
         def update(table: str, share: float) -> None:
             if table not in tasks:
-                tasks[table] = progress.add_task(f"{doing} {table}", total=1.0)
+                tasks[table] = progress.add_task(printable(f"{doing} {table}"), total=1.0)
             progress.update(tasks[table], completed=share)  # type: ignore[arg-type]
 
         yield update

@@ -30,7 +30,7 @@ Integers = NDArray[np.int64]
 FORMAT, VERSION = "discreet description", 1
 _MOST_BYTES = 512 * 2**20
 _MOST_CELLS = 50_000_000
-_LEAST_ROWS = 1e-9
+_LEAST_ROWS = 1e-9  # what is less is written and read as none: nothing that it is divided by, or squared, overflows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -221,7 +221,7 @@ def _described(parts: dict[str, Any]) -> Description:
         groups.append(place)
         counts.append(rows)
     total = _number(parts["expected_rows"])
-    _require(total > 0, "expected_rows must be positive")
+    _require(total >= _LEAST_ROWS, "expected_rows must be positive")
     sizes = tuple(int(each.max()) + 1 for each in groups)
     return Description(
         table=_text(parts["table"]),
@@ -300,6 +300,7 @@ def _measured(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> Measured:
     noise = _mapping(entry["noise"])
     _require(all(isinstance(value, str) for value in noise.values()), "noise is a mechanism's fields")
     std = _number(entry["standard_deviation"])
+    _require(std >= _LEAST_ROWS, "a standard deviation must be positive")
     return Measured(columns=columns, partition=partition, counts=np.array(counts, dtype=np.int64), std=std, noise=noise)
 
 
@@ -328,7 +329,8 @@ def _numbers(values: Any, size: int) -> Floats:
     _require(
         all(type(value) in (int, float) and 0 <= value < 1e18 for value in values), "an expected count is no number"
     )
-    return np.array(values, dtype=np.float64)
+    found = np.array(values, dtype=np.float64)
+    return np.where(found >= _LEAST_ROWS, found, 0.0)
 
 
 def _integers(values: Any, size: int) -> Integers:
