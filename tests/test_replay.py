@@ -1,7 +1,7 @@
 """Record and replay through every door (S14): the same draws on neighbors, the same scale and index of the next.
 
-As long as what has left agrees; after that, unknown keys, later passes of a quantile and adaptive synthesizers may
-differ, and rightly so. The machinery is that of `discreet audit question`.
+Given that the same has left: unknown keys, later passes of a quantile and adaptive synthesizers go where that points,
+so it is put in the place of what would leave the neighbor. The machinery is that of `discreet audit question`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import discreet
@@ -17,6 +18,7 @@ from discreet.audit import replay
 from discreet.audit.replay import Bits, Transcript, differences, shared
 from discreet.curator import Curator, create_ledger
 from discreet.local.protocol import PROTOCOLS
+from discreet.mechanisms import quantile
 from discreet.noise.tape import recording
 from discreet.release import Allowance
 from discreet.synthetic.synthesizers import SYNTHESIZERS
@@ -165,6 +167,38 @@ def test_a_leak_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> No
         return each.ask("SELECT COUNT(*) FROM people WHERE age < 119", analyst="alice", epsilon=2)
 
     assert differences(*transcripts(neighbors, work, monkeypatch))
+
+
+def test_a_leak_after_the_first_release_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second pass of a median, and a second statistic, whose noise follows the data when the first has left."""
+    spend = Allowance._spend
+
+    def wider(self: Any, mechanism: Any) -> Any:
+        later = bool(self.used)
+        return spend(self, mechanism).derive("rows", leaks[-1] if later else 0)
+
+    def work(each: Curator) -> Any:
+        leaks.append(len(leaks))
+        return each.ask(sql, analyst="alice", epsilon=2)
+
+    monkeypatch.setattr(Allowance, "_spend", wider)
+    for sql in ("SELECT MEDIAN(income + 1) FROM people", "SELECT MAX(age), MIN(age) FROM people"):
+        leaks: list[int] = []
+        assert "release 2" in differences(*transcripts(neighbors, work, monkeypatch))[0]
+
+
+def test_a_leak_inside_a_choice_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several quantiles those after the first: what is empty at the end of a part is no candidate any more."""
+    cut = quantile._cut
+
+    def trimmed(pieces: Any, place: int) -> Any:
+        below, above = cut(pieces, place)
+        return below, above[..., : int(np.flatnonzero(above.any(axis=0)).max(initial=0)) + 1]
+
+    monkeypatch.setattr(quantile, "_cut", trimmed)
+    sql = "SELECT QUANTILE_CONT(age + 0, [0.25, 0.5, 0.75]) FROM people"
+    found = transcripts(neighbors, lambda each: each.ask(sql, analyst="alice", epsilon=2), monkeypatch)
+    assert "the sampler of a draw" in differences(*found)[0]
 
 
 def test_it_is_the_path_that_is_walked() -> None:

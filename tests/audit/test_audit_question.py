@@ -139,7 +139,7 @@ def test_shared_noise_is_found_out() -> None:
         stream = Stream.fresh().derive("measurement", 0)
         for _ in range(2):
             discrete_laplace(stream, Items.positions(3), discreet.budget.Fraction(2))
-    twice = replay.Transcript(tape=tape, steps=(replay.Step(name="measure", draws=tuple(tape.draws), released=""),))
+    twice = replay.Transcript(tape=tape, steps=(replay.Step(name="measure", draws=tuple(tape.draws), left=None),))
     assert replay.shared(twice)
 
 

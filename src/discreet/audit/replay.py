@@ -1,19 +1,17 @@
-"""Record and replay (S14): the same draws on neighbors; as long as what left agrees, the next draw is the same one.
+"""Record and replay (S14): the same draws on neighbors; given that the same has left, the next draw is the same one.
 
-Not "the same number of draws": unknown keys, later passes of a quantile and adaptive synthesizers may go another way
-once they have released something different, and rightly so. What must not differ before that is the place in the code
-that draws, the scale of the noise and the items that get it: a difference there is data that steers the noise unpaid.
+On the second neighbor every release draws as it would and is then put in the place of what left the first one, and so
+is every choice inside a release: all that follows is compared too, under the same transcript. What must not differ is
+the place in the code that draws, the scale of the noise and the items that get it: a difference there is data that
+steers the noise unpaid.
 """
 
 from __future__ import annotations
 
-import hashlib
+import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
-
-import numpy as np
-import pyarrow as pa
 
 from discreet.noise import recording
 from discreet.noise.bits import SYSTEM
@@ -26,18 +24,18 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One release: which, its draws, and a digest of what left."""
+    """One release: which, its draws, and what left."""
 
     name: str
     draws: tuple[Draw, ...]
-    released: str
+    left: Any = field(repr=False, compare=False)
 
 
 class Witness:
-    """An allowance with what leaves it written down, one step after another."""
+    """An allowance with what leaves it written down, one step after another; `given` steps leave again in their place."""
 
-    def __init__(self, allowance: Allowance, tape: Recording, steps: list[Step]) -> None:
-        self._allowance, self._tape, self._steps = allowance, tape, steps
+    def __init__(self, allowance: Allowance, tape: Recording, steps: list[Step], given: Sequence[Step]) -> None:
+        self._allowance, self._tape, self._steps, self._given = allowance, tape, steps, given
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._allowance, name)
@@ -45,11 +43,12 @@ class Witness:
 
     def _written_down(self, name: str, release: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any, **named: Any) -> Any:
-            before = len(self._tape.draws)
+            before, place = len(self._tape.draws), len(self._steps)
             left = release(*arguments, **named)
-            draws = tuple(self._tape.draws[before:])
-            self._steps.append(Step(name=name, draws=draws, released=digest(left)))
-            return left
+            own = Step(name=name, draws=tuple(self._tape.draws[before:]), left=copy.deepcopy(left))
+            self._steps.append(own)
+            again = place < len(self._given) and _apart(self._given[place], own) is None
+            return copy.deepcopy(self._given[place].left) if again else left
 
         return step
 
@@ -69,21 +68,23 @@ class Transcript:
 def recorded(
     work: Callable[[Callable[[Allowance], Any]], Result], *, replay: Transcript | None = None
 ) -> tuple[Transcript, Result]:
-    """Do some work that releases through allowances; it is handed what makes a witness of each of them."""
+    """Do some work that releases through allowances; it is handed what makes a witness of each of them.
+
+    With `replay`, on the draws of an earlier transcript, and with what left then in the place of what would leave now.
+    """
     steps: list[Step] = []
-    with recording(replay=None if replay is None else replay.tape) as tape:
-        result = work(lambda allowance: Witness(allowance, tape, steps))
+    tape_before, given = (None, ()) if replay is None else (replay.tape, replay.steps)
+    with recording(replay=tape_before, choices=True) as tape:
+        result = work(lambda allowance: Witness(allowance, tape, steps, given))
     return Transcript(tape=tape, steps=tuple(steps)), result
 
 
 def differences(first: Transcript, second: Transcript) -> tuple[str, ...]:
-    """Where the second, on a neighbor, drew otherwise than the first although all that had left was the same."""
+    """Where the second, a replay of the first on a neighbor, drew otherwise although all that had left was the same."""
     for index, (a, b) in enumerate(zip(first.steps, second.steps, strict=False)):
         found = _apart(a, b)
         if found is not None:
             return (f"release {index + 1} ({a.name}): {found}",)
-        if a.released != b.released:
-            return ()
     if len(first.steps) != len(second.steps):
         return (f"{len(first.steps)} releases on the one and {len(second.steps)} on the other, all of them alike",)
     return ()
@@ -103,40 +104,16 @@ def shared(transcript: Transcript) -> tuple[str, ...]:
 
 
 def _apart(a: Step, b: Step) -> str | None:
-    """How two releases differ before anything has left them. A threshold draws for the keys that exist, no others.
-
-    Of several quantiles all but the first are chosen among the places that the choices before them left, groups with
-    the same places together: so only the first draw of a choice is compared, the others follow from what was chosen.
-    """
-    drawn = [step.draws[:1] if step.name == "choose" else step.draws for step in (a, b)]
-    if (a.name, len(drawn[0])) != (b.name, len(drawn[1])):
+    """How two releases differ before anything has left them. A threshold draws for the keys that exist, no others."""
+    if (a.name, len(a.draws)) != (b.name, len(b.draws)):
         return f"{len(a.draws)} draws of a {a.name} against {len(b.draws)} of a {b.name}"
-    for one, other in zip(*drawn, strict=True):
+    for one, other in zip(a.draws, b.draws, strict=True):
         for what in ("path", "sampler", "scale"):
             if getattr(one, what) != getattr(other, what):
                 return f"the {what} of a draw is {getattr(one, what)} against {getattr(other, what)}"
         if a.name != "threshold" and (one.count, one.ids) != (other.count, other.ids):
             return f"noise for {one.count} items against {other.count}, or for others"
     return None
-
-
-def digest(left: Any) -> str:
-    """The same for the same released values, whatever holds them."""
-    state = hashlib.blake2b(digest_size=16)
-
-    def add(part: Any) -> None:
-        if isinstance(part, pa.Table):
-            add(part.to_pylist())
-        elif isinstance(part, np.ndarray):
-            state.update(f"{part.shape}{part.tolist()}".encode())
-        elif isinstance(part, tuple | list):
-            for each in part:
-                add(each)
-        else:
-            state.update(repr(part).encode())
-
-    add(left)
-    return state.hexdigest()
 
 
 class Bits:

@@ -66,7 +66,7 @@ def noisy_top(stream: Stream, scores: Scores, *, k: int, unit: Fraction, kind: K
         )
         for i in chosen
     ]
-    return _ranked(racers, k)
+    return list(tape.chosen(_ranked(racers, k)))
 
 
 def _integers(scores: Scores) -> NDArray[np.int64] | NDArray[np.object_]:

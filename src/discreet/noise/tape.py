@@ -46,6 +46,8 @@ class Asked:
 class Recording:
     draws: list[Draw] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
+    choices: list[tuple[Draw, Any]] = field(default_factory=list)
+    _given: list[tuple[Draw, Any]] = field(default_factory=list)
     _craft: Craft | None = None
     _key: bytes = field(default_factory=lambda: os.urandom(32), repr=False)
     _roots: dict[bytes, int] = field(default_factory=dict, repr=False)
@@ -64,6 +66,12 @@ class Recording:
         self.asked.append(asked)
         return words if self._craft is None else self._craft(asked, words)
 
+    def choice(self, places: Any) -> Any:
+        draw, given = self.draws[-1], self._given[len(self.choices) : len(self.choices) + 1]
+        kept = given[0][1] if given and given[0][0] == draw else places
+        self.choices.append((draw, kept))
+        return kept
+
 
 _active: Recording | None = None
 
@@ -73,12 +81,20 @@ def active() -> Recording | None:
 
 
 @contextmanager
-def recording(*, replay: Recording | None = None, craft: Craft | None = None) -> Iterator[Recording]:
-    """Record every draw of this process; with `replay`, from the words of an earlier recording."""
+def recording(
+    *, replay: Recording | None = None, choices: bool = False, craft: Craft | None = None
+) -> Iterator[Recording]:
+    """Record every draw of this process; with `replay`, from the words of an earlier recording.
+
+    With `choices`, what was chosen then is chosen again, as long as the draws that choose are the same.
+    """
     global _active
     if _active is not None:
         raise RuntimeError("A recording is already on.")
-    _active = Recording(_craft=craft) if replay is None else Recording(_craft=craft, _key=replay._key)
+    if replay is None:
+        _active = Recording(_craft=craft)
+    else:
+        _active = Recording(_craft=craft, _key=replay._key, _given=replay.choices if choices else [])
     try:
         yield _active
     finally:
@@ -99,3 +115,8 @@ def note(stream: Any, sampler: str, scale: object, items: Any) -> None:
             ids=ids,
         )
         tape.draws.append(draw)
+
+
+def chosen(places: Any) -> Any:
+    """Called by each sampler that chooses, with what it chose last."""
+    return places if _active is None else _active.choice(places)
