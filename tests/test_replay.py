@@ -169,9 +169,10 @@ def test_a_leak_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> No
     assert differences(*transcripts(neighbors, work, monkeypatch))
 
 
-def test_a_leak_after_the_first_release_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("sql", ["SELECT MEDIAN(income + 1) FROM people", "SELECT MAX(age), MIN(age) FROM people"])
+def test_a_leak_after_the_first_release_is_found(neighbors: Pair, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A second pass of a median, and a second statistic, whose noise follows the data when the first has left."""
-    spend = Allowance._spend
+    spend, leaks = Allowance._spend, list[int]()
 
     def wider(self: Any, mechanism: Any) -> Any:
         later = bool(self.used)
@@ -182,9 +183,7 @@ def test_a_leak_after_the_first_release_is_found(neighbors: Pair, monkeypatch: p
         return each.ask(sql, analyst="alice", epsilon=2)
 
     monkeypatch.setattr(Allowance, "_spend", wider)
-    for sql in ("SELECT MEDIAN(income + 1) FROM people", "SELECT MAX(age), MIN(age) FROM people"):
-        leaks: list[int] = []
-        assert "release 2" in differences(*transcripts(neighbors, work, monkeypatch))[0]
+    assert "release 2" in differences(*transcripts(neighbors, work, monkeypatch))[0]
 
 
 def test_a_leak_inside_a_choice_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

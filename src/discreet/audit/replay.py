@@ -32,7 +32,7 @@ class Step:
 
 
 class Witness:
-    """An allowance with what leaves it written down, one step after another; `given` steps leave again in their place."""
+    """An allowance with what leaves it written down, step after step; `given` steps leave again in their place."""
 
     def __init__(self, allowance: Allowance, tape: Recording, steps: list[Step], given: Sequence[Step]) -> None:
         self._allowance, self._tape, self._steps, self._given = allowance, tape, steps, given
