@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -105,12 +106,7 @@ class Pick:
         """
         if self.domain.size <= self.fan or self.unknown:
             return (-(-self.domain.size // self.fan),)
-        widths = [-(-self.domain.size // (self.fan // 2))]
-        covered = max(1, min(64, self.reach // 64))
-        while widths[-1] > 1:
-            finer = min(-(-widths[-1] * covered // self.reach), widths[-1] // 2)  # also where a window is one cell
-            widths.append(1 if 8 * widths[-1] <= self.reach else finer)
-        return tuple(widths)
+        return _widths(self.domain.size, self.fan, self.reach)
 
     def cells(self, index: int) -> int:
         """How many cells pass `index` chooses among: coarse ones, those of its windows and of the windows before."""
@@ -236,11 +232,21 @@ class Pick:
         return low
 
     def _cells_of(self, places: Places, windows: Sequence[Window]) -> Places:
-        total = places // self.widths[0]
+        total, behind = places // self.widths[0], self.reach + 1
         for each in windows:
             offset = places - np.array(each.starts, dtype=places.dtype)[:, None]
-            total = total + np.where(offset < 0, 0, np.minimum(offset // each.width + 1, self.reach + 1))
+            total = total + np.where(offset < 0, 0, np.minimum(offset // each.width + 1, behind))
         return np.asarray(total)
+
+
+@lru_cache
+def _widths(size: int, fan: int, reach: int) -> tuple[int, ...]:
+    widths = [-(-size // (fan // 2))]
+    covered = max(1, min(64, reach // 64))
+    while widths[-1] > 1:
+        finer = min(-(-widths[-1] * covered // reach), widths[-1] // 2)  # also where a window is one cell
+        widths.append(1 if 8 * widths[-1] <= reach else finer)
+    return tuple(widths)
 
 
 def _choice(accountant: AccountantName) -> Literal["permute_and_flip", "exponential"]:
