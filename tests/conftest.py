@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 # How long an example takes says nothing about the code on a busy machine.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, for pages. It is no Python package: where it is missing a developer is told, and CI fails."""
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if path is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(
+            "Chromium is missing, so NO BROWSER TEST RAN. Install it: apt-get install chromium."
+        )
+    with sync_playwright() as playwright:
+        # Without its own sandbox, because root in a container has none to give; the page is ours.
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

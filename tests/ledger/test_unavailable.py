@@ -186,7 +186,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
     folder.mkdir()
     made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
     if made.returncode:
-        pytest.skip("only root may mount a small disk; test_files_that_cannot_grow covers most of it")
+        pytest.skip("a full disk needs a small one, which only root may mount; test_files_that_cannot_grow is like it")
     try:
         yield folder
     finally:
@@ -245,7 +245,10 @@ def fail_every_sync() -> None:
         raise OSError(ctypes.get_errno(), "prctl")
 
 
-@pytest.mark.skipif(platform.machine() not in CALLS or sys.platform != "linux", reason="needs seccomp on Linux")
+@pytest.mark.skipif(
+    platform.machine() not in CALLS or sys.platform != "linux",
+    reason="makes syncs fail by a seccomp filter, which Linux has, with the numbers of these machines' calls",
+)
 @pytest.mark.parametrize("step", ["reserve", "resume", "post", "amend", "new_snapshot"])
 def test_nothing_is_answered_when_the_disk_does_not_sync(path: Path, step: str) -> None:
     with Ledger.create(path, some_terms()) as ledger:

@@ -11,7 +11,7 @@ import json
 import zlib
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from discreet.continual.dense import Dense
 from discreet.continual.doubling import Doubling
 from discreet.continual.independent import Independent
 from discreet.continual.question import Question, Statistic
-from discreet.continual.strategy import Strategy
+from discreet.continual.strategy import Gaussian, Pure, Strategy
 from discreet.continual.tree import BinaryTree, SubtractionTree
 from discreet.mechanisms import from_row, to_row
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -90,12 +90,11 @@ def designed(
     found: list[DiscreteGaussian | DiscreteLaplace] = []
     for own, signed in zip(asked.own, asked.signed, strict=True):
         if accountant.name == "sum":
-            pure: Any = strategy
-            l1 = Fraction(pure.l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2))
+            l1 = Fraction(cast(Pure, strategy).l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2))
             found.append(DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=share), l1=l1))
         else:
-            reach = strategy.l2_squared(times=times, apart=person.apart, cells=own.l0) * own.l2_squared
-            l2_squared = reach * histories(strategy, neighbors, signed=signed)
+            reach = cast(Gaussian, strategy).l2_squared(times=times, apart=person.apart, cells=own.l0)
+            l2_squared = reach * own.l2_squared * histories(strategy, neighbors, signed=signed)
             sigma = gaussian_sigma(l2_squared=l2_squared, rho=share)
             found.append(DiscreteGaussian(sigma=sigma, l2_squared=l2_squared))
     return Design(strategy=strategy, mechanisms=tuple(found))

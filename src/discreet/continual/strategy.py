@@ -40,13 +40,24 @@ class Strategy(Protocol):
 
     def decoder(self) -> Decoder: ...
 
+    def deviations(self, publish: Publish) -> Floats:
+        """The standard deviation of each period's estimate, in units of the noise's own."""
+
+
+class Gaussian(Strategy, Protocol):
+    """With Gaussian noise: for budgets in ρ."""
+
     def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
         """The largest |C u|² of a person who counts in `times` periods `apart` apart, by a vector of l2 norm at most 1
         and up to `cells` cells in each.
         """
 
-    def deviations(self, publish: Publish) -> Floats:
-        """The standard deviation of each period's estimate, in units of the noise's own."""
+
+class Pure(Strategy, Protocol):
+    """With Laplace noise: for budgets in ε."""
+
+    def l1(self, *, times: int) -> int:
+        """The largest |C u|_1 of a person who counts in `times` periods, by a vector of l1 norm at most 1 in each."""
 
 
 def participation(diagonals: Sequence[int] | npt.NDArray[np.int64], *, times: int, apart: int) -> int:

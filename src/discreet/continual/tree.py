@@ -135,9 +135,6 @@ class SubtractionTree:
     def decoder(self) -> Decoder:
         return _SubtractionDecoder()
 
-    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
-        raise NotImplementedError("A tree with subtraction is for pure budgets.")
-
     def l1(self, *, times: int) -> int:
         return self.height * times
 
