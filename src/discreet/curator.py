@@ -267,6 +267,7 @@ class Curator:
         analyst: str = CURATOR,
         workload: Sequence[str] | None = None,
         target: str | None = None,
+        progress: Progress | None = None,
     ) -> Comparison:
         """How far a description is from the true table: a paid question (S16).
 
@@ -284,7 +285,7 @@ class Curator:
             target=target,
         )
         carry_out = compared(description, target=target)
-        return Comparison.from_bytes(self._lump(work, carry_out, analyst=analyst, progress=None))
+        return Comparison.from_bytes(self._lump(work, carry_out, analyst=analyst, progress=progress))
 
     def _lump(self, work: Commission, carry_out: Work, *, analyst: str, progress: Progress | None) -> bytes:
         """Charge first, then let an algorithm choose as it goes within what was charged; its answer's bytes."""

@@ -149,3 +149,12 @@ def test_no_model_makes_a_distance_overflow() -> None:
     candidate = Candidate(columns=(0,), partition=(np.arange(4),), model=np.full(4, 1e18))
     assert _models([candidate])["models"][0].tolist() == [MOST_ROWS] * 4
     assert 2**26 * MOST_ROWS < 2**63 - 2**48  # and that is more rows than there are
+
+
+def test_comparing_tells_how_far_it_is(made: discreet.Curator, near: Description) -> None:
+    told: list[tuple[str, float]] = []
+    made.compare(near, epsilon=7, progress=lambda what, share: told.append((what, share)))
+    shares = [share for what, share in told if what == "counts"]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    assert len(set(shares)) > len(near.axes)

@@ -61,7 +61,7 @@ def describe(
     if not out.absolute().parent.is_dir():
         raise UsageError(f"{out.parent} is not a folder. Name a file in one that is there with --out.")
     curator = opened(policy)
-    with progress_bar() as progress:
+    with progress_bar("describing:") as progress:
         made = curator.describe(
             table,
             epsilon=epsilon,
@@ -121,7 +121,7 @@ def generate(
     if out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"{out} should end in .parquet or .csv.")
     batches = described.batches(rows=rows, given={name: value for name, _, value in pairs})
-    with progress_bar() as progress:
+    with progress_bar("writing") as progress:
         _write(out, described.schema, batches, rows, progress)
     print(f"Wrote {rows} rows to {out}.")
 
@@ -163,7 +163,7 @@ def inspect(
     if raw is None and (control is not None or target is not None):
         raise UsageError("--control and --target belong to the report on --raw rows. Name these too.")
     described = Description.load(description)
-    with progress_bar() as progress:
+    with progress_bar("inspecting:") as progress:
         if html is not None:
             html.write_text(description_page(described, progress=progress), encoding="utf-8")
         if format is Format.json:
@@ -242,13 +242,20 @@ def compare(
 ) -> None:
     """Real against synthetic, at a price: distances, correlations, questions, a classifier. It may be published."""
     from discreet.cli.question import opened
+    from discreet.cli.tables import progress_bar
     from discreet.show import printable
     from discreet.synthetic.description import Description
 
     described, curator = Description.load(description), opened(policy)
-    found = curator.compare(
-        described, epsilon=epsilon, analyst=analyst, workload=_questions(curator, workload), target=target
-    )
+    with progress_bar("comparing:") as progress:
+        found = curator.compare(
+            described,
+            epsilon=epsilon,
+            analyst=analyst,
+            workload=_questions(curator, workload),
+            target=target,
+            progress=progress,
+        )
     if html is not None:
         from discreet.synthetic.reports import comparison_page
 

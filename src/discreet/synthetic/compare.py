@@ -181,7 +181,9 @@ def compared(description: Description, *, target: str | None) -> Work:
         whole = math.fsum(_SHARES[part] for part in parts) * (1 + 1e-8)
         share = {part: _SHARES[part] / whole for part in parts}
         near, asked = _distances(description, data, share["distances"])
+        data.tell("correlations", 0.0)
         correlations = _correlations(description, data, numbers, share["correlations"]) if len(numbers) > 1 else ()
+        data.tell("correlations", 1.0)
         classifier = None if target is None else _classifier(description, data, target, share["classifier"])
         return Comparison(
             table=description.table,

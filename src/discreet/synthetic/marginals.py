@@ -149,7 +149,7 @@ class Marginals:
     def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, float]:
         """The noisy l1 distance of every candidate's counts to its model's, and the noise's standard deviation."""
         noise = self._noise(self._part(share), times=len(candidates), distance=True)
-        noisy = self._allowance.distances(noise, [self._exact(c.columns) for c in candidates], **_models(candidates))
+        noisy = self._allowance.distances(noise, self._every_exact(candidates), **_models(candidates))
         return np.asarray(noisy, dtype=np.float64), _std(noise)
 
     def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, float]:
@@ -192,7 +192,7 @@ class Marginals:
         """The candidate whose factor * (distance - expected) is largest, by a private choice."""
         moved = Fraction(max(factors) * self._rows * (2 if self._twice else 1))
         choice = selection(self._currency, amount=self._part(share), linf=moved)
-        exact = [self._exact(candidate.columns) for candidate in candidates]
+        exact = self._every_exact(candidates)
         return self._allowance.farthest(choice, exact, **_models(candidates), factors=factors, expected=expected)
 
     def whole(self, columns: Columns) -> Partition:
@@ -211,6 +211,16 @@ class Marginals:
         doubled = (4 if distance else 2) if self._twice else 1
         l2_squared = Fraction(times * doubled * (largest * self._rows) ** 2)
         return DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=amount), l2_squared=l2_squared)
+
+    def _every_exact(self, candidates: Sequence[Candidate]) -> list[Exact]:
+        """Of all candidates; what was not read before takes its time."""
+        found = []
+        for place, candidate in enumerate(candidates):
+            if candidate.columns not in self._known:
+                self.tell("counts", place / len(candidates))
+            found.append(self._exact(candidate.columns))
+        self.tell("counts", 1.0)
+        return found
 
     def _exact(self, columns: Columns) -> Exact:
         """Rows per cell, as the engine counts them; k0 is the place of the cell in the grid of the columns."""

@@ -22,14 +22,17 @@ h1 {{ font-size: 1.75rem; line-height: 1.2; margin: 0; }} h2 {{ font-size: 1.2re
 .cards {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(9.5rem, 1fr)); gap: .8rem; margin: 1.2rem 0; }}
 .card, figure {{ background: #fff; border: 1px solid #dde4ea; border-radius: .5rem; padding: .8rem 1rem; margin: 0; }}
 .card {{ color: #5a6675; }} .card b {{ display: block; font-size: 1.45rem; line-height: 1.3; color: {INK}; }}
-.grid {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(19rem, 1fr)); gap: .9rem; }}
-.two {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: .9rem; }}
+.grid {{ display: grid; grid-template-columns: repeat(auto-fill, minmax(min(19rem, 100%), 1fr)); gap: .9rem; }}
+.two {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(26rem, 100%), 1fr)); gap: .9rem; }}
+.two > *, .grid > * {{ min-width: 0; }}
 figcaption {{ font-weight: 600; margin-bottom: .3rem; }} svg {{ display: block; width: 100%; height: auto; }}
 svg text {{ font: 11px system-ui, sans-serif; fill: #44505c; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; background: #fff; width: 100%; }}
 th, td {{ padding: .3rem .8rem; text-align: left; border-bottom: 1px solid #e6ebf0; }} .n {{ text-align: right; }}
 .warning {{ background: #fff3d6; border-left: 4px solid {ORANGE}; padding: .6rem 1rem; border-radius: .3rem; }}
 .secret {{ background: #b3261e; color: #fff; padding: .8rem 1.5rem; font-weight: 700; letter-spacing: .04em; }}
+@media (max-width: 40rem) {{ main {{ padding: 1.2rem .8rem; }}
+  th, td {{ padding: .3rem .4rem; overflow-wrap: anywhere; }} }}
 @media print {{ body {{ background: #fff; }} figure, .card, tr {{ break-inside: avoid; }} }}
 """
 
@@ -70,7 +73,7 @@ def table(names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _is_number(text: str) -> bool:
-    return text[:1].isdigit() or text[:1] in "–-"
+    return text[:1].isdigit() or text[:1] in "–-−"
 
 
 def figure(title: str, note: str, picture: str) -> str:
@@ -99,14 +102,16 @@ def histogram(heights: Floats, errors: Floats, labels: Sequence[str], *, ends: t
 def bars(heights: Floats, errors: Floats, labels: Sequence[str]) -> str:
     """Lying bars, each with its name and its share."""
     top, total, side = float((heights + errors).max()) or 1.0, float(heights.sum()) or 1.0, 17
+    left = _room(labels, most=18)
+    long = 248 - left  # what is right of it are the shares
     parts = []
     for place, (height, error, label) in enumerate(zip(heights, errors, labels, strict=True)):
-        y, length, reach = place * side, 130 * height / top, 130 * error / top
+        y, length, reach = place * side, long * height / top, long * error / top
         parts.append(
-            f'<text x="112" y="{y + 12}" text-anchor="end">{escape(_cut(label, 18))}</text>'
-            f'<rect x="118" y="{y + 2}" width="{length:.1f}" height="{side - 4}" fill="{BLUE}">'
+            f'<text x="{left - 6}" y="{y + 12}" text-anchor="end">{escape(_cut(label, 18))}</text>'
+            f'<rect x="{left}" y="{y + 2}" width="{length:.1f}" height="{side - 4}" fill="{BLUE}">'
             f"<title>{escape(label)}: {height:,.0f} ± {error:,.0f}</title></rect>"
-            + _whisker(118 + max(0.0, length - reach), y + side / 2, 118 + length + reach, y + side / 2)
+            + _whisker(left + max(0.0, length - reach), y + side / 2, left + length + reach, y + side / 2)
             + f'<text x="298" y="{y + 12}" text-anchor="end">{100 * height / total:.1f}&#8239;%</text>'
         )
     return f'<svg viewBox="0 0 300 {len(heights) * side}">{"".join(parts)}</svg>'
@@ -153,34 +158,37 @@ def heat(names: Sequence[str], squares: Iterable[Square], *, full: float) -> str
 
 def dots(entries: Sequence[tuple[str, float, float]], *, full: float) -> str:
     """Named values from 0 to `full` with their margins."""
-    side = 18
+    side, left = 18, _room([name for name, _, _ in entries], most=32)
+    long = 470 - left
     parts = [
-        f'<line x1="{200 + 360 * step / 4}" x2="{200 + 360 * step / 4}" y1="0" y2="{len(entries) * side}" '
-        f'stroke="{PALE}"/><text x="{200 + 360 * step / 4}" y="{len(entries) * side + 13}" text-anchor="middle">'
-        f"{full * step / 4:.2g}</text>"
-        for step in range(5)
+        f'<line x1="{x}" x2="{x}" y1="0" y2="{len(entries) * side}" stroke="{PALE}"/>'
+        f'<text x="{x}" y="{len(entries) * side + 13}" text-anchor="middle">{full * step / 4:.2g}</text>'
+        for step, x in ((step, left + long * step / 4) for step in range(5))
     ]
     for place, (name, value, margin) in enumerate(entries):
-        y, x, reach = place * side + 9, 200 + 360 * min(value / full, 1.0), 360 * margin / full
+        y, x, reach = place * side + 9, left + long * min(value / full, 1.0), long * margin / full
         parts.append(
-            f'<text x="192" y="{y + 4}" text-anchor="end">{escape(_cut(name, 32))}</text>'
-            + _whisker(max(200.0, x - reach), y, min(600.0, x + reach), y)
+            f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(_cut(name, 32))}</text>'
+            + _whisker(max(left, x - reach), y, min(490.0, x + reach), y)
             + f'<circle cx="{x:.1f}" cy="{y}" r="4" fill="{BLUE}"><title>{escape(name)}: {value:.3f} ± {margin:.3f}'
             "</title></circle>"
         )
-    return f'<svg viewBox="0 0 620 {len(entries) * side + 18}">{"".join(parts)}</svg>'
+    return f'<svg viewBox="0 0 500 {len(entries) * side + 18}">{"".join(parts)}</svg>'
 
 
 def scatter(entries: Sequence[tuple[str, float, float, float]]) -> str:
     """Correlations: true (with a margin) from left to right, synthetic upwards; what agrees lies on the line."""
+    largest = max(max(abs(true), abs(synthetic)) for _, true, synthetic, _ in entries)
+    full = next((end for end in (0.25, 0.5) if largest <= end), 1.0)
+    scale = 130 / full
     parts = [
         f'<line x1="30" y1="290" x2="290" y2="30" stroke="{ORANGE}" stroke-dasharray="4 3"/>'
         f'<line x1="160" x2="160" y1="30" y2="290" stroke="{PALE}"/><line x1="30" x2="290" y1="160" y2="160" '
-        f'stroke="{PALE}"/><text x="290" y="308" text-anchor="end">true: -1 to 1</text>'
-        '<text x="30" y="22">synthetic: -1 to 1</text>'
+        f'stroke="{PALE}"/><text x="290" y="308" text-anchor="end">true: −{full:g} to {full:g}</text>'
+        f'<text x="30" y="22">synthetic: −{full:g} to {full:g}</text>'
     ]
     for name, true, synthetic, margin in entries:
-        x, y, reach = 160 + 130 * true, 160 - 130 * synthetic, 130 * margin
+        x, y, reach = 160 + scale * true, 160 - scale * synthetic, scale * margin
         parts.append(
             _whisker(max(30.0, x - reach), y, min(290.0, x + reach), y)
             + f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{BLUE}"><title>{escape(name)}: true {true:.2f} ± '
@@ -198,6 +206,11 @@ def _shade(share: float) -> str:
     part = min(1.0, max(0.0, share)) ** 0.6
     light, dark = (238, 243, 247), (24, 60, 96)
     return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in zip(light, dark, strict=True))
+
+
+def _room(labels: Sequence[str], *, most: int) -> float:
+    """How far to the right pictures begin, so that their labels stand to the left of them."""
+    return 14 + 6.2 * min(most, max(map(len, labels)))
 
 
 def _cut(text: str, length: int) -> str:

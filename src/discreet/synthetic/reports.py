@@ -20,6 +20,7 @@ Progress = Callable[[str, float], None] | None
 
 _MOST_BARS = 50
 _FEW_VALUES = 12
+_NOISES = {"DiscreteGaussian": "Gaussian, whole numbers", "DiscreteLaplace": "Laplace, whole numbers"}
 _SCALES = (0.02, 0.04, 0.08, 0.12, 0.2, 0.4, 0.6, 1.0)
 
 
@@ -58,7 +59,7 @@ def description_page(description: Description, *, progress: Progress = None) -> 
                 (
                     " × ".join(names[column] for column in each.columns),
                     f"{len(each.counts):,}",
-                    each.noise.get("mechanism", ""),
+                    _NOISES.get(each.noise.get("mechanism", ""), ""),
                     f"{each.std:.1f}",
                 )
                 for each in description.measured
@@ -183,12 +184,17 @@ def _correlation_parts(points: list[tuple[str, float, float, float]]) -> list[st
         pictures.table(
             ("pair", "true", "synthetic"),
             [
-                (name, f"{true:.2f} ± {margin:.2f}" if margin else f"{true:.2f}", f"{synthetic:.2f}")
+                (name, _signed(true) + (f" ± {margin:.2f}" if margin else ""), _signed(synthetic))
                 for name, true, synthetic, margin in strongest
             ],
         ),
         "</div>",
     ]
+
+
+def _signed(value: float) -> str:
+    """Two digits; what is nothing has no sign."""
+    return f"{round(value, 2) + 0.0:.2f}".replace("-", "−")
 
 
 def raw_page(report: RawReport) -> str:
