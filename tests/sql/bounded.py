@@ -283,9 +283,10 @@ def with_lists(sql: str) -> tuple[str, list[tuple[str, list[float]]]]:
 
     def replaced(node: exp.Expression) -> exp.Expression:
         if isinstance(node, exp.WithinGroup):
-            mode = isinstance(node.this, exp.Mode)
-            wanted.append(("mode", []) if mode else ("quantile", _numbers(node.this.this)))
-            return exp.func("list", node.expression.expressions[0].this)
+            mode, order = isinstance(node.this, exp.Mode), node.expression.expressions[0]
+            asked = [] if mode else _numbers(node.this.this)
+            wanted.append(("mode" if mode else "quantile", [1 - q for q in asked] if order.args.get("desc") else asked))
+            return exp.func("list", order.this)
         if isinstance(node, _PICKS) and not isinstance(node.parent, exp.WithinGroup):
             kind = "mode" if isinstance(node, exp.Mode) else "quantile"
             fixed = {exp.Median: [0.5], exp.Min: [0.0], exp.Max: [1.0]}.get(type(node))

@@ -86,7 +86,8 @@ def edges(column: Column, constants: list[Any]) -> list[Any]:
             days = [domain.lo, domain.hi, *(domain.lo + timedelta(days=gap) for gap in (31, 180)), *_days(constants)]
             found = [day for day in days if domain.lo <= day <= domain.hi]
         case Timestamps():
-            found = [domain.lo, domain.hi, domain.lo + timedelta(seconds=3599), domain.lo + timedelta(hours=25)]
+            step = timedelta(microseconds=domain.step_microseconds)
+            found = [domain.lo, domain.hi, *(domain.lo + timedelta(seconds=s) // step * step for s in (3599, 90_000))]
         case Identifier():
             found = [1, 2]
         case _:

@@ -825,3 +825,247 @@ SELECT QUANTILE_CONT(age, [0.25, 0.5])[COUNT(*)] FROM people
 -- the product of incomes
 SELECT GEOMEAN(income) FROM people
 --> Write EXP(AVG(LN(x)))
+
+-- a date that is not in the calendar
+SELECT COUNT(*) FROM visits WHERE day > '2024-02-31'
+--> is not a date
+
+-- a word for a moment
+SELECT COUNT(*) FROM visits WHERE seen > 'yesterday'
+--> is not a timestamp
+
+-- text read as moments
+SELECT COUNT(*) FROM visits WHERE CAST(note AS TIMESTAMP) > '2024-01-02'
+--> is not a timestamp
+
+-- a date moved by ten thousand years
+SELECT COUNT(*) FROM visits WHERE day + 9999999 > '2024-01-02'
+--> moves the date too far
+
+-- days after the last one
+SELECT COUNT(*) FROM visits WHERE day < DATE '9999-12-01' + 60
+--> leaves the calendar
+
+-- a month after the last one
+SELECT COUNT(*) FROM visits WHERE day < DATE '9999-12-31' + INTERVAL 1 MONTH
+--> leaves the calendar
+
+-- the year of a number
+SELECT YEAR(age), COUNT(*) FROM people GROUP BY 1
+--> needs a date
+
+-- fortnights
+SELECT DATE_TRUNC('fortnight', day) AS f, COUNT(*) FROM visits GROUP BY f
+--> Truncate to day, week, month, quarter or year
+
+-- decades between dates
+SELECT AVG(DATE_DIFF('decade', born, DATE '2024-01-01')) FROM people
+--> Units are: day, week
+
+-- a part of a date that is none
+SELECT DATE_PART('fortnight', day) AS f, COUNT(*) FROM visits GROUP BY f
+--> Parts are: century
+
+-- several values at once
+SELECT COUNT(*) FROM people WHERE (age, sex) = (30, 'F', 1)
+--> is several values
+
+-- a number without its exponent
+SELECT COUNT(*) FROM people WHERE age > 1e
+--> is not a number that can be read
+
+-- a number is a number
+SELECT COUNT(*) FROM people WHERE age IS 5
+--> IS goes with NULL, TRUE or FALSE
+
+-- the first category
+SELECT LEAST(sex, 'M') AS s, COUNT(*) FROM people GROUP BY s
+--> LEAST of categories is not answered
+
+-- digits that depend on the row
+SELECT SUM(ROUND(income, age)) FROM people
+--> ROUND needs a constant number of digits
+
+-- very many digits
+SELECT SUM(ROUND(income, 20)) FROM people
+--> ROUND to more than 12 digits
+
+-- a high power
+SELECT SUM(POWER(age, 9)) FROM people
+--> whole exponents from 1 to 8
+
+-- a logarithm to base one
+SELECT SUM(LOG(1, age)) FROM people
+--> LOG needs a constant base
+
+-- truncated to tenths
+SELECT SUM(TRUNC(income, 1)) FROM people
+--> has a part that is not understood (decimals)
+
+-- a remainder by nothing
+SELECT SUM(age % 0) FROM people
+--> division by zero
+
+-- too large for a float
+SELECT SUM(EXP(age / 4)) FROM people
+--> can become too large
+
+-- a pattern on a number
+SELECT COUNT(*) FROM people WHERE age LIKE '3%'
+--> LIKE is for text
+
+-- cents as text
+SELECT CAST(income AS VARCHAR) AS i, COUNT(*) FROM people GROUP BY i
+--> too many values to become text
+
+-- other letters trimmed off
+SELECT TRIM(zip, 'a') AS z, COUNT(*) FROM people GROUP BY z
+--> TRIM is answered for spaces only
+
+-- a part of a text that depends on the row
+SELECT SUBSTR(zip, age) AS z, COUNT(*) FROM people GROUP BY z
+--> needs a whole number written out
+
+-- a part of a text backwards
+SELECT SUBSTR(zip, 1, -1) AS z, COUNT(*) FROM people GROUP BY z
+--> SUBSTR with a negative length
+
+-- all but the first letters
+SELECT RIGHT(zip, -1) AS z, COUNT(*) FROM people GROUP BY z
+--> RIGHT with a negative length
+
+-- a prefix from another column
+SELECT COUNT(*) FROM people WHERE STARTS_WITH(zip, sex)
+--> the prefix must be a constant
+
+-- the word before the first
+SELECT SPLIT_PART(note, ' ', 0) AS w, COUNT(*) FROM visits GROUP BY w
+--> Write SPLIT_PART(name, ' ', 1)
+
+-- where nothing stands
+SELECT SUM(STRPOS(zip, '')) FROM people
+--> an empty text is found everywhere
+
+-- texts of five thousand letters
+SELECT LPAD(zip, 5000, '*') AS z, COUNT(*) FROM people GROUP BY z
+--> Write LPAD(code, 5, '0')
+
+-- several columns counted within each person
+SELECT SUM(n) FROM (SELECT person_id, COUNT(clinic, day) AS n FROM visits GROUP BY person_id) AS t
+--> counts several columns at once
+
+-- several columns counted
+SELECT COUNT(age, sex) FROM people
+--> counts several columns at once
+
+-- pairs counted within each person
+SELECT SUM(n) FROM (SELECT person_id, COUNT(DISTINCT clinic, day) AS n FROM visits GROUP BY person_id) AS t
+--> counts several columns at once
+
+-- different costs added up within each person
+SELECT SUM(n) FROM (SELECT person_id, SUM(DISTINCT cost) AS n FROM visits GROUP BY person_id) AS t
+--> Leave DISTINCT and ORDER BY out
+
+-- the last clinic of the alphabet, of each person
+SELECT COUNT(*) FROM (SELECT person_id, MAX(clinic) AS c FROM visits GROUP BY person_id) AS t WHERE c = 'Hill'
+--> needs numbers or dates
+
+-- the two costliest visits of each person
+SELECT COUNT(*) FROM (SELECT person_id, ARG_MAX(cost, day, 2) AS c FROM visits GROUP BY person_id) AS t
+--> lists several values
+
+-- the cost at the last clinic of the alphabet
+SELECT AVG(c) FROM (SELECT person_id, ARG_MAX(cost, clinic) AS c FROM visits GROUP BY person_id) AS t
+--> needs a number or a date to order by
+
+-- a constant as each person's key
+SELECT COUNT(*) FROM (SELECT person_id, 1, COUNT(*) FROM visits GROUP BY person_id, 2) AS t
+--> a constant key is the same for everybody
+
+-- all columns of each person's groups
+SELECT COUNT(*) FROM (SELECT * FROM visits GROUP BY person_id) AS t
+--> * cannot be grouped
+
+-- a key that is not grouped by
+SELECT SUM(n) FROM (SELECT person_id, month(day) AS m, COUNT(*) AS n FROM visits GROUP BY person_id) AS t
+--> neither aggregated nor in GROUP BY
+
+-- windows of single visits
+SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person_id, visit_id) AS n FROM visits) AS t
+--> an identifier other than the owner cannot part a window
+
+-- ranks by nothing
+SELECT COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY person_id) AS n FROM visits) AS t WHERE n = 1
+--> needs an ORDER BY
+
+-- running sums of each person
+SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day) AS x FROM visits) AS t
+--> Use ROW_NUMBER, RANK
+
+-- a window's frame
+SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day ROWS 2 PRECEDING) AS x FROM visits) AS t
+--> Leave frames and named windows out
+
+-- what stands before the first visit
+SELECT AVG(cost - b) FROM (SELECT cost, LAG(cost, 1, 0) OVER (PARTITION BY person_id ORDER BY day) AS b FROM visits) AS t
+--> LAG and LEAD take a column and a whole number
+
+-- the visit before
+SELECT COUNT(DISTINCT x) FROM (SELECT LAG(visit_id) OVER (PARTITION BY person_id ORDER BY day) AS x FROM visits) AS t
+--> an identifier cannot be computed with
+
+-- USING a column of one side
+SELECT COUNT(*) FROM people JOIN visits USING (person_id, cost)
+--> cost is not a column of both sides
+
+-- a public table without rows
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT * FROM clinics WHERE beds > 999) AS c ON v.clinic = c.clinic
+--> matches no row of the public table
+
+-- a column of the join that is not there
+SELECT COUNT(*) FROM people p JOIN visits v ON p.nothing = v.person_id
+--> there is no column p.nothing here
+
+-- the number that is none, from a public table
+SELECT COUNT(*) FROM visits v JOIN (SELECT clinic, CAST('nan' AS DOUBLE) AS f FROM clinics) c USING (clinic) WHERE f > 1
+--> mixes kinds of values
+
+-- an aggregate that there is not
+SELECT KURTOSIS(age) FROM people
+--> is not an aggregate that can be answered
+
+-- quantiles in words
+SELECT QUANTILE_CONT(age, 'half') FROM people
+--> needs numbers between 0 and 1
+
+-- several quantiles, the last first
+SELECT PERCENTILE_CONT([0.25, 0.5]) WITHIN GROUP (ORDER BY age DESC) FROM people
+--> Leave DESC out
+
+-- a mode, ordered the other way
+SELECT MODE() WITHIN GROUP (ORDER BY sex DESC) FROM people
+--> is not answered
+
+-- any of a single number
+SELECT COUNT(*) FROM people WHERE age = ANY (30)
+--> is not understood
+
+-- the letters from the end
+SELECT zip[2:1] AS z, COUNT(*) FROM people GROUP BY z
+--> is not understood
+
+-- a letter
+SELECT zip[1] AS z, COUNT(*) FROM people GROUP BY z
+--> is not understood
+
+-- half of the groups
+SELECT sex, COUNT(*) FROM people GROUP BY sex FETCH FIRST 50 PERCENT ROWS ONLY
+--> LIMIT needs a whole number
+
+-- a format of a format
+SELECT STRFTIME('%Y', '%m') AS y, COUNT(*) FROM visits GROUP BY y
+--> is not a timestamp
+
+-- a column of another schema
+SELECT other.people.age, COUNT(*) FROM people GROUP BY 1
+--> other.people.age

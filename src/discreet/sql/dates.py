@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from sqlglot import exp
 
+from discreet.sql.numbers import common_step
 from discreet.sql.parse import reject, show
 from discreet.sql.strings import relabelled
 from discreet.sql.values import (
@@ -170,7 +171,9 @@ def join_days(domains: Sequence[Day]) -> Day:
 
 def join_moments(domains: Sequence[Moment]) -> Moment:
     lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
-    return Moment(lo=lo, hi=hi, step=min(domain.step for domain in domains))
+    steps = [domain.step for domain in domains if domain.lo < domain.hi]  # a single moment needs no grid of its own
+    apart = [seconds_between(lo, domain.lo) for domain in domains]
+    return Moment(lo=lo, hi=hi, step=common_step(*steps, *apart) or Fraction(1, 1_000_000))
 
 
 # --- arithmetic -----------------------------------------------------------------------------------------------------

@@ -402,7 +402,7 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
         raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
     if target in _INTEGER_BITS:
         # As the engine does: half away from zero from decimals, to the even number from floats, such as quotients are.
-        how: numbers.Rounding = "even" if _is_float(node.this, scope) else "nearest"
+        how: numbers.Rounding = "even" if numbers.is_float(node.this) else "nearest"
         return _whole(numbers.rounded(as_number(value, node), Fraction(1), how, node), target)
     if target in (kind.DOUBLE, kind.FLOAT):
         return as_number(value, node)
@@ -413,7 +413,7 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
             raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
         return numbers.rounded(as_number(value, node), Fraction(10) ** -digits, "nearest", node)
     if target in (kind.TEXT, kind.VARCHAR):
-        return strings.as_text(value, node)
+        return strings.as_text(value, node, written=node.this)
     if target is kind.BOOLEAN:
         return as_flag(value, node)
     if target is kind.DATE:
@@ -425,31 +425,6 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
         f"CAST to {node.args['to'].sql()} is not answered.",
         "Cast to INTEGER, DOUBLE, DECIMAL, VARCHAR, DATE, TIMESTAMP or BOOLEAN.",
     )
-
-
-_FLOATS = (exp.Div, exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Pow)
-_KEPT = (
-    exp.Add,
-    exp.Sub,
-    exp.Mul,
-    exp.Neg,
-    exp.Paren,
-    exp.Abs,
-    exp.Case,
-    exp.If,
-    exp.Coalesce,
-    exp.Least,
-    exp.Greatest,
-)
-
-
-def _is_float(node: exp.Expression, scope: Scope) -> bool:
-    """Whether an expression is a float to the engine; columns are integers and decimals."""
-    if isinstance(node, exp.Cast):
-        return node.args["to"].this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
-    if isinstance(node, _KEPT):
-        return any(_is_float(part, scope) for part in node.iter_expressions())
-    return isinstance(node, _FLOATS)
 
 
 _INTEGER_BITS = {

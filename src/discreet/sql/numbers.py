@@ -270,3 +270,28 @@ def _half_even(n: str, d: int) -> str:
     """n / d for n >= 0 to the nearest whole number; from the middle between two, to the even one."""
     up = f"((2 * {n} + {d}) // {2 * d})"
     return f"({up} - (CASE WHEN (2 * {n} + {d}) % {2 * d} = 0 AND {up} % 2 = 1 THEN 1 ELSE 0 END))"
+
+
+_FLOATS = (exp.Div, exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Pow)
+_KEPT = (
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Neg,
+    exp.Paren,
+    exp.Abs,
+    exp.Case,
+    exp.If,
+    exp.Coalesce,
+    exp.Least,
+    exp.Greatest,
+)
+
+
+def is_float(node: exp.Expression) -> bool:
+    """Whether an expression is a float to the engine; columns are integers and decimals."""
+    if isinstance(node, exp.Cast):
+        return node.args["to"].this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
+    if isinstance(node, _KEPT):
+        return any(is_float(part) for part in node.iter_expressions())
+    return isinstance(node, _FLOATS)

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -215,8 +216,8 @@ def _is_like(text: str, pattern: str) -> bool:
     return not pattern[place:].strip("%")
 
 
-def as_text(value: Value, node: exp.Expression) -> Value:
-    """A value as text: a category of its own where it has few values."""
+def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> Value:
+    """A value, `written` so, as text: a category of its own where it has few values."""
     match value.domain:
         case Text():
             return value
@@ -228,7 +229,8 @@ def as_text(value: Value, node: exp.Expression) -> Value:
                 constant=value.constant,
             )
         case Number() as grid if grid.size <= MAX_CODES:
-            labels = tuple(_shown(grid.at(units)) for units in range(grid.lo, grid.hi + 1))
+            digits = None if numbers.is_float(written) else _digits(grid.step)
+            labels = tuple(_shown(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
             return Value(
                 sql=f"(CAST({value.sql} AS BIGINT) - ({grid.lo}))", domain=Coded(values=labels), nullable=value.nullable
             )
@@ -243,11 +245,14 @@ def as_text(value: Value, node: exp.Expression) -> Value:
     raise reject(node, f"{show(node)} has too many values to become text.", "Round it first.")
 
 
-def _shown(value: Fraction) -> str:
-    if value.denominator == 1:
-        return str(value.numerator)
-    digits = next((places for places in range(1, 19) if (value * 10**places).denominator == 1), None)
-    return f"{float(value)!r}" if digits is None else f"{float(value):.{digits}f}"
+def _digits(step: Fraction) -> int | None:
+    """How many decimals a grid needs, if it is one of decimals."""
+    return next((places for places in range(19) if (step * 10**places).denominator == 1), None)
+
+
+def _shown(value: Fraction, digits: int | None) -> str:
+    """As the engine writes decimals, all with the digits of their type, and floats, with those they need."""
+    return f"{float(value)!r}" if digits is None else f"{Decimal(int(value * 10**digits)).scaleb(-digits):f}"
 
 
 # --- functions ------------------------------------------------------------------------------------------------------
@@ -262,7 +267,7 @@ def _textual(value: Value, node: exp.Expression) -> Value:
         return value
     if isinstance(value.domain, Opaque):
         raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
-    return as_text(value, node)
+    return as_text(value, node, written=node)
 
 
 Read = Callable[[exp.Expression], Value]
