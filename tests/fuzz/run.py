@@ -45,7 +45,8 @@ def told(sql: str, here: World, source: random.Random, violation: Violation) -> 
             return str(again)[:20] == str(violation)[:20]
         return False
 
-    return f"{here.name}: {violation}\n  in: {shrunk(sql, fails)}"
+    policy = "" if isinstance(POLICIES[here.name], str) else f"{here.text}\n"
+    return f"{policy}{here.name}: {violation}\n  in: {shrunk(sql, fails)}"
 
 
 def shrunk(sql: str, fails: Callable[[str], bool]) -> str:

@@ -7,6 +7,7 @@ name no schema, run on each through a cursor that looks there. Extreme values, N
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,7 +27,10 @@ from discreet.town import POLICY, STATES
 
 EMPTY, BACKGROUND = "nobody", "background"
 
-TOWN = POLICY.replace("STATES", ", ".join(f'"{code}"' for code, _, _ in STATES[:6]))
+# Few keys, so that no question is about a million groups: what takes long is then long for its size.
+TOWN = POLICY.replace("STATES", ", ".join(f'"{code}"' for code, _, _ in STATES[:6])).replace(
+    "memory: 2GB}", "memory: 2GB, keys: 2000}"
+)
 SHOP = """\
 unit: person
 neighbors: NEIGHBORS
@@ -76,7 +80,27 @@ def shop(neighbors: str, accountant: str, keys: int) -> str:
     return SHOP.replace("NEIGHBORS", neighbors).replace("ACCOUNTANT", accountant).replace("KEYS", str(keys))
 
 
-POLICIES = {
+def drawn(source: random.Random) -> str:
+    """The shop with other ranges, steps, numbers of rows, and nullable columns."""
+    low, money, rows = source.choice((-(10**6), -3, 0, 1, 17)), source.choice((-20, 0, 5)), source.randint(1, 5)
+    text = shop(
+        source.choice(("add_remove", "change_one")), source.choice(("sum", "zcdp")), source.choice((3, 50, 2000))
+    )
+    for old, new in {
+        "[-3, 7]": f"[{low}, {low + source.choice((1, 2, 30, 10**7))}]",
+        "[-50.5, 20], step: 0.5": f"[{money}, {money + source.choice((1, 10, 999))}], step: {source.choice((0.01, 1))}",
+        "[-1, 1], step: 0.25": source.choice(("[0, 1], step: 1", "[-10, 0], step: 0.1", "[0, 5], step: 2.5")),
+        "[1969-12-20, 1970-02-03]": source.choice(("[1900-01-01, 2030-12-31]", "[2024-02-28, 2024-03-01]")),
+        "max_rows: 3": f"max_rows: {rows}",
+        "max_groups: 2": f"max_groups: {source.randint(1, rows)}",
+        "max_rows: 4": f"max_rows: {source.randint(1, 9)}",
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    return re.sub(", nullable: true", lambda _: source.choice(("", ", nullable: true")), text)
+
+
+POLICIES: dict[str, str | Callable[[random.Random], str]] = {
     "town": TOWN,
     "town, change_one, zcdp": TOWN.replace("add_remove", "change_one").replace(
         "{epsilon: 4, delta: 1e-9}", "{epsilon: 4, delta: 1e-9, accountant: zcdp}"
@@ -84,6 +108,7 @@ POLICIES = {
     "shop": shop("add_remove", "sum", 5000),
     "shop, change_one": shop("change_one", "sum", 5000),
     "shop, zcdp, few keys": shop("add_remove", "zcdp", 20),
+    "shop, drawn": drawn,
 }
 
 PUBLIC = {
@@ -112,6 +137,7 @@ class World:
     """A policy with its public tables and databases; `pairs` are the neighbors to be compared."""
 
     name: str
+    text: str
     policy: Policy
     public: dict[str, pa.Table]
     evaluate: Callable[[str], pa.Table]
@@ -122,7 +148,9 @@ class World:
 
 def world(name: str, source: random.Random) -> World:
     """A policy's world with fresh databases."""
-    policy = Policy.parse(POLICIES[name], path=Path(tempfile.gettempdir()) / "fuzz.yaml")
+    given = POLICIES[name]
+    text = given if isinstance(given, str) else given(source)
+    policy = Policy.parse(text, path=Path(tempfile.gettempdir()) / "fuzz.yaml")
     public = {each: PUBLIC[each] for each, table in policy.tables.items() if table.public}
     workbench = Workbench()
     types, stored = _stored(policy, public)
@@ -160,6 +188,7 @@ def world(name: str, source: random.Random) -> World:
         pairs += [("with 0", "with 1"), ("with 0", "with 2"), ("with 1", "with 2")]
     return World(
         name=name,
+        text=text,
         policy=policy,
         public=stored,
         evaluate=lambda sql: workbench.run(sql, stored, seconds=60),
@@ -174,7 +203,7 @@ def _stored(policy: Policy, public: dict[str, pa.Table]) -> tuple[dict[str, dict
     empty: dict[str, Any] = dict(public)
     for table in policy.tables.values():
         if not table.public:
-            names = {*table.columns, table.owner if isinstance(table.owner, str) else table.owner.on}
+            names = {*table.columns, table.owner.on if isinstance(table.owner, Through) else str(table.owner)}
             empty[table.name] = pa.table({name: pa.array([], _source_type(table, name)) for name in sorted(names)})
     with tempfile.TemporaryDirectory() as folder:
         prepare(policy, empty, Path(folder) / "store", 1)

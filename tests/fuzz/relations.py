@@ -1,0 +1,175 @@
+"""What may stand behind FROM: tables, joins, subqueries, what is computed per person; and conditions on it."""
+
+from __future__ import annotations
+
+from .draw import Draw, lines
+from .expressions import Expressions
+from .schemas import KINDS, PRIVATE, TABLES, Columns
+
+PER_PERSON = {
+    "number": lines("""
+        COUNT(*)
+        COUNT({x})
+        COUNT(DISTINCT {x})
+        {SUM|AVG|MIN|MAX}({number})
+        {ARG_MAX|ARG_MIN}({number}, {time})
+        COUNT_IF({flag})
+        """),
+    "date": lines("{MIN|MAX}({date})"),
+    "moment": lines("{MIN|MAX}({moment})"),
+    "flag": lines("{BOOL_OR|BOOL_AND}({flag})"),
+    "category": lines("{ARG_MAX|ARG_MIN}({category}, {number})"),
+    "text": lines("{ARG_MAX|ARG_MIN}({text}, {date})"),
+}
+WINDOWS = lines("""
+    ROW_NUMBER() OVER (PARTITION BY {by} {order})
+    ROW_NUMBER() OVER (PARTITION BY {by})
+    {RANK|DENSE_RANK}() OVER (PARTITION BY {by} {order})
+    {LAG|LEAD}({number}{|, 2}) OVER (PARTITION BY {by} {order})
+    {COUNT|SUM|MIN|MAX}({number}) OVER (PARTITION BY {by})
+    SUM({number}) OVER (PARTITION BY {by} {order} ROWS 1 PRECEDING)
+    """)
+CONDITIONS = lines("""
+    {owner} {IN|NOT IN} (SELECT {other} FROM {inner} WHERE {theirs})
+    {EXISTS|NOT EXISTS} (SELECT 1 FROM {inner} WHERE {other} = {owner} AND {both})
+    NOT ({owner} {IN|NOT IN} (SELECT {other} FROM {inner})) {AND|OR} {flag}
+    {flag} {AND|OR} {owner} IN (SELECT {other} FROM {inner} WHERE {theirs})
+    {EXISTS|NOT EXISTS} (SELECT 1 FROM {inner} JOIN visits AS z ON {other} = z.person_id WHERE {other} = {owner})
+    """)
+
+
+class Relations:
+    """Draws relations over one schema, each with the columns it has."""
+
+    def __init__(self, schema: str, draw: Draw) -> None:
+        self.tables, self.draw, self.of = TABLES[schema], draw, Expressions(draw)
+
+    def scan(self, names: tuple[str, ...] = PRIVATE) -> tuple[str, Columns]:
+        name, alias = self.draw.any(*names), self.draw.alias()
+        return f"{name} AS {alias}", {f"{alias}.{column}": kind for column, kind in self.tables[name].items()}
+
+    def relation(self, depth: int) -> tuple[str, Columns]:
+        if depth <= 0 or self.draw.maybe(0.25):
+            return self.scan()
+        form = self.draw.any(
+            *(self.joined, self.joined, self.with_public, self.with_public, self.derived, self.derived),
+            *(self.per_person, self.per_person, self.windowed, self.stacked, self.linked, self.listed),
+        )
+        return form(depth - 1)
+
+    def owned(self, depth: int) -> tuple[str, Columns, str]:
+        """A relation whose owner can be named, and that name."""
+        inner, columns = self.relation(depth)
+        owner = self.of.column(columns, "owner")
+        if owner is None:
+            inner, columns = self.scan(("people", "visits"))
+            owner = next(iter(columns))
+        return inner, columns, owner
+
+    def joined(self, depth: int) -> tuple[str, Columns]:
+        left, ours, a = self.owned(depth)
+        right, theirs, b = self.owned(depth)
+        if " JOIN " in right and not right.startswith("("):
+            right, theirs, b = self.owned(0)
+        both = ours | theirs
+        word = self.draw.any("JOIN", "JOIN", "INNER JOIN", "LEFT JOIN", "RIGHT JOIN")
+        extra = f" AND {self.of.expression(both, 'flag', 1)}" if self.draw.maybe(0.35) else ""
+        lost = {"LEFT JOIN": theirs, "RIGHT JOIN": ours}.get(word, {})
+        columns = {name: "id" if kind == "owner" and name in lost else kind for name, kind in both.items()}
+        return f"{left} {word} {right} ON {a} = {b}{extra}", columns
+
+    def linked(self, depth: int) -> tuple[str, Columns]:
+        """Through the key that leads to an owner."""
+        a, b = self.draw.alias(), self.draw.alias()
+        columns = {f"{a}.{name}": kind for name, kind in self.tables["visits"].items()}
+        columns |= {f"{b}.{name}": kind for name, kind in self.tables["labs"].items()}
+        word = self.draw.any("JOIN", "LEFT JOIN")
+        return f"visits AS {a} {word} labs AS {b} ON {a}.visit_id = {b}.visit_id", columns
+
+    def with_public(self, depth: int) -> tuple[str, Columns]:
+        left, ours = self.relation(depth)
+        right, theirs = self.scan(tuple(name for name in self.tables if name not in PRIVATE))
+        both = ours | theirs
+        pairs = [(x, y) for x in ours for y in theirs if both[x] == both[y] and x.split(".")[1] == y.split(".")[1]]
+        if pairs and self.draw.maybe(0.8):
+            chosen = self.draw.source.sample(pairs, min(len(pairs), self.draw.any(1, 1, 2)))
+            on = " AND ".join(f"{x} = {y}" for x, y in chosen)
+        else:
+            on = self.draw.any("TRUE", self.of.expression(both, "flag", 1))
+        if self.draw.maybe(0.2):
+            on += f" AND {self.of.expression(both, 'flag', 1)}"
+        return f"{left} {self.draw.any('JOIN', 'LEFT JOIN', 'JOIN')} {right} ON {on}", both
+
+    def listed(self, depth: int) -> tuple[str, Columns]:
+        """Beside a table that is written out."""
+        left, ours = self.relation(depth)
+        alias = self.draw.alias()
+        columns = ours | {f"{alias}.v": "number", f"{alias}.w": "category"}
+        rows = ", ".join(f"({self.draw.any(1, 2, -3, 'NULL')}, {self.draw.any(*'ab')!r})" for _ in range(2))
+        on = self.draw.any("TRUE", self.of.expression(columns, "flag", 1), f"{alias}.v = 1")
+        return f"{left} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}(v, w) ON {on}", columns
+
+    def derived(self, depth: int) -> tuple[str, Columns]:
+        inner, columns = self.relation(depth)
+        alias, owner = self.draw.alias(), self.of.column(columns, "owner")
+        kinds = {f"x{index}": self.of.kind(columns) for index in range(self.draw.any(1, 2, 3))}
+        items = [f"{self.of.expression(columns, kind)} AS {name}" for name, kind in kinds.items()]
+        if owner is not None:
+            items, kinds = [f"{owner} AS o", *items], {"o": "owner", **kinds}
+        select = self.draw.any("SELECT", "SELECT", "SELECT DISTINCT")
+        text = f"({select} {', '.join(items)} FROM {inner}{self.where(columns)}) AS {alias}"
+        return text, {f"{alias}.{name}": kind for name, kind in kinds.items()}
+
+    def per_person(self, depth: int) -> tuple[str, Columns]:
+        inner, columns, owner = self.owned(depth)
+        alias, items, kinds, group = self.draw.alias(), [f"{owner} AS o"], {"o": "owner"}, [owner]
+        if self.draw.maybe(0.4):
+            kinds["g"] = self.of.kind(columns, "category", "number", "date", "flag", "text")
+            group.append(self.of.expression(columns, kinds["g"], 1))
+            items.append(f"{group[1]} AS g")
+        for index in range(self.draw.any(1, 2)):
+            kind = kinds[f"y{index}"] = self.draw.any("number", "number", "number", *PER_PERSON)
+            form = self.of.filled(self.draw.any(*PER_PERSON[kind]), columns, 1)
+            kept = f" FILTER (WHERE {self.of.expression(columns, 'flag', 1)})" if self.draw.maybe(0.25) else ""
+            items.append(f"{form}{kept} AS y{index}")
+        having = self.draw.any(*[""] * 8, " HAVING COUNT(*) > 1", " HAVING SUM(1) = 2", " HAVING COUNT(*) < 3")
+        keys = ", ".join(group)
+        text = f"(SELECT {', '.join(items)} FROM {inner}{self.where(columns)} GROUP BY {keys}{having}) AS {alias}"
+        return text, {f"{alias}.{name}": kind for name, kind in kinds.items()}
+
+    def windowed(self, depth: int) -> tuple[str, Columns]:
+        inner, columns, owner = self.owned(depth)
+        alias, rank, value = self.draw.alias(), self.draw.alias(), self.of.expression(columns, "number", 1)
+        by = owner if self.draw.maybe(0.8) else f"{owner}, {self.of.expression(columns, 'category', 0)}"
+        order = self.of.filled("ORDER BY {number}{| DESC}" if self.draw.maybe(0.5) else "ORDER BY {time}", columns, 1)
+        window = self.of.filled(self.draw.any(*WINDOWS), columns, 1, by=by, order=order)
+        kept = self.of.expression(columns, "category", 1)
+        qualify = f" QUALIFY {window} {self.draw.any('= 1', '<= 2', '< 3', '> 1')}" if self.draw.maybe(0.25) else ""
+        inside = f"SELECT {owner} AS o, {window} AS w, {kept} AS x, {value} AS v FROM {inner}{qualify}"
+        if self.draw.maybe(0.5):
+            bound = self.draw.any("= 1", "<= 2", "< 3", "= 2", "<= 0", ">= 1")
+            inside = f"SELECT o, w, x, v FROM ({inside}) AS {rank} WHERE {rank}.w {bound}"
+        kinds = {"o": "owner", "w": "number", "x": "category", "v": "number"}
+        return f"({inside}) AS {alias}", {f"{alias}.{name}": kind for name, kind in kinds.items()}
+
+    def stacked(self, depth: int) -> tuple[str, Columns]:
+        alias, kinds = self.draw.alias(), {"x0": self.draw.any(*KINDS), "x1": self.draw.any(*KINDS)}
+        sides = []
+        for _ in range(self.draw.any(2, 2, 2, 3)):
+            inner, columns, owner = self.owned(depth)
+            items = [f"{owner} AS o", *(f"{self.of.expression(columns, kind)} AS {x}" for x, kind in kinds.items())]
+            sides.append(f"SELECT {', '.join(items)} FROM {inner}")
+        columns = {f"{alias}.{name}": kind for name, kind in {"o": "owner", **kinds}.items()}
+        return f"({' UNION ALL '.join(sides)}) AS {alias}", columns
+
+    def where(self, columns: Columns) -> str:
+        return f" WHERE {self.condition(columns)}" if self.draw.maybe(0.35) else ""
+
+    def condition(self, columns: Columns) -> str:
+        owner = self.of.column(columns, "owner")
+        if owner is None or self.draw.maybe(0.6):
+            return self.of.expression(columns, "flag")
+        inner, theirs, other = self.owned(0)
+        their, both = self.of.expression(theirs, "flag"), self.of.expression(columns | theirs, "flag", 1)
+        form = self.draw.any(*CONDITIONS)
+        return self.of.filled(form, columns, 1, owner=owner, inner=inner, other=other, theirs=their, both=both)
