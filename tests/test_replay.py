@@ -42,6 +42,7 @@ SHAPES = (
     "SELECT zip, COUNT(*), AVG(income) FROM people GROUP BY zip",
     "SELECT zip, sex, SUM(income) FROM people GROUP BY zip, sex",
     "SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)",
+    "SELECT sex, COUNT(DISTINCT age) FROM people GROUP BY ROLLUP (sex)",
     "SELECT COUNT(*) FILTER (WHERE age > 50) / COUNT(*) FROM people",
     "SELECT COUNT(*) FROM (SELECT person_id, SUM(cost) AS c FROM visits GROUP BY person_id) AS t WHERE c > 10",
     "SELECT p.sex, SUM(v.cost) FROM people p JOIN visits v ON p.person_id = v.person_id GROUP BY p.sex",

@@ -108,8 +108,9 @@ class Curator:
         """The rest of the statement, on noisy and public tables."""
         redraw, tables = Redraw(key), {name: self._public[name] for name in offered.plan.public}
         for index, each in enumerate(offered.blocks):
-            name, noise = table_name(index), [each.noise_of(i) for i in range(len(each.block.measurements))]
-            tables[name] = noisy_table(each.block, noisy[index], noise, redraw, self._after, name=name)
+            if each.block.estimates:  # otherwise it is there for others to be added up from
+                name = table_name(index)
+                tables[name] = noisy_table(each.block, noisy[index], each.noise, redraw, self._after, name=name)
         listed = offered.plan.listed
         result = self._after(offered.plan.after, tables) if listed is None else tables[table_name(0)].select(listed)
         table, margins = split(result, offered.plan.columns)

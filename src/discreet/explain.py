@@ -8,7 +8,7 @@ from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.offer import BlockOffer, Offer
 from discreet.policy import Policy
-from discreet.sql.plan import Measurement
+from discreet.sql.plan import Measurement, Way
 
 
 def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analyst: str, left: Charge) -> str:
@@ -20,6 +20,7 @@ def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analy
         if each.block.same_as is not None:
             continue
         lines += _block(each, policy, accountant)
+    lines += [_way(way, offered) for way in offered.plan.ways]
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
         lines.append("Rows are left out after noise; margins hold before that, and the rows are marked as selected.")
@@ -48,7 +49,7 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
         groups = (
             "the keys that were kept"
             if block.unknown
-            else f"{block.cells:,} public groups"
+            else f"{block.cells:,} public groups{'' if block.estimates else ', with one more of each key, for NULL'}"
             if block.keys
             else "one group"
         )
@@ -62,6 +63,27 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
             f"For {pick.name}: choose among {pick.domain.size:,} public values, {looks}, by {rule}. {cost(*passes)}"
         )
     return lines
+
+
+def _way(way: Way, offered: Offer) -> str:
+    """How several groupings of the same rows are had, and why so."""
+    rolled = [each for each in (offered.plan.blocks[index].rolled for index in way.blocks) if each is not None]
+    if way.together is None:
+        return f"Each of {len(way.blocks)} groupings of the same rows is measured by itself: {way.why}."
+    if not rolled:
+        return (
+            f"Each of {len(way.blocks)} groupings of the same rows is measured by itself: added up from the noisy "
+            f"numbers of the finest, they would have margins {way.together / way.apart:.2g} times as large on average."
+        )
+    sums = ", ".join(f"{each.draws:,}" for each in rolled if each.draws > 1)
+    # A total also has the rows of a NULL that is not meant, which are in no part of it that is shown.
+    one = len(rolled) == len(way.blocks) and len({each.block for each in rolled}) == 1
+    one = one and all(key.nullable for index in way.blocks for key in offered.plan.blocks[index].keys)
+    whole = "Every total is the sum of its parts, but for rounding. " if one else ""
+    return (
+        f"Add up noisy numbers to the other groupings of the same rows, {sums} of them to one, free of charge. {whole}"
+        f"Measured each by itself, they would have margins {way.apart / way.together:.2g} times as large on average."
+    )
 
 
 def _noise(measurement: Measurement, mechanism: object, policy: Policy) -> str:

@@ -6,6 +6,7 @@ Blocks are read one after another; later passes of a pick look where the pass be
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from discreet.mechanisms import Mechanism
 from discreet.offer import BlockOffer, Offer
 from discreet.release import Allowance, Exact
-from discreet.sql.finish import Noisy
+from discreet.sql.finish import Noisy, added_up
 from discreet.sql.picks import Pick, Window
 from discreet.sql.plan import Block
 
@@ -21,14 +22,21 @@ Fetch = Callable[[str], Exact]
 
 
 def measure(offered: Offer, allowance: Allowance, fetch: Fetch) -> list[Noisy]:
-    """Noisy numbers and picked cells for every block of a plan; a block that reads the same as another is not read."""
-    noisy: list[Noisy] = []
-    for each in offered.blocks:
-        if each.block.same_as is not None:
-            noisy.append(noisy[each.block.same_as])
-        else:
-            noisy.append((_unknown if each.block.unknown else _public)(each, allowance, fetch))
-    return noisy
+    """Noisy numbers and picked cells for every block of a plan.
+
+    A block that reads the same as another, or is added up from another's noisy numbers, is not read.
+    """
+    blocks = offered.plan.blocks
+    own = {
+        index: (_unknown if each.block.unknown else _public)(each, allowance, fetch)
+        for index, each in enumerate(offered.blocks)
+        if each.block.same_as is None
+    }
+    for index, noisy in own.items():
+        if (rolled := blocks[index].rolled) is not None:
+            numbers = added_up(blocks[index], blocks[rolled.block], own[rolled.block].numbers)
+            own[index] = replace(noisy, numbers=numbers)
+    return [own[index if block.same_as is None else block.same_as] for index, block in enumerate(blocks)]
 
 
 def _public(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:

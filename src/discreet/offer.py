@@ -8,7 +8,8 @@ share rows have already been put together into one measurement by `sql.aggregate
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -20,6 +21,7 @@ from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.mechanisms.simulate import Noise, Several
 from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThreshold
 from discreet.sql.margins import CONFIDENCE
 from discreet.sql.picks import Pick, Picked
@@ -40,6 +42,7 @@ class BlockOffer:
     threshold: Mechanism | None
     measured: tuple[Mechanism, ...]
     picked: tuple[tuple[Mechanism, ...], ...]
+    rolled: tuple[Noise, ...] = ()  # what is on numbers that are added up from another block's
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
@@ -49,12 +52,13 @@ class BlockOffer:
         first = () if self.threshold is None else (self.threshold,)
         return (*first, *self.measured, *(mechanism for passes in self.picked for mechanism in passes))
 
-    def noise_of(self, measurement: int) -> Mechanism:
-        """The mechanism whose noise is on a measurement."""
+    @property
+    def noise(self) -> tuple[Noise, ...]:
+        """What is on the numbers of each measurement."""
         if not self.block.one_shot:
-            return self.measured[measurement]
+            return self.rolled or self.measured
         assert self.threshold is not None
-        return self.threshold if measurement == 0 else self.measured[measurement - 1]
+        return (self.threshold, *self.measured)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +88,21 @@ class Offer:
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:
         """The half-width of an output column, where it can be told beforehand."""
-        place = self.plan.columns[column].estimate
-        if place is None:
-            return None
-        estimate = self.plan.blocks[place[0]].estimates[place[1]]
-        if isinstance(estimate, Picked):
-            return None
-        return estimate.margin(self.blocks[place[0]].noise_of(estimate.measurement), assuming=assuming)
+        found = self.margins(column, assuming=assuming)
+        return None if found is None else max(found)
+
+    def margins(self, column: int, *, assuming: int | None) -> tuple[float, ...] | None:
+        """The half-widths of an output column, one for each grouping that stands in it."""
+        shown, found = self.plan.columns[column], list[float]()
+        for block, place in (*([shown.estimate] if shown.estimate else []), *shown.also):
+            estimate = self.plan.blocks[block].estimates[place]
+            if isinstance(estimate, Picked):
+                return None
+            margin = estimate.margin(self.blocks[block].noise[estimate.measurement], assuming=assuming)
+            if margin is None:
+                return None
+            found.append(margin)
+        return tuple(found) or None
 
     def ranks(self) -> dict[str, int]:
         """By how many ranks each quantile's cell may be off, at 95 %; of a list the farthest (S11).
@@ -174,7 +186,8 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
         return Offer(plan=plan, blocks=(), cost=Charge(amount=Fraction(0)))
     share = amount / count
     delta = delta_for_keys(amount, of=limit) / max(thresholds, 1)
-    blocks = tuple(_block(block, accountant, share, delta) for block in plan.blocks)
+    each = [_block(block, accountant, share, delta) for block in plan.blocks]
+    blocks = tuple(_rolled(block, each) for block in each)
     cost = accountant.price(mechanism.loss() for block in blocks for mechanism in block.mechanisms)
     return Offer(plan=plan, blocks=blocks, cost=cost)
 
@@ -186,6 +199,16 @@ def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fractio
         measured=tuple(_noise(each, accountant, share) for each in block.measurements[block.one_shot :]),
         picked=tuple(pick.mechanisms(accountant.name, share) for pick in block.picks),
     )
+
+
+def _rolled(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
+    """A block that is added up from another has that one's noise, several times."""
+    found = each.block.rolled
+    if found is None:
+        return each
+    noise = blocks[found.block].measured
+    several = tuple(Several(noise=one, draws=found.draws) for one in noise)  # type: ignore[arg-type]
+    return replace(each, rolled=noise if found.draws == 1 else several)
 
 
 def _noise(measurement: Measurement, accountant: Accountant, share: Fraction) -> Mechanism:
@@ -259,7 +282,8 @@ class Quote:
     """What a question would cost and how wrong the answer would be, told without touching data.
 
     `margins` has an entry for every aggregate that is shown as it is: a half-width at 95 %, or, where it depends on
-    how many rows there are, half-widths for some numbers of rows. That of a quantile is in ranks.
+    how many rows there are, half-widths for some numbers of rows. That of a quantile is in ranks. Of groupings whose
+    half-widths differ it has the least and the most.
     """
 
     statistics: tuple[dict[str, Any], ...]
@@ -294,7 +318,8 @@ def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: in
             told = [offered.margin(index, assuming=rows) for rows in AT_ROWS]
             margins[column.name] = {"at_rows": list(AT_ROWS), "margin": [each for each in told if each is not None]}
         else:
-            margins[column.name] = known
+            each = offered.margins(index, assuming=assuming) or (known,)
+            margins[column.name] = known if min(each) == known else {"least": min(each), "most": known}
     return Quote(
         statistics=tuple(offered.statistics()),
         columns=tuple(column.name for column in offered.plan.columns),

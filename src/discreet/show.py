@@ -70,6 +70,8 @@ def quote_text(quote: Quote) -> str:
     for name, margin in quote.margins.items():
         if isinstance(margin, dict) and "ranks" in margin:
             lines.append(f"{name}: within {margin['ranks']:,} ranks")
+        elif isinstance(margin, dict) and "most" in margin:
+            lines.append(f"{name}: ± {_short(margin['least'])} to ± {_short(margin['most'])}, by grouping")
         elif isinstance(margin, dict):
             cases = ", ".join(
                 f"± {_short(each)} at {rows:,.0f} rows"

@@ -11,7 +11,10 @@ import random
 import re
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,9 +35,10 @@ from discreet.sql.plan import Block, Key, Plan, table_name
 from .worlds import BACKGROUND, EMPTY, World
 
 LONG = 5.0  # seconds of processor time for an exact SELECT over a handful of rows
-CARRIED_OUT = 0.1  # of the answered statements: noise and all, on neighbors
+LONGER = 20.0  # for all of an answer: up to 5,000 groups, each with its draws, and margins simulated
+CARRIED_OUT = 0.2  # of the answered statements: noise and all, on neighbors
 STUCK = 120.0  # seconds on the clock, which a busy machine may take for any of them
-SLOW = 2.0  # seconds of planning: parsing and analysis of any statement within the limits take less
+SLOW = 4.0  # seconds of planning: parsing and analysis of any statement within the limits take less
 
 
 class Violation(AssertionError):
@@ -43,15 +47,13 @@ class Violation(AssertionError):
 
 def verdict(sql: str, world: World, source: random.Random) -> str:
     """How the statement was answered: "answered", "public", or the reason of the refusal in general words."""
-    began = time.process_time()
-    try:
-        planned = plan(sql, world.policy, world.public, world.evaluate)
-    except (Rejected, UsageError) as refusal:
-        _in_time(began, sql)
-        return f"refused: {_general(str(refusal))}"
-    except Exception as error:
-        raise Violation(f"planning raised {type(error).__name__}: {error}") from error
-    _in_time(began, sql)
+    with _within(SLOW, "planning"):
+        try:
+            planned = plan(sql, world.policy, world.public, world.evaluate)
+        except (Rejected, UsageError) as refusal:
+            return f"refused: {_general(str(refusal))}"
+        except Exception as error:
+            raise Violation(f"planning raised {type(error).__name__}: {error}") from error
     for block in planned.blocks:
         if block.same_as is None:
             _measured(block, world)
@@ -74,32 +76,35 @@ def _carried_out(planned: Plan, world: World) -> None:
     for name in (EMPTY, EMPTY, BACKGROUND, "alone"):
         cursor, key = world.cursors[name], SYSTEM.bits(256).to_bytes(32, "little")
         allowance = Allowance(key=key, accountant=accountant, paid=offered.cost)
-        began = time.process_time()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _within(LONGER, f"carrying it out on {name!r}"):
                 warnings.simplefilter("error")  # numbers that left their type behind are no estimates
-                noisy = measure(offered, allowance, lambda sql, cursor=cursor: Exact(cursor.sql(sql).to_arrow_table()))
+                noisy = measure(offered, allowance, partial(_read, cursor))
                 shapes.add(_finished(offered, noisy, key, public, world))
         except EngineFailure:
             shapes.add("failed")
+            continue
+        except Violation:
+            raise
         except Exception as error:
             raise Violation(f"carrying it out raised {type(error).__name__}: {error}") from error
-        if time.process_time() - began > LONG:
-            raise Violation(f"carrying it out took {time.process_time() - began:.1f} s on {name!r}")
         if name == EMPTY:
             _noisy(offered, noisy)
     if len(shapes) > 1:
         raise Violation(f"the answer's columns depend on the data: {shapes}")
 
 
+def _read(cursor: Any, sql: str) -> Exact:
+    return Exact(cursor.sql(sql).to_arrow_table())
+
+
 def _finished(offered: Offer, noisy: list[Any], key: bytes, public: dict[str, Any], world: World) -> str:
     """What `Curator.ask` does after noise; the names and types of its columns."""
     tables, redraw = {name: public[name] for name in offered.plan.public}, Redraw(key)
-    run = lambda sql, tables: world.workbench.run(sql, tables, seconds=60)  # noqa: E731
+    run = partial(world.workbench.run, seconds=60)
     for index, each in enumerate(offered.blocks):
-        noise = [each.noise_of(number) for number in range(len(each.block.measurements))]
         name = table_name(index)
-        tables[name] = noisy_table(each.block, noisy[index], noise, redraw, run, name=name)
+        tables[name] = noisy_table(each.block, noisy[index], each.noise, redraw, run, name=name)
     table, _ = split(run(offered.plan.after, tables), offered.plan.columns)
     return str(table.schema)
 
@@ -114,30 +119,32 @@ def _noisy(offered: Offer, noisy: list[Any]) -> None:
                 raise Violation(f"{measurement.name}: {zeros} of {len(numbers)} numbers left without noise")
 
 
-def _in_time(began: float, sql: str) -> None:
-    spent = time.process_time() - began
-    if spent > SLOW:
-        raise Violation(f"planning took {spent:.1f} s")
+@contextmanager
+def _within(seconds: float, what: str) -> Iterator[None]:
+    """Of processor time, so that a busy machine is no violation; refusals are timed too."""
+    began = time.process_time()
+    try:
+        yield
+    finally:
+        if time.process_time() - began > seconds:
+            raise Violation(f"{what} took {time.process_time() - began:.1f} s")
 
 
 def _general(text: str) -> str:
     """A refusal without what was asked in it, to be counted."""
     reason = re.sub(r"^Rejected \(line \d+, column \d+\): ", "", text)
     reason = re.sub(r"[A-Z_]+\(.*?\)+|'[^']*'|\"[^\"]*\"|\d+(\.\d+)?", "…", reason)
-    return " ".join(reason.split(".")[0].split()[-9:])
+    return " ".join(reason.split(". ")[0].split()[-9:])
 
 
 def fetched(world: World, sql: str) -> dict[str, list[tuple[Any, ...]]]:
     found = {}
     for name, cursor in world.cursors.items():
-        began = time.process_time()
         try:
-            with interrupted(STUCK, cursor.interrupt):
+            with interrupted(STUCK, cursor.interrupt), _within(LONG, f"the engine on {name!r}"):
                 found[name] = cursor.execute(sql).fetchall()
         except Exception as error:
             raise Violation(f"the engine failed on {name!r}: {error}\n{sql}") from error
-        if time.process_time() - began > LONG:
-            raise Violation(f"the engine took {time.process_time() - began:.1f} s on {name!r}\n{sql}")
     return found
 
 

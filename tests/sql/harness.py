@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -170,9 +171,13 @@ def _root(square: int) -> str:
 
 
 def expected(case: Case) -> tuple[str, ...]:
-    """What stands under a question: `name: add_remove's sensitivities | change_one's`."""
+    """What stands under a question: `name: add_remove's sensitivities | change_one's`.
+
+    Of several groupings, fewer may be measured under one relation than under the other: then a side is empty.
+    """
     sides = [statistics(plan_of(case, neighbors)) for neighbors in NEIGHBORS]
-    return tuple(f"{name}: {one} | {other}" for (name, one), (_, other) in zip(*sides, strict=True))
+    pairs = zip_longest(*sides, fillvalue=("", "–"))
+    return tuple(f"{name or same}: {one} | {other}" for (name, one), (same, other) in pairs)
 
 
 # --- from exact tables to vectors -------------------------------------------------------------------------------------

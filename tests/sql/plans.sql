@@ -83,19 +83,66 @@ SELECT zip, sex, COUNT(*) AS people FROM people GROUP BY zip, sex;
 -- count / one row / rollup: People by sex, and all of them
 SELECT sex, COUNT(*) AS people FROM people GROUP BY ROLLUP (sex);
 --> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 1 1 1
 
 -- count / one row / cube: People by sex and smoking, every way
 SELECT sex, smoker, COUNT(*) AS people FROM people GROUP BY CUBE (sex, smoker);
 --> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 1 1 1
 
 -- count / one row / grouping sets: Two tables in one
 SELECT sex, smoker, GROUPING(sex) AS by_smoker, COUNT(*) AS people
 FROM people GROUP BY GROUPING SETS ((sex), (smoker));
 --> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / cube with NULL: Diagnosis, which may be missing, by sex, every way
+SELECT diagnosis, sex, GROUPING(diagnosis, sex) AS level, COUNT(*) AS people FROM people GROUP BY CUBE (diagnosis, sex);
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / rollup of an expression: Decades of age within smokers, and totals
+SELECT smoker, age // 40 AS a, COUNT(*) AS people FROM people GROUP BY ROLLUP (smoker, age // 40) HAVING COUNT(*) > 1;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / cube of three: Everything by everything
+SELECT sex, smoker, diagnosis, COUNT(*) AS people FROM people GROUP BY CUBE (sex, smoker, diagnosis);
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- persons / one row / rollup: Of people with one row each, counts are people
+SELECT sex, COUNT(DISTINCT person_id) AS people FROM people GROUP BY ROLLUP (sex);
+--> COUNT(DISTINCT person_id): 1 1 1 | 2 √2 1
+
+-- persons / several rows / rollup: Patients of each clinic and of all, who are not the sum
+SELECT clinic, COUNT(DISTINCT person_id) AS patients FROM visits GROUP BY ROLLUP (clinic);
+--> COUNT(DISTINCT person_id): 3 √3 1 | 3 √3 1
+--> COUNT(DISTINCT person_id): 1 1 1 | 1 1 1
+
+-- distinct values / one row / rollup: Ages that occur
+SELECT sex, COUNT(DISTINCT age) AS ages FROM people GROUP BY ROLLUP (sex);
+--> COUNT(DISTINCT age): 1 1 1 | 2 √2 1
+--> COUNT(DISTINCT age): 1 1 1 | 1 1 1
+
+-- mean / one row / rollup: Mean age of each sex and of all
+SELECT sex, AVG(age) AS mean, COUNT(*) AS people FROM people GROUP BY ROLLUP (sex);
+--> AVG(age), COUNT(*): 120 120 120 | 240 √28800 120
+
+-- deviation / one row / cube: How ages spread, every way
+SELECT sex, smoker, STDDEV(age) AS spread FROM people GROUP BY CUBE (sex, smoker);
+--> STDDEV(age): 14400 14400 14400 | 28800 √414720000 14400
+
+-- correlation / one row / rollup: Age and balance, by smoking and at all
+SELECT smoker, CORR(age, balance) AS r FROM people GROUP BY ROLLUP (smoker);
+--> CORR(age, balance): 129600000000 129600000000 129600000000 | 259200000000 √33592320000000000000000 129600000000
+
+-- median / one row / rollup: The median age of each sex, and of all
+SELECT sex, MEDIAN(age) AS middle FROM people GROUP BY ROLLUP (sex);
+--> MEDIAN(age): rank 1/2 | rank 1
+--> MEDIAN(age): rank 1/2 | rank 1
+
+-- sum, both signs / join owner / rollup: What patients owe by clinic, and at all
+SELECT v.clinic, SUM(p.balance) AS owed FROM people p JOIN visits v ON p.person_id = v.person_id GROUP BY ROLLUP (v.clinic);
+--> SUM(p.balance): 6000 6000 6000 | 12000 9000 9000
+
+-- count / one row / share of all: Each diagnosis as a share of everybody
+WITH d AS (SELECT diagnosis, COUNT(*) AS n FROM people GROUP BY diagnosis), t AS (SELECT COUNT(*) AS n FROM people)
+SELECT d.diagnosis, d.n AS people, 1.0 * d.n / t.n AS share FROM d, t;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
 -- count / one row / having: The common diagnoses
@@ -118,7 +165,6 @@ SELECT AVG(n) AS mean, MAX(n) AS largest FROM (SELECT sex, COUNT(*) AS n FROM pe
 -- count / one row / scalar subquery: Each sex beside everybody
 SELECT sex, COUNT(*) AS n, (SELECT COUNT(*) FROM people) AS everybody FROM people GROUP BY sex;
 --> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 1 1 1
 
 -- count / one row / arithmetic outside: How much larger is the largest sex than the smallest?
 SELECT MAX(n) - MIN(n) AS gap, ABS(-SUM(n)) + 1 AS one_more FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) t;
@@ -184,7 +230,7 @@ SELECT lower(left(note, 1)) AS letter, COUNT(*) AS visits FROM visits GROUP BY l
 SELECT clinic, month(day) AS month, COUNT(*) AS visits FROM visits GROUP BY ROLLUP (clinic, month);
 --> COUNT(*): 3 3 3 | 6 √18 3
 --> COUNT(*): 3 3 3 | 6 √18 3
---> COUNT(*): 3 3 3 | 3 3 3
+--> COUNT(*): – | 3 3 3
 
 -- count / owned through / plain: How many laboratory tests?
 SELECT COUNT(*) FROM labs;
@@ -641,7 +687,6 @@ SELECT month(day) AS month, SUM(cost) AS cost FROM visits GROUP BY 1;
 -- sum / several rows / rollup: Costs by clinic, and all together
 SELECT clinic, SUM(cost) AS cost FROM visits GROUP BY ROLLUP (clinic);
 --> SUM(cost): 300000 300000 300000 | 600000 √180000000000 300000
---> SUM(cost): 300000 300000 300000 | 300000 300000 300000
 
 -- sum / several rows / difference: How much do two clinics differ?
 SELECT SUM(cost) FILTER (WHERE clinic = 'Hill') - SUM(cost) FILTER (WHERE clinic = 'Market') AS gap FROM visits;
@@ -1074,6 +1119,90 @@ SELECT MODE() WITHIN GROUP (ORDER BY diagnosis) FROM people;
 SELECT QUANTILE_CONT(age, [0.25, 0.5, 0.75])[2] AS middle FROM people;
 --> QUANTILE_CONT(age, [0.25, 0.5, 0.75]): rank 3/4 | rank 1
 
+-- ===== more of each person's own rows =====
+
+-- mean / per person / filter: How many expensive visits has a patient?
+SELECT AVG(n) FROM (SELECT person_id, COUNT(*) FILTER (WHERE cost > 100) AS n FROM visits GROUP BY person_id) AS t;
+--> AVG(n): 3 3 3 | 6 √18 3
+
+-- sum / per person / filter: What did patients leave at the Hill?
+SELECT SUM(s) FROM (SELECT person_id, SUM(cost) FILTER (WHERE clinic = 'Hill') AS s FROM visits GROUP BY person_id) AS t;
+--> SUM(s): 300000 300000 300000 | 300000 300000 300000
+
+-- count / per person / count of a column: Who never said how much it hurt?
+SELECT COUNT(*) FROM (SELECT person_id, COUNT(pain) AS n FROM visits GROUP BY person_id) AS t WHERE n = 0;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- sum / per person / count if: Expensive visits that hurt
+SELECT SUM(n) FROM (SELECT person_id, COUNT_IF(cost > 100) FILTER (WHERE pain > 0) AS n FROM visits GROUP BY person_id) AS t;
+--> SUM(n): 3 3 3 | 3 3 3
+
+-- sum / per person / sums above zero: A visit costs at least its fee
+SELECT SUM(n) FROM (SELECT person_id, SUM(cost + 1) AS n FROM visits GROUP BY person_id) AS t;
+--> SUM(n): 300300 300300 300300 | 300300 300300 300300
+
+-- sum / per person / sums below zero: And is lost to the insurer
+SELECT SUM(n) FROM (SELECT person_id, SUM(0 - cost - 1) AS n FROM visits GROUP BY person_id) AS t;
+--> SUM(n): 300300 300300 300300 | 300300 300300 300300
+
+-- sum / per person / key computed: Visits of each half of the year, which is written again
+SELECT half, SUM(n) FROM (
+  SELECT person_id, month(day) // 7 + 1 AS half, COUNT(*) AS n FROM visits GROUP BY person_id, month(day) // 7
+) AS t GROUP BY half;
+--> SUM(n): 9 9 9 | 18 √162 9
+
+-- mean / window / share of the own sum: How much of a year's cost is one visit?
+SELECT AVG(cost / total) FROM (SELECT cost, SUM(cost) OVER (PARTITION BY person_id) AS total FROM visits) AS t;
+--> AVG(cost / total): 300000000003 300000000003 300000000003 | 600000000006 √180000000003600000000018 300000000003
+
+-- count / window / own count: Visits of people who come often
+SELECT n, COUNT(*) FROM (SELECT COUNT(pain) OVER (PARTITION BY person_id) AS n FROM visits) AS t GROUP BY n;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- sum / window / own minimum: How much dearer than the cheapest?
+SELECT SUM(cost - low) FROM (SELECT cost, MIN(cost) OVER (PARTITION BY person_id, clinic) AS low FROM visits) AS t;
+--> SUM(cost - low): 300000 300000 300000 | 600000 600000 600000
+
+-- ===== more public tables =====
+
+-- count / join public / public first: The public table may stand first
+SELECT c.town, COUNT(*) FROM clinics AS c JOIN visits AS v ON v.clinic = c.clinic GROUP BY c.town;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / join public / no public rows: An outer join with a table that is empty
+SELECT COUNT(*), COUNT(c.town) FROM visits AS v LEFT JOIN (SELECT * FROM clinics WHERE beds > 999) AS c ON v.clinic = c.clinic;
+--> COUNT(c.town), COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / join public / public keys all NULL: A key that nothing equals
+SELECT COUNT(*), COUNT(w.ward) FROM visits AS v LEFT JOIN (SELECT * FROM wards WHERE clinic IS NULL) AS w ON v.clinic = w.clinic;
+--> COUNT(w.ward), COUNT(*): 3 3 3 | 6 √18 3
+
+-- sum / join public / computed weights: Decimals, dates, flags and moments of a table made for the question
+SELECT c.big, SUM(c.weight * v.cost) FROM visits AS v
+JOIN (SELECT clinic, beds > 100 AS big, 2.75 AS weight, DATE '2024-02-03' AS since, TIMESTAMP '2024-01-02 03:04:05' AS at FROM clinics) AS c
+ON v.clinic = c.clinic WHERE v.day > c.since AND v.seen < c.at GROUP BY c.big;
+--> SUM(c.weight * v.cost): 82500000 82500000 82500000 | 165000000 √13612500000000000 82500000
+
+-- count / join public / equal floats: Floats are equal on a grid, so a row may meet several
+SELECT COUNT(*) FROM visits AS v JOIN (SELECT CAST(beds AS DOUBLE) AS f FROM clinics) AS c ON v.cost = c.f;
+--> COUNT(*): 9 9 9 | 9 9 9
+
+-- count / several rows / in no list: None of no clinics
+SELECT COUNT(*) FROM visits WHERE clinic NOT IN (SELECT clinic FROM clinics WHERE beds > 999);
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- count / one row / rows compared: Ages and diagnoses together, with one that is missing
+SELECT COUNT(*) FROM people WHERE (age, diagnosis) IN ((0, 'flu'), (120, NULL)) OR (sex, smoker) <> ('F', TRUE);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- quantile / one row / descending: The oldest quarter begins at
+SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age DESC) FROM people;
+--> QUANTILE_CONT(age, 0.25 ORDER BY age DESC): rank 3/4 | rank 1
+
+-- count / several rows / moments chosen: The later of two moments
+SELECT COUNT(*) FROM visits WHERE GREATEST(seen, TIMESTAMP '2024-01-02 12:00:00') > COALESCE(seen, TIMESTAMP '2024-01-01 00:00:00');
+--> COUNT(*): 3 3 3 | 3 3 3
+
 -- policy: census
 
 -- count / residents / plain: How many live here?
@@ -1137,21 +1266,16 @@ SELECT age // 25 AS a, hours // 20 AS h, COUNT(*) FROM residents GROUP BY a, h;
 -- count / residents / cube: Sex and region with all margins of the table
 SELECT sex, region, COUNT(*) AS residents FROM residents GROUP BY CUBE (sex, region);
 --> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 1 1 1
 
 -- count / residents / rollup, two keys: Regions within sexes, with totals
 SELECT sex, region, COUNT(*) AS residents FROM residents GROUP BY ROLLUP (sex, region);
 --> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 1 1 1
 
 -- count / residents / grouping sets with total: By region, by rooms, and all
 SELECT region, rooms, COUNT(*) AS residents FROM residents GROUP BY GROUPING SETS ((region), (rooms), ());
 --> COUNT(*): 1 1 1 | 2 √2 1
 --> COUNT(*): 1 1 1 | 2 √2 1
---> COUNT(*): 1 1 1 | 1 1 1
+--> COUNT(*): – | 1 1 1
 
 -- count / residents / percent of all: Each region's share
 SELECT region, 100.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS percent FROM residents GROUP BY region;

@@ -6,14 +6,43 @@ that is resumed after a crash states the same margins; for a quote it is fresh.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from discreet.mechanisms import Mechanism
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.noise import Items, Stream
 
 _FINE = 48  # bits of a simulated spread
+_MANY = 8  # draws from which on their sum is redrawn as one normal number: at 95 % it is wider by 1.3 %, no more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Several:
+    """The noise of a number that was added up from so many noisy ones, each with noise of its own."""
+
+    noise: DiscreteLaplace | DiscreteGaussian
+    draws: int
+
+    @property
+    def normal(self) -> DiscreteGaussian:
+        """A normal number at least as wide: discrete noise varies by no more than continuous noise of its scale."""
+        match self.noise:
+            case DiscreteLaplace(scale=spread):
+                variance = 2 * self.draws * spread**2
+            case DiscreteGaussian(sigma=spread):
+                variance = self.draws * spread**2
+        fine = 1 << max(0, 64 - int(variance).bit_length())
+        root = math.isqrt(math.ceil(variance * fine * fine)) + 1
+        return DiscreteGaussian(sigma=Fraction(root, fine), l2_squared=Fraction(1))
+
+
+Noise = Mechanism | Several  # on a number that was measured, or added up from such
 
 
 class Redraw:
@@ -24,6 +53,10 @@ class Redraw:
 
     def __call__(self, mechanism: Any, shape: tuple[int, ...], *item: object) -> Any:
         """Independent draws of an additive mechanism's noise, as integers; the same for the same item."""
+        if isinstance(mechanism, Several):
+            if mechanism.draws >= _MANY or isinstance(mechanism.noise, DiscreteGaussian):
+                return self(mechanism.normal, shape, *item)
+            return self(mechanism.noise, (mechanism.draws, *shape), *item).sum(axis=0)
         size = int(np.prod(shape))
         stream = self._stream.derive("item", *item)
         additive = getattr(mechanism, "noise", mechanism)  # a threshold's noise is that of the numbers it lets pass

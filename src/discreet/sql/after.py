@@ -28,6 +28,7 @@ class Output:
     name: str
     margin: tuple[str, str] | None
     estimate: tuple[int, int] | None
+    also: tuple[tuple[int, int], ...] = ()  # further estimates in the same column: a UNION ALL has those of both sides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -322,7 +323,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
     for item in node.expressions:
         for expression, output in _items(item, sources, rewrite):
             tree.append("expressions", expression)
-            outputs.append(output if not grouped else Output(name=output.name, margin=None, estimate=output.estimate))
+            outputs.append(output if not grouped else replace(output, margin=None))
 
     def late(part: exp.Expression) -> exp.Expression:
         """ORDER BY, GROUP BY and HAVING may also use the SELECT list's names."""
@@ -403,7 +404,7 @@ def _passed(alias: str, output: Output, name: str) -> tuple[exp.Expression, Outp
     """A column handed on as it is keeps its margins."""
     expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
     margin = None if output.margin is None else (alias, shadow(output.name))
-    return expression, Output(name=name, margin=margin, estimate=output.estimate)
+    return expression, replace(output, name=name, margin=margin)
 
 
 def _join(
@@ -452,8 +453,13 @@ def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
 
     finish(outer, _with_items(node, outer), rewrite)
     outputs = tuple(
-        Output(name=name, margin=("u", shadow(name)) if has else None, estimate=a.estimate if has else None)
-        for name, has, a in zip(names, both, left.outputs, strict=True)
+        Output(
+            name=name,
+            margin=("u", shadow(name)) if has else None,
+            estimate=a.estimate if has else None,
+            also=(*a.also, *([b.estimate] if b.estimate else []), *b.also) if has else (),
+        )
+        for name, has, a, b in zip(names, both, left.outputs, right.outputs, strict=True)
     )
     selected = left.selected or right.selected or selects(node) or type(node) is not exp.Union
     return Released(tree=outer, outputs=outputs, selected=selected, noisy=left.noisy or right.noisy)

@@ -326,4 +326,7 @@ def _measurement(part: _Part, sums: int, rows: int, touched: int, groups: int, n
         sensitivity = of_sum(rows=rows, lo=domain.lo, hi=domain.hi, groups=groups, neighbors=neighbors)
     else:
         sensitivity = of_parts(rows=rows, width=part.width, parts=len(forms), groups=groups, neighbors=neighbors)
-    return Measurement(name=", ".join(dict.fromkeys(part.labels)), forms=forms, sensitivity=sensitivity)
+    # A person is counted once in every group, a value likewise: only where nobody is in two groups do people add up.
+    additive = request.kind != "distinct" and (request.kind != "persons" or touched == 1)
+    name = ", ".join(dict.fromkeys(part.labels))
+    return Measurement(name=name, forms=forms, sensitivity=sensitivity, additive=additive)

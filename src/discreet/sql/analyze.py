@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache, partial
 from typing import cast
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from sqlglot import exp
 
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
-from discreet.sql import after, aggregates, grouping, persons
+from discreet.sql import after, aggregates, grouping, persons, rolling
 from discreet.sql.after import Released
 from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts, join
@@ -76,15 +77,20 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
     if isinstance(result, Relation):
         raise reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(tree, result)}.")
     shown, only = result.shadowed(), len(analysis.blocks) == 1 and not analysis.public_used
+    blocks, ways = rolling.rolled(
+        sharing(analysis.blocks), analysis.again, accountant=policy.budget.accountant, limit=policy.limits.keys
+    )
     return Plan(
-        blocks=sharing(analysis.blocks),
+        blocks=blocks,
         after=after.as_sql(shown),
         listed=after.listed(shown, table_name(0)) if only else None,
         columns=tuple(
-            Column(name=each.name, measured=each.margin is not None, estimate=each.estimate) for each in result.outputs
+            Column(name=each.name, measured=each.margin is not None, estimate=each.estimate, also=each.also)
+            for each in result.outputs
         ),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),
+        ways=ways,
     )
 
 
@@ -110,6 +116,7 @@ class Analysis:
     public: PublicTables
     evaluate: Evaluate
     blocks: list[Block] = field(default_factory=list)
+    again: dict[int, rolling.Again] = field(default_factory=dict)  # what each block would measure over more groups
     public_used: set[str] = field(default_factory=set)
     aliases: int = 0
 
@@ -459,14 +466,12 @@ class Analysis:
                 "GROUP BY without an aggregate lists which groups exist.",
                 "Add COUNT(*), which tells how large each group is.",
             )
-        assembly = aggregates.assemble(
-            rewrite.requests,
-            rows=relation.rows,
-            touched=touched,
-            groups=aggregates.UNBOUNDED if unknown else groups,
-            neighbors=self.policy.neighbors,
-            node=node,
+        assemble = partial(
+            aggregates.assemble, rows=relation.rows, touched=touched, neighbors=self.policy.neighbors, node=node
         )
+        assembly = assemble(rewrite.requests, groups=aggregates.UNBOUNDED if unknown else groups)
+        summed = [request for request in rewrite.requests if request.kind not in ("quantile", "mode")]
+        self.again[rewrite.index] = cache(lambda groups: assemble(summed, groups=groups).measurements)
         one_shot = False
         if unknown and groups == 1:
             assembly, one_shot = aggregates.people_first(assembly, rewrite.requests, rows=relation.rows)

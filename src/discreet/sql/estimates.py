@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from discreet.mechanisms import Mechanism
-from discreet.mechanisms.simulate import Redraw
+from discreet.mechanisms.simulate import Noise, Redraw
 from discreet.sql.margins import CONFIDENCE, half_width, ratio_quantile
 
 Components = tuple[npt.NDArray[Any], ...]  # integers, also as Python objects where they pass 64 bits
@@ -34,11 +33,11 @@ class Estimate(Protocol):
         """The estimates, one per group."""
         ...
 
-    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
         """Their half-widths at 95 %, one per group."""
         ...
 
-    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float | None:
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         """The half-width that can be told before any data is read; None where it needs `assuming` so many rows."""
         ...
 
@@ -94,10 +93,10 @@ class Linear:
             total = total + numbers.astype(object) * factor
         return np.array([(2 * int(value) + scale) // (2 * scale) for value in total], dtype=object)
 
-    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
         return np.full(len(components[0]), self.margin(mechanism, assuming=None))
 
-    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float:
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float:
         return half_width(mechanism, self.factors) * float(self.step)
 
 
@@ -124,19 +123,20 @@ class Mean:
             return parts[0], parts[1]
         return (parts[1] / 2 + parts[2]) / self.width, (parts[0] + parts[1] / 2) / self.width
 
-    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
         parts = tuple(numbers.astype(np.float64) for numbers in components)
         a, b = self._sides(parts)
         if self.degree == 2:
             draws = _floats(redraw(mechanism, (3, redraws(len(a)), len(a)), self.measurement))
             moved = self._sides(tuple(part[None, :] - draw for part, draw in zip(parts[:3], draws, strict=True)))
-            reach = np.quantile(np.abs(_share(*moved) - _share(a, b)[None, :]), CONFIDENCE.simulated, axis=0)
+            shares, counted = _share(*moved), moved[0] + moved[1] > (a + b) / 2
+            reach = _reach(shares, _share(a, b), inside=counted & (shares > 0) & (shares < 1))
         else:
             reach = _fieller(a, b, mechanism)
         farthest = np.maximum(_share(a, b), 1 - _share(a, b))
         return np.where(a + b > 0, np.minimum(reach, farthest), farthest) * self.width * float(self.step)
 
-    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float | None:
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:
             return None
         # Half of the rows at each end, or all of them at one: the wider of the two.
@@ -148,12 +148,22 @@ class Mean:
         )
 
 
+def _reach(moved: Floats, center: Floats, *, inside: npt.NDArray[np.bool_]) -> Floats:
+    """Half-widths from answers with redrawn noise, one row for each redraw.
+
+    Where noise may halve the count or lead to the end of what is possible, answers are no straight function of it, and
+    the quantiles of their distances are not those of the errors: there it is as far as any redrawn one.
+    """
+    distance = np.abs(moved - center[None, :])
+    return np.where(inside.all(axis=0), np.quantile(distance, CONFIDENCE.simulated, axis=0), distance.max(axis=0))
+
+
 def _share(a: Floats, b: Floats) -> Floats:
     total = a + b
     return np.clip(np.divide(a, total, out=np.full_like(a, 0.5), where=total > 0), 0.0, 1.0)
 
 
-def _fieller(a: Floats, b: Floats, mechanism: Mechanism) -> Floats:
+def _fieller(a: Floats, b: Floats, mechanism: Noise) -> Floats:
     """Half-width of Fieller's interval for p = A / (A + B): |A (1 - p) - B p| within the noise it can have."""
     share, total = _share(a, b), np.maximum(a + b, 1.0)  # noise is 1 or more, so below that the reach is everything
     farthest = np.zeros_like(a)
@@ -197,18 +207,19 @@ class Spread:
         result = variance * (self.width * float(self.step)) ** 2
         return (np.sqrt(result) if self.root else result), count
 
-    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
         """By redrawing the declared noise around the noisy sums (S11)."""
         sums = tuple(numbers.astype(np.float64) for numbers in components[:3])
         center, count = self._spread(sums)
         draws = _floats(redraw(mechanism, (3, redraws(len(center)), len(center)), self.measurement))
-        moved, _ = self._spread(tuple(part[None, :] - draw for part, draw in zip(sums, draws, strict=True)))
-        widest = (self.width * float(self.step)) ** 2 / 4 * (2 if self.sample else 1)
-        widest = math.sqrt(widest) if self.root else widest
-        margins = np.quantile(np.abs(moved - center[None, :]), CONFIDENCE.simulated, axis=0)
+        moved, counts = self._spread(tuple(part[None, :] - draw for part, draw in zip(sums, draws, strict=True)))
+        most = (self.width * float(self.step)) ** 2 / 4  # half of the rows at each end
+        widest = most * (2 if self.sample else 1)
+        most, widest = (math.sqrt(most), math.sqrt(widest)) if self.root else (most, widest)
+        margins = _reach(moved, center, inside=(counts > count / 2) & (moved > 0) & (moved < 0.999 * most))
         return np.where(count > 2, np.minimum(margins, widest), widest)
 
-    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float | None:
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:
             return None
         count = np.array([float(assuming)])
@@ -255,18 +266,19 @@ class Together:
         unit = float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
         return covariance * unit * (count / np.maximum(count - 1, 0.5) if self.sample else 1.0), count
 
-    def margins(self, components: Components, mechanism: Mechanism, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
         """By redrawing the declared noise around the noisy sums (S11)."""
         parts = np.stack([numbers.astype(np.float64) for numbers in components])
         center, count = self._joint(parts)
         draws = _floats(redraw(mechanism, (len(parts), redraws(len(center)), len(center)), self.measurement))
-        moved, _ = self._joint(parts[:, None, :] - draws)
+        moved, counts = self._joint(parts[:, None, :] - draws)
         widest = 2.0 if self.correlation else float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
-        distance = np.abs(moved - center[None, :])
-        margins = np.quantile(np.where(np.isfinite(distance), distance, widest), CONFIDENCE.simulated, axis=0)
+        most = 1.0 if self.correlation else widest / 4
+        inside = (counts > count / 2) & (np.abs(moved) < 0.999 * most)  # of which NaN is none
+        margins = _reach(np.where(np.isfinite(moved), moved, center + widest), center, inside=inside)
         return np.where(count > 2, np.minimum(margins, widest), widest)
 
-    def margin(self, mechanism: Mechanism, *, assuming: int | None) -> float | None:
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:
             return None
         size = (self.degree + 1) ** 2

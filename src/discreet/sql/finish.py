@@ -10,8 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from discreet.mechanisms import Mechanism
-from discreet.mechanisms.simulate import Redraw
+from discreet.mechanisms.simulate import Noise, Redraw
 from discreet.sql.estimates import Components, redraws
 from discreet.sql.margins import CONFIDENCE
 from discreet.sql.picks import Pick, Picked
@@ -32,7 +31,7 @@ Run = Callable[[str, dict[str, pa.Table]], pa.Table]
 
 
 def noisy_table(
-    block: Block, noisy: Noisy, mechanisms: Sequence[Mechanism], redraw: Redraw, run: Run, *, name: str
+    block: Block, noisy: Noisy, mechanisms: Sequence[Noise], redraw: Redraw, run: Run, *, name: str
 ) -> pa.Table:
     """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
     columns = _keys(block, noisy.survivors, 1)
@@ -50,12 +49,32 @@ def noisy_table(
     return pa.table(columns)
 
 
+def added_up(block: Block, source: Block, numbers: Sequence[Components]) -> list[Components]:
+    """The numbers of a block that is rolled up from another: sums of released numbers over the keys it has not."""
+    assert block.rolled is not None
+    rest = tuple(axis for axis in range(len(source.keys)) if axis not in block.rolled.keys)
+    order = (*block.rolled.keys, *rest)
+    shown = tuple(slice(size) for size in block.sizes)  # without the cells for a NULL that is not meant
+
+    def coarser(values: Any) -> Any:
+        largest = max((abs(int(end)) for end in (values.min(), values.max())), default=0)
+        exact = values if largest * len(values) < 2**63 else values.astype(object)
+        grid = exact.reshape(source.sizes).transpose(order)[shown]
+        return grid.reshape(math.prod(block.sizes), -1).sum(axis=1)
+
+    return [tuple(coarser(values) for values in components) for components in numbers]
+
+
 def rehearsal(plan: Plan) -> dict[str, pa.Table]:
     """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid."""
-    return {table_name(index): _rehearsed(block) for index, block in enumerate(plan.blocks)}
+    sources = [block if block.rolled is None else plan.blocks[block.rolled.block] for block in plan.blocks]
+    return {
+        table_name(index): _rehearsed(block, [len(each.forms) for each in source.measurements])
+        for index, (block, source) in enumerate(zip(plan.blocks, sources, strict=True))
+    }
 
 
-def _rehearsed(block: Block) -> pa.Table:
+def _rehearsed(block: Block, forms: Sequence[int]) -> pa.Table:
     keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.keys)
     unknown = [key for key in keys if isinstance(key, Unknown)]
     names = [pa.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
@@ -69,8 +88,8 @@ def _rehearsed(block: Block) -> pa.Table:
             cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(pick.quantiles))))
             columns[f"a{index}"] = _picked(pick, cells)
         else:
-            forms = block.measurements[estimate.measurement].forms
-            columns[f"a{index}"] = estimate.values(tuple(1000 + 7 * np.arange(rows) for _ in forms))
+            numbers = tuple(1000 + 7 * np.arange(rows) for _ in range(forms[estimate.measurement]))
+            columns[f"a{index}"] = estimate.values(numbers)
         columns[f"m{index}"] = pa.nulls(rows, pa.float64())
     columns |= {f"d{index}": pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
     return pa.table(columns)
@@ -102,7 +121,7 @@ def _keys(block: Block, survivors: pa.Table | None, times: int) -> dict[str, pa.
 def _derived_margins(
     block: Block,
     noisy: Noisy,
-    mechanisms: Sequence[Mechanism],
+    mechanisms: Sequence[Noise],
     redraw: Redraw,
     run: Run,
     name: str,

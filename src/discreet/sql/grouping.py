@@ -1,7 +1,7 @@
 """GROUPING SETS, ROLLUP and CUBE, written out as a UNION ALL of plain groupings.
 
-Every set is measured by itself with its part of the amount: s sets cost what s questions would, and each total has
-little noise. (Adding up the finest set instead would spread the noise of all its cells over every total.)
+Whether every set is measured by itself, or coarser ones are added up from a finer one's noisy numbers, is decided when
+the whole statement is known: see `rolling`.
 """
 
 from __future__ import annotations

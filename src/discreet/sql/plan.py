@@ -100,6 +100,16 @@ class Measurement:
     name: str
     forms: tuple[tuple[int, ...], ...]
     sensitivity: Sensitivity
+    additive: bool  # the numbers of a coarser group are the sums of its parts'; not so of distinct values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rolled:
+    """Where a block's numbers come from that are not measured: sums over the cells of another block, after noise."""
+
+    block: int
+    keys: tuple[int, ...]  # which of that block's keys are this one's, in this one's order
+    draws: int  # noisy numbers that are added up to one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +131,7 @@ class Block:
     derived: tuple[str, ...]  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
     one_shot: bool  # the first measurement counts people per unknown key, which is also what is tested
     same_as: int | None = None  # an earlier block that reads the same: measured once, used twice
+    rolled: Rolled | None = None  # then sums and measurements are those of another block
 
     @property
     def sizes(self) -> list[int]:
@@ -199,7 +210,7 @@ def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:
     return tuple(result)
 
 
-_QUOTED_OR_ALIAS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\bt\d+\b""")
+QUOTED_OR_ALIAS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\bt\d+\b""")
 
 
 def _renumbered(block: Block) -> str:
@@ -218,7 +229,7 @@ def _renumbered(block: Block) -> str:
     rest = replace(
         block, source="", owner="", conditions=(), key_sql=(), sums=(), measurements=unnamed, picks=bare, derived=()
     )
-    return _QUOTED_OR_ALIAS.sub(renumbered, "\0".join(parts)) + repr(rest)
+    return QUOTED_OR_ALIAS.sub(renumbered, "\0".join(parts)) + repr(rest)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,6 +239,21 @@ class Column:
     name: str
     measured: bool
     estimate: tuple[int, int] | None  # (block, estimate) where the column is an aggregate as it was measured
+    also: tuple[tuple[int, int], ...] = ()  # further ones that stand in the same column, as of grouping sets
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How several groupings of the same rows are had: which blocks they are, and what was weighed (S3).
+
+    `together` and `apart` are mean margins over the groupings, up to a factor that depends on the amount: when some are
+    added up from others' noisy numbers, and when each is measured. None where there was no choice: `why` tells.
+    """
+
+    blocks: tuple[int, ...]
+    together: float | None
+    apart: float
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,6 +266,7 @@ class Plan:
     columns: tuple[Column, ...]
     selected: bool  # rows may have been left out after noise (HAVING, LIMIT, ...): coverage holds before that
     public: tuple[str, ...]  # public tables that `after` reads
+    ways: tuple[Way, ...] = ()
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:

@@ -1,0 +1,230 @@
+"""Groupings of the same rows, as GROUPING SETS, ROLLUP and CUBE make them: measured each, or added up after noise (S3).
+
+s groupings that are each measured share the amount, so that each has s times the noise (√s with Gaussian noise). Or a
+finer one is measured with more, and its noisy numbers are added up to the coarser ones, which is free: a number made of
+c others has √c times their noise. What is measured is chosen for the smallest mean margin over the groupings, from the
+sizes of the keys and the sensitivities, which are public.
+
+Privacy
+    What is measured is an ordinary block of public keys, whose sensitivities are those of its whole vector; adding up
+    what was released is post-processing.
+Right answers
+    A row whose key is a NULL that is not meant is in no group of that key, but it is in the coarser groups: every key
+    of a block that is added up has a cell for NULL, so that each row is in exactly one cell. Those cells are not shown.
+    Sums over disjoint cells are sums over their union; not so people that are in several cells, distinct values, and
+    what is chosen by rank: those are measured for each grouping.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from discreet.budget import AccountantName
+from discreet.sql.plan import QUOTED_OR_ALIAS, Block, Key, Measurement, Rolled, Way
+
+Names = frozenset[str]  # of the keys of a grouping
+Again = Callable[[int], tuple[Measurement, ...]]  # what a block measures, over so many groups
+
+
+def rolled(
+    blocks: Sequence[Block], again: Mapping[int, Again], *, accountant: AccountantName, limit: int
+) -> tuple[tuple[Block, ...], tuple[Way, ...]]:
+    """The blocks, with those that are cheaper added up from others marked so, and what was weighed."""
+    result, ways = list(blocks), list[Way]()
+    for members in _families(blocks):
+        why = _not_added_up(blocks, members)
+        if why:
+            ways.append(Way(blocks=members, together=None, apart=0.0, why=why))
+            continue
+        others = sum(_measured(block) for index, block in enumerate(blocks) if index not in members)
+        family = _Family.of(blocks, members, again[members[0]], accountant=accountant, limit=limit, others=others)
+        chosen, way = family.choice()
+        ways.append(way)
+        for source in dict.fromkeys(chosen):
+            served = [index for index, each in zip(members, chosen, strict=True) if each == source]
+            if len(served) > 1 or family.sets[served[0]] != source:
+                for index in served:
+                    result[index] = family.added_up(index, source, place=len(result))
+                result.append(family.block(source))
+    return tuple(result), tuple(ways)
+
+
+def _measured(block: Block) -> int:
+    """Noisy numbers per group, among which the amount is split."""
+    own = len(block.measurements) + len(block.picks) + bool(block.unknown) - block.one_shot
+    return own if block.same_as is None else 0
+
+
+def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
+    """Blocks that read the same sums of the same rows and differ in their keys."""
+    found: dict[str, list[int]] = {}
+    for index, block in enumerate(blocks):
+        if block.same_as is None:
+            aliases = _aliases(block)
+            parts = [block.source, block.owner, *block.conditions, "", *block.sums]
+            read = [_renumbered(part, aliases) for part in parts]
+            forms = tuple(each.forms for each in block.measurements)
+            found.setdefault(repr((read, forms, block.rows, bool(block.unknown))), []).append(index)
+    yield from (tuple(each) for each in found.values() if len(each) > 1)
+
+
+def _not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
+    """Why groupings must be measured each, in words, where they must."""
+    if blocks[members[0]].unknown:
+        return "their keys are not public"
+    measurements = [each for index in members for each in blocks[index].measurements]
+    distinct = [each.name for each in measurements if not each.additive]
+    if distinct:
+        return f"{distinct[0]} of a group is not the sum of its parts'"
+    return "" if measurements else f"{blocks[members[0]].picks[0].name} is chosen in each group, not added up"
+
+
+# --- engine aliases ---------------------------------------------------------------------------------------------------
+
+
+def _aliases(block: Block) -> tuple[str, ...]:
+    """The engine aliases of a block's rows, in the order in which they appear."""
+    text = "\0".join((block.source, block.owner, *block.conditions))
+    found = (match[0] for match in QUOTED_OR_ALIAS.finditer(text))
+    return tuple(dict.fromkeys(name for name in found if name[0] not in "'\""))
+
+
+def _renumbered(sql: str, aliases: tuple[str, ...]) -> str:
+    """SQL over a block's rows that compares equal with the same of another block; inner aliases follow its own."""
+    known = {alias: f"t{index}" for index, alias in enumerate(aliases)}
+    return _renamed(sql, lambda alias: known.setdefault(alias, f"t{len(known)}"))
+
+
+def _renamed(sql: str, rename: Callable[[str], str]) -> str:
+    def each(match: re.Match[str]) -> str:
+        return match[0] if match[0][0] in "'\"" else rename(match[0])
+
+    return QUOTED_OR_ALIAS.sub(each, sql)
+
+
+# --- the choice -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Family:
+    """Groupings of the same rows, by the index of their block; `keys` has what each name stands for."""
+
+    sets: dict[int, Names]
+    keys: dict[str, tuple[Key, str]]  # with a cell for NULL, and engine SQL in the first block's aliases
+    blocks: dict[int, Block]
+    names: dict[int, tuple[str, ...]]
+    again: Again
+    accountant: AccountantName
+    limit: int
+    others: int
+
+    @classmethod
+    def of(
+        cls,
+        blocks: Sequence[Block],
+        members: Sequence[int],
+        again: Again,
+        *,
+        accountant: AccountantName,
+        limit: int,
+        others: int,
+    ) -> _Family:
+        first, keys, names = _aliases(blocks[members[0]]), dict[str, tuple[Key, str]](), dict[int, tuple[str, ...]]()
+        for index in members:
+            block, aliases = blocks[index], _aliases(blocks[index])
+            here = dict(zip(aliases, first, strict=True))
+            names[index] = tuple(_renumbered(sql, aliases) for sql in block.key_sql)
+            for name, key, sql in zip(names[index], block.keys, block.key_sql, strict=True):
+                assert isinstance(key, Key)
+                renamed = _renamed(sql, lambda alias, here=here: here.get(alias, alias))  # type: ignore[misc]
+                if not key.nullable:
+                    renamed = f"coalesce({renamed}, {key.domain.size})"
+                keys.setdefault(name, (replace(key, nullable=True), renamed))
+        return cls(
+            sets={index: frozenset(names[index]) for index in members},
+            keys=keys,
+            blocks={index: blocks[index] for index in members},
+            names=names,
+            again=again,
+            accountant=accountant,
+            limit=limit,
+            others=others + sum(len(blocks[index].picks) for index in members),
+        )
+
+    def cells(self, names: Names) -> int:
+        return math.prod(self.keys[name][0].size for name in names)
+
+    def choice(self) -> tuple[list[Names], Way]:
+        """The grouping that each is added up from, or itself: the least mean margin that small steps lead to."""
+        finest, sets = frozenset(self.keys), list(self.sets.values())
+        sources = list(dict.fromkeys((finest, *sets)))
+        noise = np.array([[self.noise(source, each) for each in sets] for source in sources])
+        # A grouping that nothing finer is measured for is measured itself.
+        itself = np.array([sources.index(each) for each in sets])
+        parts = len(self.again(1))
+
+        def weighed(measured: frozenset[int]) -> tuple[float, list[int]]:
+            """The mean margin, in units of a number's own noise at the whole amount, and where each comes from."""
+            there = np.where(np.isin(np.arange(len(sources)), list(measured))[:, None], noise, np.inf)
+            found = np.where(np.isfinite(there.min(axis=0)), there.argmin(axis=0), itself)
+            shares = self.others + len(set(found.tolist())) * parts
+            scale = shares if self.accountant == "sum" else math.sqrt(shares)
+            return scale * float(noise[found, np.arange(len(sets))].mean()), found.tolist()
+
+        def improved(way: tuple[float, list[int]]) -> tuple[float, list[int]]:
+            """As good as it gets by measuring one grouping more or one less, the one that helps most, as often."""
+            while True:
+                used = frozenset(way[1])
+                better = min(weighed(used ^ {one}) for one in range(len(sources)))
+                if better[0] >= way[0]:
+                    return way
+                way = better
+
+        together, apart = weighed(frozenset({0})), weighed(frozenset(itself.tolist()))
+        best = min(improved(together), improved(apart))
+        if best[1] == itself.tolist():
+            best = (together[0], best[1])
+        chosen = [sources[index] for index in best[1]]
+        return chosen, Way(blocks=tuple(self.sets), together=best[0], apart=apart[0])
+
+    def noise(self, source: Names, names: Names) -> float:
+        """The margin of a grouping that is added up from a source; infinite where it cannot be."""
+        if not (names == source or (names < source and self.cells(source) <= self.limit)):
+            return math.inf
+        draws = self.cells(source - names)
+        if self.accountant != "sum":
+            return self.norm(source) * math.sqrt(draws)
+        # 95 % of a sum of so many Laplace numbers, within 2 %.
+        return self.norm(source) * math.sqrt(2 * draws) * (1.96 + 0.2 / draws)
+
+    def norm(self, source: Names) -> float:
+        """How far one person moves what is measured, as a share of how far over many groups."""
+        shares = []
+        for here, most in zip(self.again(self.cells(source)), self.again(2**31), strict=True):
+            a, b = here.sensitivity, most.sensitivity
+            shares.append(a.l1 / b.l1 if self.accountant == "sum" else math.sqrt(a.l2_squared / b.l2_squared))
+        return sum(shares) / len(shares)
+
+    def block(self, source: Names) -> Block:
+        """What is measured for others to be added up from: nothing of it is shown as it is."""
+        keys = {name: key for name, key in self.keys.items() if name in source}
+        return replace(
+            next(iter(self.blocks.values())),
+            keys=tuple(key for key, _ in keys.values()),
+            key_sql=tuple(sql for _, sql in keys.values()),
+            measurements=self.again(self.cells(source)),
+            picks=(),
+            estimates=(),
+            derived=(),
+        )
+
+    def added_up(self, index: int, source: Names, *, place: int) -> Block:
+        order = [name for name in self.keys if name in source]
+        places = tuple(order.index(name) for name in self.names[index])
+        rolled = Rolled(block=place, keys=places, draws=self.cells(source - self.sets[index]))
+        return replace(self.blocks[index], sums=(), measurements=(), rolled=rolled)
