@@ -22,7 +22,7 @@ from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.simulate import Noise, Several
-from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThreshold
+from discreet.mechanisms.threshold import on_people
 from discreet.sql.margins import CONFIDENCE
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
@@ -234,22 +234,7 @@ def _threshold(block: Block, accountant: Accountant, share: Fraction, delta: Fra
         raise UsageError(
             "This question's part of the budget's δ is zero, and unknown keys need some. Give a larger epsilon."
         )
-    touched = Fraction(block.touched * (2 if block.neighbors == "change_one" else 1))
-    if accountant.name == "sum":
-        return TruncatedLaplaceThreshold(
-            scale=laplace_scale(l1=touched, epsilon=share),
-            linf=1,
-            max_groups=block.touched,
-            neighbors=block.neighbors,
-            delta=delta,
-        )
-    return GaussianThreshold(
-        sigma=gaussian_sigma(l2_squared=touched, rho=share),
-        linf=1,
-        max_groups=block.touched,
-        neighbors=block.neighbors,
-        delta=delta,
-    )
+    return on_people(accountant.name, amount=share, max_groups=block.touched, neighbors=block.neighbors, delta=delta)
 
 
 def amount_for_margin(

@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
 from discreet.accounting.zcdp import pure_rho
-from discreet.budget import Loss, Neighbors
+from discreet.budget import AccountantName, Loss, Neighbors
 from discreet.mechanisms import fields, gaussian_tail, tails
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -227,6 +228,18 @@ def _offset(mechanism: _Threshold) -> int:
             tail, times = tails.truncated_laplace(mechanism.scale, mechanism.linf), _touched(mechanism)
             least = mechanism.linf
     return tails.smallest(tail, times=times, delta=mechanism.delta, least=least)
+
+
+def on_people(
+    accountant: AccountantName, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction
+) -> TruncatedLaplaceThreshold | GaussianThreshold:
+    """The test of how many people have a key, for an amount of an accountant's currency: each adds 1 to a key (S5)."""
+    touched = Fraction(max_groups * (2 if neighbors == "change_one" else 1))
+    if accountant == "sum":
+        scale = laplace_scale(l1=touched, epsilon=amount)
+        return TruncatedLaplaceThreshold(scale=scale, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
+    sigma = gaussian_sigma(l2_squared=touched, rho=amount)
+    return GaussianThreshold(sigma=sigma, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
 
 
 def _survivors(noisy: Integers, threshold: int) -> Survivors:

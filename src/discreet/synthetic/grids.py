@@ -17,12 +17,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
 from discreet.budget import AccountantName
 from discreet.domain import Categories
-from discreet.mechanisms import Mechanism
 from discreet.mechanisms.quantile import Quantiles
-from discreet.mechanisms.threshold import GaussianThreshold, TruncatedLaplaceThreshold
+from discreet.mechanisms.threshold import on_people
 from discreet.release import Allowance, Exact
 from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis, Uncut, Unlisted
 from discreet.synthetic.source import Source
@@ -56,7 +54,13 @@ def found_grids(
             case Axis():
                 found.append(axis)
             case Unlisted():
-                mechanism = _threshold(source, currency, amount / wanted, delta / texts)
+                mechanism = on_people(
+                    currency,
+                    amount=amount / wanted,
+                    max_groups=source.max_rows,
+                    neighbors=source.neighbors,
+                    delta=delta / texts,
+                )
                 survivors, people = allowance.threshold(mechanism, fetch(source.people(axis.name)), keys=1)
                 listed = _most(survivors.column(0).to_pylist(), people)
                 source = source.listing(axis.name, listed)
@@ -99,23 +103,4 @@ def _quantiles(source: Source, cells: int, currency: AccountantName, amount: Fra
         max_rows=source.max_rows,
         neighbors=source.neighbors,
         choice="permute_and_flip" if currency == "sum" else "exponential",
-    )
-
-
-def _threshold(source: Source, currency: AccountantName, amount: Fraction, delta: Fraction) -> Mechanism:
-    touched = Fraction(source.max_rows * (2 if source.neighbors == "change_one" else 1))
-    if currency == "sum":
-        return TruncatedLaplaceThreshold(
-            scale=laplace_scale(l1=touched, epsilon=amount),
-            linf=1,
-            max_groups=source.max_rows,
-            neighbors=source.neighbors,
-            delta=delta,
-        )
-    return GaussianThreshold(
-        sigma=gaussian_sigma(l2_squared=touched, rho=amount),
-        linf=1,
-        max_groups=source.max_rows,
-        neighbors=source.neighbors,
-        delta=delta,
     )
