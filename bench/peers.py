@@ -48,7 +48,7 @@ class Peer:
 
 PEERS = (
     Peer(name="opendp", pins=("opendp[polars]==0.16.0",)),
-    Peer(name="qrlew", pins=("pyqrlew==0.9.27", "sqlalchemy", "numpy<2")),
+    Peer(name="qrlew", pins=("pyqrlew==0.9.27", "sqlalchemy", "numpy<2", "pyarrow<20")),
     Peer(name="smartnoise", pins=("smartnoise-sql==1.0.10",)),
     Peer(name="tumult", pins=("tmlt.analytics==0.21.0",)),  # wants Java 17
     Peer(name="pipelinedp", pins=("pipeline-dp==0.3.1",)),
