@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -131,8 +132,6 @@ def test_what_is_stored_is_sealed_and_cannot_be_swapped(started: Path, tmp_path:
     with pytest.raises(LedgerUnavailable, match="is not what it holds now"):
         curator._ledger.streams.frozen(other)
     curator._ledger.close()
-    import sqlite3
-
     with sqlite3.connect(folder / "clinic.ledger") as connection:
         rows = [row for (row,) in connection.execute("SELECT row FROM contents ORDER BY row")]
         contents = dict(connection.execute("SELECT row, content FROM contents"))
@@ -162,3 +161,11 @@ def test_steps_in_turn_and_once(started: Path, tmp_path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match="must not be released"):
         streams.publish(stream, 1, b"others")
     curator._ledger.verify()
+    with pytest.raises(UsageError, match="has come to its end"):
+        streams.frozen(replace(stream, key=None))
+    curator._ledger.close()
+    with sqlite3.connect(folder / "clinic.ledger") as connection:
+        connection.execute("DELETE FROM contents WHERE row = (SELECT MAX(row) FROM contents)")
+    connection.close()
+    with pytest.raises(LedgerUnavailable, match="has lost what was stored with it"):
+        opened(folder, tables(VISITS), **SETTINGS)._ledger.verify()

@@ -373,3 +373,24 @@ def test_the_old_key_alone_no_longer_writes(ledger: Ledger, path: Path) -> None:
 def test_two_reservations_never_share_noise(ledger: Ledger) -> None:
     keys = {noisy(ask(ledger, f"q{i}", analyst="bob", cost=charge("1/100"))) for i in range(100)}
     assert len(keys) == 100
+
+
+def test_an_overrun_after_the_answer_ends_nothing(ledger: Ledger) -> None:
+    """Somebody else was faster, and has posted it: that stays, and is nobody's overrun."""
+    reservation = ask(ledger)
+    ledger.post(reservation, b"answer")
+    ledger.overran(reservation, analyst="alice")
+    assert recalled(ledger) == [b"answer"]
+    ask(ledger, "next", overruns=1)
+    ledger.verify()
+
+
+def test_an_overrun_on_an_old_snapshot_is_counted(ledger: Ledger) -> None:
+    """The charge can no longer be resumed, but it is one overrun, and it stays paid for."""
+    reservation = ask(ledger)
+    ledger.new_snapshot()
+    ledger.overran(reservation, analyst="alice")
+    with pytest.raises(BudgetExceeded):
+        ask(ledger, "next", snapshot=1, overruns=1)
+    assert ledger.spent() == charge("1/10")
+    ledger.verify()

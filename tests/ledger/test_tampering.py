@@ -19,7 +19,7 @@ import pytest
 from small_ledger import ask, charge, noisy, recalled, some_terms
 
 from discreet.errors import DiscreetError, LedgerUnavailable
-from discreet.ledger import Ledger
+from discreet.ledger import Ledger, sqlite
 
 RANDOM = random.SystemRandom()
 
@@ -322,3 +322,18 @@ def test_who_holds_the_key_still_cannot_overdraw(ledger: Ledger, path: Path) -> 
             with pytest.raises(LedgerUnavailable, match=said):
                 other.spent()
     assert charge("1/10") == Ledger.open(path).spent()
+
+
+def test_a_row_that_vanishes_while_the_ledger_is_open(ledger: Ledger, path: Path) -> None:
+    """What was read before is not read again, except where an answer hangs on it."""
+    for question in ("first", "second"):
+        reservation = ask(ledger, question)
+        ledger.post(reservation, noisy(reservation))
+    with sqlite3.connect(path) as other:
+        other.execute("DROP TRIGGER rows_are_kept")
+        other.execute("DELETE FROM rows WHERE number = 2")
+        other.execute(sqlite._SCHEMA["trigger", "rows_are_kept", "rows"])
+    other.close()
+    with pytest.raises(LedgerUnavailable, match=r"Row 2 of hospital\.ledger is missing"):
+        recalled(ledger, "first", at_least=1)
+    assert not unnoticed(path, None)

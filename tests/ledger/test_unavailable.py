@@ -16,12 +16,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_ledger import ask, charge, noisy, recalled, released, some_terms
 
 from discreet.errors import LedgerUnavailable
-from discreet.ledger import Ledger
+from discreet.ledger import Ledger, sqlite
 
 
 def beside(path: Path, suffix: str) -> Path:
@@ -178,6 +179,82 @@ def test_files_that_cannot_grow(ledger: Ledger, path: Path) -> None:
     assert admitted > 0
     assert ledger.spent() == charge("1/10") + charge(f"{admitted}/10000")
     assert released(ledger, "before") == noisy(before)
+    ledger.verify()
+
+
+@pytest.mark.parametrize("limit", [100, 9_000])
+def test_a_disk_too_full_for_a_new_ledger(path: Path, limit: int) -> None:
+    """Nothing is left of it, so that it can be made when there is room."""
+    with file_size(limit), pytest.raises(LedgerUnavailable, match=r"hospital\.ledger cannot be made here"):
+        Ledger.create(path, some_terms())
+    assert list(path.parent.iterdir()) == []
+    Ledger.create(path, some_terms()).close()
+
+
+def test_a_disk_that_loses_a_write(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without its sync a charge is not resumed; without its head it is refused, and stays paid for."""
+    ask(ledger, "waiting")
+
+    def broken(*given: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", broken)
+        with pytest.raises(LedgerUnavailable, match=r"Input/output error\. Nothing was answered"):
+            ask(ledger, "waiting")
+        disk.setattr(os, "pwrite", broken)
+        with pytest.raises(LedgerUnavailable, match=r"head cannot be written \(Input/output error\)"):
+            ask(ledger, "new")
+    assert ledger.spent() == charge("2/10")
+    assert ask(ledger, "new").resumed
+    assert ask(ledger, "waiting").resumed
+    assert ledger.spent() == charge("2/10")
+    ledger.verify()
+
+
+def test_a_disk_without_a_log(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SQLite's log needs memory that processes share; a network disk has none."""
+    Ledger.create(path, some_terms()).close()
+    connect = sqlite3.connect
+
+    class Networked(sqlite3.Connection):
+        def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
+            return super().execute("SELECT 'delete'" if sql == "PRAGMA journal_mode=WAL" else sql, *values)
+
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **named: connect(*given, factory=Networked, **named))
+    assert "must be on a local disk" in refused(path)
+
+
+def test_a_table_whose_name_is_no_text(filled: Callable[[int], Path]) -> None:
+    path = filled(1)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA writable_schema=ON")
+    connection.execute("UPDATE sqlite_master SET name = CAST(x'ff' AS TEXT), sql = 'CREATE' WHERE name = 'answers'")
+    connection.commit()
+    connection.close()
+    assert "Nothing was answered" in refused(path)
+
+
+def test_forked_behind_python_s_back(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a library in C: the child has an open connection, and believes in locks that it does not hold."""
+    ask(ledger)
+    with monkeypatch.context() as child:
+        child.setattr(os, "getpid", lambda: -1)
+        with pytest.raises(LedgerUnavailable, match="open it after forking"):
+            ask(ledger, "other")
+    with Ledger.open(path) as parent:  # whose log is still there
+        assert parent.spent() == charge("1/10")
+        ask(parent, "other")
+        parent.verify()
+
+
+def test_what_a_child_does_after_a_fork(ledger: Ledger) -> None:
+    """It gets locks of its own and opens its files anew (seen here without a child, whose lines nobody counts)."""
+    ask(ledger)
+    sqlite._before_fork()
+    sqlite._after_fork_in_child()
+    assert ask(ledger, "other").id
+    assert ledger.spent() == charge("2/10")
     ledger.verify()
 
 

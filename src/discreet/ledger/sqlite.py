@@ -116,14 +116,14 @@ class File:
                 connection = self._connected()
                 try:
                     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                    self._require_same_files()
+                    self._require_same_files(connection)
                     self._require_schema(connection)
                     self._new_head = ""
                     yield
                     connection.execute("COMMIT")
                     if self._new_head:
                         self.written = self._appended
-                        self._require_same_files()
+                        self._require_same_files(connection)
                         self._write_head()
                 finally:
                     if self._connection is connection and connection.in_transaction:
@@ -314,16 +314,15 @@ class File:
         stats = [os.stat(path) for path in self._paths]
         return tuple((found.st_dev, found.st_ino) for found in stats)
 
-    def _require_same_files(self) -> None:
+    def _require_same_files(self, connection: sqlite3.Connection) -> None:
         """Refuse to write into a file or log that no longer has its name: nobody else would see it."""
         with suppress(FileNotFoundError):
             if self._files() == self._identity:
                 return
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-            _abandon(connection)
+        self._connection = None
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
+        _abandon(connection)
         raise LedgerUnavailable(
             f"{self.path.name} or its log was removed or replaced while in use: put the newest copy back, then ask."
         )
