@@ -58,6 +58,9 @@ SELECT COUNT(*) FROM people WHERE age IN ();
 -- a factor beyond 64 bits failed where all sums are zero, and nowhere else: a traceback that told whether anybody is there
 SELECT AVG(COALESCE((r1.x0 * r1.x0 / r1.x0), (r1.x0 // 3))) a0 FROM (SELECT r3.person_id AS o, (CASE WHEN FALSE THEN r3.cost ELSE r3.cost END * r3.cost / SECOND(r3.seen)) AS x0, r3.clinic AS x1 FROM visits AS r3 UNION ALL SELECT r4.person_id AS o, (CASE WHEN ('Karrie Ames' = 'Karrie Ames') THEN 1 ELSE 0 END) AS x0, (CONCAT(r4.clinic, '-', r4.clinic) || (r4.clinic || r4.clinic)) AS x1 FROM visits AS r4) AS r1 HAVING COUNT(*) > 3;
 
+-- margins of computed columns that pass what floating-point numbers hold: warnings of the arithmetic
+SELECT POWER(COUNT(*), 1000), EXP(SUM(cost)) FROM visits;
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

@@ -47,7 +47,11 @@ COMPUTED = lines("""
     SUM(COUNT(*)) OVER ()
     RANK() OVER (ORDER BY COUNT(*))
     CAST(COUNT(*) AS VARCHAR)
-    SQRT(VARIANCE({number}))
+    {SQRT|EXP|LN}(VARIANCE({number}))
+    POWER(SUM({number}), {3|1000|0.5})
+    CAST(SUM({number}) AS {TINYINT|DECIMAL(4, 1)|DOUBLE|VARCHAR|BOOLEAN})
+    SUM({number}) * COUNT({x}) * COUNT(*)
+    COUNT(*) {/|//|%} COUNT({x}) + 1 {/|//|%} 0
     MAX({number}) - MIN({number})
     """)
 GROUPINGS = lines("""

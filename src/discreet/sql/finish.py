@@ -158,7 +158,8 @@ def _floats(table: pa.Table, index: int) -> Any:
 
 
 def _half_widths(center: Any, replicas: Any) -> pa.Array:
-    distance = np.abs(replicas - center[None, :])
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities beside each other, of which nothing is known
+        distance = np.abs(replicas - center[None, :])
     distance[~np.isfinite(distance)] = np.inf  # a replica without a value counts as infinitely far
     widths = np.quantile(distance, CONFIDENCE.simulated, axis=0, method="higher")
     return pa.array(widths, mask=~np.isfinite(widths))
