@@ -145,6 +145,16 @@ WITH d AS (SELECT diagnosis, COUNT(*) AS n FROM people GROUP BY diagnosis), t AS
 SELECT d.diagnosis, d.n AS people, 1.0 * d.n / t.n AS share FROM d, t;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
+-- count / one row / named window: Ranks over a window that has a name
+SELECT diagnosis, COUNT(*) AS n, RANK() OVER w AS r, SUM(COUNT(*)) OVER w AS running FROM people GROUP BY diagnosis
+WINDOW w AS (ORDER BY diagnosis);
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- sum / join owner / using, either name: What a patient costs, by sex
+SELECT p.sex, SUM(v.cost) / COUNT(DISTINCT v.person_id) AS each FROM people AS p JOIN visits AS v USING (person_id) GROUP BY p.sex;
+--> SUM(v.cost): 300000 300000 300000 | 600000 √180000000000 300000
+--> COUNT(DISTINCT v.person_id): 1 1 1 | 2 √2 1
+
 -- count / one row / having: The common diagnoses
 SELECT diagnosis, COUNT(*) AS people FROM people GROUP BY diagnosis HAVING COUNT(*) > 2;
 --> COUNT(*): 1 1 1 | 2 √2 1
@@ -1203,6 +1213,69 @@ SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age DESC) FROM people;
 SELECT COUNT(*) FROM visits WHERE GREATEST(seen, TIMESTAMP '2024-01-02 12:00:00') > COALESCE(seen, TIMESTAMP '2024-01-01 00:00:00');
 --> COUNT(*): 3 3 3 | 3 3 3
 
+-- ===== after noise =====
+
+-- count / one row / arithmetic outside: Roots and logarithms of counts, which are NULL where noise makes them less than nothing
+SELECT sex, SQRT(COUNT(*)) AS a, LN(COUNT(*)) AS b, LOG(2, COUNT(*)) AS c, LOG(COUNT(*)) AS d FROM people GROUP BY sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / arithmetic outside: Remainders, limits and a leading zero
+SELECT sex, n % 7 AS rest, n // 7 AS weeks, CLAMP(n, 0, 10) AS at_most, LPAD(CAST(n AS VARCHAR), 5, '0') AS code
+FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / distinct after: Are some of them many?
+SELECT DISTINCT n > 5 AS many FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / outer select: A count beside another one, and conditions on both
+SELECT (SELECT COUNT(*) FROM people) AS people, n FROM (SELECT COUNT(*) AS n FROM visits) AS t WHERE n >= (SELECT COUNT(*) FROM people WHERE age > 200);
+--> COUNT(*): 3 3 3 | 3 3 3
+--> COUNT(*): 1 1 1 | 1 1 1
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / outer select: Two results side by side, and a public table
+SELECT t.sex, n, m, band FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t
+JOIN (SELECT sex, AVG(age) AS m FROM people GROUP BY sex) AS u USING (sex) LEFT JOIN bands ON n = low;
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> AVG(age): 120 120 120 | 240 √28800 120
+
+-- count / one row / outer select: Two results under each other, in order
+SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex UNION ALL SELECT clinic, COUNT(*) FROM visits GROUP BY clinic ORDER BY k DESC;
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / one row / outer select: Sums of such a list, by their new names
+SELECT k AS kind, SUM(n) AS s FROM (
+  SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex UNION ALL SELECT 'F', COUNT(*) FROM visits
+) AS t GROUP BY kind HAVING s > (SELECT -1) ORDER BY kind;
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- ===== keys of many values =====
+
+-- count / one row / group cents: Incomes that several people have
+SELECT income, COUNT(*) AS people FROM people GROUP BY income;
+--> keys: 1 | 2
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / several rows / group moments: Moments at which several people were seen, with equal pain, at one clinic
+SELECT seen, clinic, pain, COUNT(*) AS visits FROM visits GROUP BY seen, clinic, pain;
+--> keys: 3 | 6
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- mode / one row / flags: Do most of them smoke?
+SELECT sex, MODE(smoker) FROM people GROUP BY sex;
+--> MODE(smoker): rank 1 | rank 1
+
+-- count / one row / constants counted: Rows, by the count of anything
+SELECT COUNT(5) FROM people;
+--> COUNT(5): 1 1 1 | 1 1 1
+
+-- distinct values / one row / case: Sexes of grown-ups
+SELECT COUNT(DISTINCT CASE WHEN age >= 18 THEN sex END) FROM people;
+--> COUNT(DISTINCT CASE WHEN age >= 18 THEN sex END): 1 1 1 | 1 1 1
+
 -- policy: census
 
 -- count / residents / plain: How many live here?
@@ -1519,6 +1592,10 @@ SELECT region, COUNT(*) AS residents, COUNT(*) FILTER (WHERE sex = 'female') AS 
 --> AVG(age), COUNT(*): 99 99 99 | 198 √19602 99
 --> COUNT(moved): 1 1 1 | 2 √2 1
 --> COUNT(*) FILTER(WHERE sex = 'female'): 1 1 1 | 2 √2 1
+
+-- median / residents / numbers listed: How many rooms have they?
+SELECT region, MEDIAN(rooms) FROM residents GROUP BY region;
+--> MEDIAN(rooms): rank 1/2 | rank 1
 
 -- policy: isp
 

@@ -1060,7 +1060,7 @@ SELECT zip[1] AS z, COUNT(*) FROM people GROUP BY z
 
 -- half of the groups
 SELECT sex, COUNT(*) FROM people GROUP BY sex FETCH FIRST 50 PERCENT ROWS ONLY
---> LIMIT needs a whole number
+--> without PERCENT or TIES
 
 -- a format of a format
 SELECT STRFTIME('%Y', '%m') AS y, COUNT(*) FROM visits GROUP BY y
@@ -1069,3 +1069,187 @@ SELECT STRFTIME('%Y', '%m') AS y, COUNT(*) FROM visits GROUP BY y
 -- a column of another schema
 SELECT other.people.age, COUNT(*) FROM people GROUP BY 1
 --> other.people.age
+
+-- half a million letters after noise
+SELECT LPAD(CAST(n AS VARCHAR), 500000, '0') AS p FROM (SELECT COUNT(*) AS n FROM people) AS t
+--> to at most 1,000 letters
+
+-- one row of each key, after noise
+SELECT DISTINCT ON (sex) sex, COUNT(*) AS n FROM people GROUP BY sex, smoker
+--> DISTINCT ON is not answered
+
+-- the nearest result
+SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t ASOF JOIN (SELECT sex, AVG(age) AS m FROM people GROUP BY sex) AS u ON t.sex = u.sex AND t.n > u.m
+--> ASOF JOIN is not answered
+
+-- results that have a partner
+SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t SEMI JOIN (SELECT sex, AVG(age) AS m FROM people GROUP BY sex) AS u USING (sex)
+--> this kind of JOIN is not answered
+
+-- columns by a pattern
+SELECT COLUMNS('n') FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t
+--> is not answered on aggregated results
+
+-- a list of different widths
+SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex UNION ALL SELECT COUNT(*) FROM visits
+--> both sides of a UNION need the same number of columns
+
+-- results matched by their names
+SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex UNION BY NAME SELECT COUNT(*) AS n, 'x' AS k FROM visits
+--> UNION BY NAME is not answered
+
+-- a list in the order of something else
+SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex UNION ALL SELECT clinic, COUNT(*) FROM visits GROUP BY clinic ORDER BY age
+--> there is no column age in this UNION
+
+-- the most frequent income, to a cent
+SELECT MODE(income) FROM people
+--> at most 65536 public values
+
+-- far too large for a float
+SELECT SUM(EXP(age * 10)) FROM people
+--> can become too large
+
+-- a pattern in each person's groups
+SELECT COUNT(*) FROM (SELECT person_id, REGEXP_MATCHES(note, 'a') AS x FROM visits GROUP BY person_id, note) AS t WHERE x
+--> regular expressions are not answered
+
+-- an identifier among columns
+SELECT COUNT(*) FROM people WHERE person_id IN ('a', zip)
+--> does more with an identifier
+
+-- a hundred grouping sets
+SELECT sex, COUNT(*) FROM people GROUP BY CUBE (sex, smoker, diagnosis, age, born), CUBE (balance, zip)
+--> grouping sets, and 64 are allowed
+
+-- GROUPING of something else
+SELECT sex, GROUPING(zip), COUNT(*) FROM people GROUP BY ROLLUP (sex)
+--> is not one of the grouped columns
+
+-- Monday: names as MySQL writes them
+SELECT `sex`, COUNT(*) FROM `people` GROUP BY `sex`
+--> not between ` and `
+
+-- Monday: names as SQL Server writes them
+SELECT [sex], COUNT(*) FROM [people] GROUP BY [sex]
+--> not between [ and ]
+
+-- Monday: cases as Oracle writes them
+SELECT DECODE(sex, 'F', 'woman', 'M', 'man', 'other') AS s, COUNT(*) FROM people GROUP BY 1
+--> Write CASE x WHEN
+
+-- Monday: either but not both
+SELECT COUNT(*) FROM people WHERE (age > 30) XOR smoker
+--> Write a <> b
+
+-- Monday: an overview
+SUMMARIZE people
+--> Ask for what you need: SELECT COUNT(*), AVG(x)
+
+-- Monday: which columns are there?
+DESCRIBE people
+--> The policy lists the tables and their columns
+
+-- Monday: a pivot table
+SELECT * FROM people PIVOT (COUNT(*) FOR sex IN ('F', 'M'))
+--> PIVOT is not answered. Write one column each
+
+-- Monday: the most frequent ones
+SELECT APPROX_TOP_COUNT(diagnosis, 3) FROM people
+--> ORDER BY n DESC LIMIT 3
+
+-- Monday: rows from nothing
+SELECT g, COUNT(*) FROM people JOIN generate_series(0, 10) AS t(g) ON people.age // 10 = t.g GROUP BY g
+--> generate_series(0, 10) is not a table. Write its rows out: (VALUES (1), (2), (3)) AS t(n)
+
+-- Monday: rows of a list
+SELECT u, COUNT(*) FROM people, UNNEST([1, 2]) AS t(u) GROUP BY u
+--> Write its rows out
+
+-- Monday: a list of values, in Postgres's word
+SELECT STRING_AGG(diagnosis, ', ') FROM people
+--> STRING_AGG(diagnosis, ', ') lists the values of people
+
+-- Monday: a list of values, in MySQL's word
+SELECT GROUP_CONCAT(diagnosis) FROM people
+--> GROUP_CONCAT(diagnosis) lists the values of people
+
+-- Monday: a list of values, in DuckDB's word
+SELECT LIST(LOWER(sex)) FROM people
+--> LIST(LOWER(sex)) lists the values of people
+
+-- Monday: the oldest's sex
+SELECT MAX_BY(sex, age) FROM people
+--> MAX_BY(sex, age) shows what stands in one person's row
+
+-- Monday: everybody?
+SELECT EVERY(smoker) FROM people
+--> EVERY(smoker) is decided by one person
+
+-- Monday: a quantile beside each row
+SELECT PERCENTILE_CONT(age, 0.5) OVER () FROM people
+--> looks at other people's rows
+
+-- Monday: equal buckets
+SELECT WIDTH_BUCKET(age, 0, 120, 6) AS b, COUNT(*) FROM people GROUP BY b
+--> WIDTH_BUCKET(age, 0, 120, 6) is not answered. Write x // 20
+
+-- Monday: quarters of an hour
+SELECT TIME_BUCKET(INTERVAL '15 minutes', seen) AS t, COUNT(*) FROM visits GROUP BY t
+--> Write DATE_TRUNC('hour', seen)
+
+-- Monday: capitals
+SELECT INITCAP(diagnosis) AS d, COUNT(*) FROM people GROUP BY d
+--> INITCAP(diagnosis) is not answered
+
+-- Monday: months as BigQuery writes them
+SELECT DATE_TRUNC(day, MONTH) AS m, COUNT(*) FROM visits GROUP BY m
+--> A part of a date is written first, as a text: DATE_TRUNC('month', x)
+
+-- Monday: the last of a month
+SELECT EOMONTH(day) AS m, COUNT(*) FROM visits GROUP BY m
+--> Write DATE_TRUNC('month', day)
+
+-- Monday: three months later
+SELECT COUNT(*) FROM visits WHERE day > ADD_MONTHS(DATE '2024-01-01', 3)
+--> Write day + INTERVAL 3 MONTH
+
+-- Monday: a cast the other way round
+SELECT COUNT(*) FROM people WHERE CONVERT(INT, age) > 3
+--> A type is written last: CAST(x AS INT)
+
+-- Monday: double quotes around a text
+SELECT COUNT(*) FROM visits WHERE clinic = "Hill"
+--> Texts stand between single quotes: 'Hill'
+
+-- Monday: older than any
+SELECT COUNT(*) FROM people WHERE age > ANY (SELECT beds FROM clinics)
+--> Write x > (SELECT MIN(y) FROM t) for ANY
+
+-- Monday: a line through the points
+SELECT REGR_SLOPE(balance, age) FROM people
+--> The slope is COVAR_POP(y, x) / VAR_POP(x)
+
+-- Monday: a share, as Oracle writes it
+SELECT sex, RATIO_TO_REPORT(COUNT(*)) OVER () FROM people GROUP BY sex
+--> Write n / SUM(n) OVER ()
+
+-- Monday: a sum with a condition
+SELECT SUMIF(cost, clinic = 'Hill') FROM visits
+--> Write SUM(x) FILTER (WHERE p)
+
+-- Monday: with ties
+SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 2 WITH TIES
+--> QUALIFY RANK() OVER (ORDER BY n DESC) <= 10
+
+-- Monday: a window that is named and changed
+SELECT SUM(n) OVER (w ROWS 1 PRECEDING) FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t WINDOW w AS (ORDER BY n)
+--> WINDOW is not answered
+
+-- Monday: the mean of each pupil
+SELECT person_id, AVG(cost) FROM visits GROUP BY person_id
+--> a row for each person, and rows never leave. See how they are spread
+
+-- Monday: counting rows of one side
+SELECT COUNT(p.*) FROM people AS p
+--> Write COUNT(*)
