@@ -24,6 +24,7 @@ from scipy import stats
 
 from discreet.curator import accountant_of, terms_of
 from discreet.engines.workbench import Workbench
+from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, TruncatedLaplaceThreshold
 from discreet.mechanisms.simulate import Redraw
 from discreet.noise import Stream
 from discreet.offer import BlockOffer, offer
@@ -211,6 +212,16 @@ def test_the_coverage_of_a_count_at_epsilon_one() -> None:
     mechanism: Any = offered.blocks[0].measured[0]
     assert offered.margin(0, assuming=None) == 3
     assert _mass(mechanism, 3) == pytest.approx(0.973, abs=0.001)
+
+
+@pytest.mark.parametrize("kind", [LaplaceThreshold, TruncatedLaplaceThreshold, GaussianThreshold])
+def test_the_noise_of_thresholds_is_redrawn(kind: Any) -> None:
+    """For margins of what is computed from numbers that passed one: 95 % is far from what 20,000 draws could miss."""
+    spread = {"sigma" if kind is GaussianThreshold else "scale": Fraction(20)}
+    mechanism = kind(**spread, linf=1, max_groups=1, neighbors="add_remove", delta=Fraction(1, 10**6))
+    drawn, margin = np.abs(Redraw()(mechanism, (20_000,))), mechanism.margin(0.95)
+    assert 0.93 < (drawn <= margin).mean() < 0.97
+    assert (drawn <= 0.8 * margin).mean() < 0.93
 
 
 # --- what is marked, and what is told beforehand ----------------------------------------------------------------------

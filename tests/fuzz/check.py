@@ -103,7 +103,7 @@ def _read(cursor: Any, sql: str) -> Exact:
 
 
 def _finished(offered: Offer, noisy: list[Any], key: bytes, public: dict[str, Any], world: World) -> tuple[str, str]:
-    """What `Curator.ask` does after noise: types of the noisy tables, as wide as noise makes them, and of the answer."""
+    """What `Curator.ask` does after noise: types of noisy tables, as wide as their numbers, and of the answer."""
     tables, redraw = {name: public[name] for name in offered.plan.public}, Redraw(key)
     run = partial(world.workbench.run, seconds=60)
     for index, each in enumerate(offered.blocks):

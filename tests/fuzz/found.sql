@@ -61,6 +61,9 @@ SELECT AVG(COALESCE((r1.x0 * r1.x0 / r1.x0), (r1.x0 // 3))) a0 FROM (SELECT r3.p
 -- margins of computed columns that pass what floating-point numbers hold: warnings of the arithmetic
 SELECT POWER(COUNT(*), 1000), EXP(SUM(cost)) FROM visits;
 
+-- anything computed from the number that a threshold tests ended in a traceback, after the charge, in sum budgets
+SELECT zip, COUNT(*) * 2 AS twice, SUM(age) / COUNT(DISTINCT person_id) AS mean FROM people GROUP BY zip;
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

@@ -91,9 +91,8 @@ def drawn(source: random.Random) -> str:
         "[-50.5, 20], step: 0.5": f"[{money}, {money + source.choice((1, 10, 999))}], step: {source.choice((0.01, 1))}",
         "[-1, 1], step: 0.25": source.choice(("[0, 1], step: 1", "[-10, 0], step: 0.1", "[0, 5], step: 2.5")),
         "[1969-12-20, 1970-02-03]": source.choice(("[1900-01-01, 2030-12-31]", "[2024-02-28, 2024-03-01]")),
-        "max_rows: 3": f"max_rows: {rows}",
-        "max_groups: 2": f"max_groups: {source.randint(1, rows)}",
-        "max_rows: 4": f"max_rows: {source.randint(1, 9)}",
+        "max_rows: 3\n    max_groups: 2": f"max_rows: {rows}\n    max_groups: {source.randint(1, rows)}",
+        "max_rows: 4\n    columns": f"max_rows: {source.randint(1, 9)}\n    columns",
     }.items():
         assert old in text
         text = text.replace(old, new)

@@ -16,6 +16,7 @@ import numpy as np
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.threshold import TruncatedLaplaceThreshold
 from discreet.noise import Items, Stream
 
 _FINE = 48  # bits of a simulated spread
@@ -45,6 +46,13 @@ class Several:
 Noise = Mechanism | Several  # on a number that was measured, or added up from such
 
 
+def _additive(mechanism: Any) -> Any:
+    """What adds the noise. A threshold's is that of the numbers it lets pass."""
+    if isinstance(mechanism, TruncatedLaplaceThreshold):  # noise that never ends is a little wider
+        return DiscreteLaplace(scale=mechanism.scale, l1=Fraction(mechanism.linf))
+    return getattr(mechanism, "noise", mechanism)
+
+
 class Redraw:
     """A source of noise for simulations, apart from the noise that protects anybody."""
 
@@ -59,7 +67,7 @@ class Redraw:
             return self(mechanism.noise, (mechanism.draws, *shape), *item).sum(axis=0)
         size = int(np.prod(shape))
         stream = self._stream.derive("item", *item)
-        additive = getattr(mechanism, "noise", mechanism)  # a threshold's noise is that of the numbers it lets pass
+        additive = _additive(mechanism)
         spread = "sigma" if hasattr(additive, "sigma") else "scale"
         coarse = 1 << max(0, int(getattr(additive, spread)).bit_length() - _FINE)
         # Noise too wide for 64 bits is drawn one by one, and simulations want millions: in wider steps it is the same
