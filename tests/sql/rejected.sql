@@ -293,10 +293,6 @@ SELECT COUNT(*) FROM (SELECT LAG(ROW_NUMBER() OVER (PARTITION BY person_id)) OVE
 SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day ROWS 1 PRECEDING) AS x FROM visits) AS t
 --> is not answered
 
--- a named window
-SELECT SUM(x) FROM (SELECT COUNT(*) OVER w AS x FROM visits WINDOW w AS (PARTITION BY person_id)) AS t
---> is not answered
-
 -- an aggregate of an aggregate
 SELECT MAX(COUNT(*)) FROM people GROUP BY sex
 --> is an aggregate of an aggregate
@@ -339,11 +335,11 @@ SELECT SUM(income ORDER BY age) FROM people
 
 -- names, listed
 SELECT LIST(zip) FROM people
---> ARRAY_AGG(zip) lists the values of people
+--> LIST(zip) lists the values of people
 
 -- names, in one text
 SELECT STRING_AGG(zip, ',') FROM people
---> LISTAGG(zip, ',') lists the values of people
+--> STRING_AGG(zip, ',') lists the values of people
 
 -- any one row
 SELECT ANY_VALUE(zip) FROM people
@@ -423,15 +419,15 @@ SELECT COUNT(*) FROM visits WHERE note LIKE clinic
 
 -- random numbers
 SELECT COUNT(*) FROM people WHERE random() < 0.5
---> RANDOM() would give another answer each time
+--> random() would give another answer each time
 
 -- the time
 SELECT COUNT(*) FROM people WHERE born < now()
---> NOW() changes from one moment to the next, and an answer must be repeatable
+--> now() changes from one moment to the next, and an answer must be repeatable
 
 -- a text without end
 SELECT COUNT(*) FROM people WHERE repeat(zip, 1000000000) = 'a'
---> REPEAT(zip, 1000000000) is not understood on rows
+--> repeat(zip, 1000000000) is not understood on rows
 
 -- an error on purpose
 SELECT COUNT(*) FROM people WHERE error('x') = 1
@@ -627,7 +623,7 @@ EXPLAIN ANALYZE SELECT COUNT(*) FROM people
 
 -- a description
 DESCRIBE people
---> is not a question
+--> The policy lists the tables and their columns
 
 -- a list of tables
 SHOW TABLES
@@ -635,7 +631,7 @@ SHOW TABLES
 
 -- a summary of exact statistics
 SUMMARIZE people
---> is not a question
+--> Ask for what you need: SELECT COUNT(*), AVG(x)
 
 -- a call
 CALL pragma_version()
@@ -1048,7 +1044,7 @@ SELECT MODE() WITHIN GROUP (ORDER BY sex DESC) FROM people
 
 -- any of a single number
 SELECT COUNT(*) FROM people WHERE age = ANY (30)
---> is not understood
+--> compares with many values at once
 
 -- the letters from the end
 SELECT zip[2:1] AS z, COUNT(*) FROM people GROUP BY z
@@ -1141,14 +1137,6 @@ SELECT DECODE(sex, 'F', 'woman', 'M', 'man', 'other') AS s, COUNT(*) FROM people
 -- Monday: either but not both
 SELECT COUNT(*) FROM people WHERE (age > 30) XOR smoker
 --> Write a <> b
-
--- Monday: an overview
-SUMMARIZE people
---> Ask for what you need: SELECT COUNT(*), AVG(x)
-
--- Monday: which columns are there?
-DESCRIBE people
---> The policy lists the tables and their columns
 
 -- Monday: a pivot table
 SELECT * FROM people PIVOT (COUNT(*) FOR sex IN ('F', 'M'))

@@ -66,6 +66,7 @@ def each_itself(blocks: Any, again: Any, **_: object) -> tuple[tuple[Block, ...]
         (MONTHS, "add_remove", "zcdp", 3),
         ("SELECT sex, COUNT(DISTINCT age) AS n FROM people GROUP BY ROLLUP (sex)", "add_remove", "sum", 2),
         ("SELECT clinic, COUNT(DISTINCT person_id) AS n FROM visits GROUP BY ROLLUP (clinic)", "add_remove", "sum", 2),
+        ("SELECT COUNT(DISTINCT person_id) FROM visits GROUP BY CUBE (clinic, pain)", "add_remove", "sum", 4),
         ("SELECT sex, COUNT(DISTINCT person_id) AS n FROM people GROUP BY ROLLUP (sex)", "add_remove", "sum", 1),
         ("SELECT sex, AVG(age), STDDEV(age) FROM people GROUP BY ROLLUP (sex)", "add_remove", "sum", 1),
         ("SELECT sex, COUNT(*) * 1.0 / (SELECT COUNT(*) FROM people) FROM people GROUP BY sex", "add_remove", "sum", 1),

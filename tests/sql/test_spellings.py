@@ -42,6 +42,47 @@ SAME = (
         "SELECT dayname(day) AS d, COUNT(*) FROM visits GROUP BY d",
         "SELECT strftime('%A', day) AS d, COUNT(*) FROM visits GROUP BY d",
     ),
+    ("SELECT approx_percentile(age, 0.5) AS n FROM people", "SELECT quantile(age, 0.5) AS n FROM people"),
+    ("SELECT AVG(isnull(income, 0)) AS n FROM people", "SELECT AVG(coalesce(income, 0)) AS n FROM people"),
+    ("SELECT AVG(zeroifnull(income)) AS n FROM people", "SELECT AVG(coalesce(income, 0)) AS n FROM people"),
+    (
+        "SELECT varp(age) AS a, stdevp(age) AS b FROM people",
+        "SELECT var_pop(age) AS a, stddev_pop(age) AS b FROM people",
+    ),
+    ("SELECT var(age) AS a FROM people", "SELECT variance(age) AS a FROM people"),
+    ("SELECT safe_divide(SUM(cost), COUNT(*)) AS n FROM visits", "SELECT (SUM(cost) / COUNT(*)) AS n FROM visits"),
+    (
+        "SELECT nvl2(income, 1, 0) AS k, COUNT(*) FROM people GROUP BY k",
+        "SELECT if(NOT income IS NULL, 1, 0) AS k, COUNT(*) FROM people GROUP BY k",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM people WHERE equal_null(diagnosis, 'flu')",
+        "SELECT COUNT(*) AS n FROM people WHERE (diagnosis IS NOT DISTINCT FROM 'flu')",
+    ),
+    (
+        "SELECT date(seen) AS d, COUNT(*) FROM visits GROUP BY d",
+        "SELECT seen::date AS d, COUNT(*) FROM visits GROUP BY d",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM people WHERE date_sub(born, INTERVAL 1 MONTH) > '1990-03-01'",
+        "SELECT COUNT(*) AS n FROM people WHERE born - INTERVAL 1 MONTH > '1990-03-01'",
+    ),
+    (
+        "SELECT mid(zip, 1, 2) AS z, COUNT(*) FROM people GROUP BY z",
+        "SELECT substr(zip, 1, 2) AS z, COUNT(*) FROM people GROUP BY z",
+    ),
+    (
+        "SELECT sex, RANK() OVER w AS r, SUM(COUNT(*)) OVER w AS s FROM people GROUP BY sex WINDOW w AS (ORDER BY sex)",
+        "SELECT sex, RANK() OVER (ORDER BY sex) AS r, SUM(COUNT(*)) OVER (ORDER BY sex) AS s FROM people GROUP BY sex",
+    ),
+    (
+        "SELECT SUM(x) AS n FROM (SELECT COUNT(*) OVER w AS x FROM visits WINDOW w AS (PARTITION BY person_id)) AS t",
+        "SELECT SUM(x) AS n FROM (SELECT COUNT(*) OVER (PARTITION BY person_id) AS x FROM visits) AS t",
+    ),
+    (
+        "SELECT COUNT(DISTINCT v.person_id) AS n FROM people AS p JOIN visits AS v USING (person_id)",
+        "SELECT COUNT(DISTINCT p.person_id) AS n FROM people AS p JOIN visits AS v USING (person_id)",
+    ),
     (
         "SELECT zip[1:2] AS z, COUNT(*) FROM people GROUP BY z",
         "SELECT substr(zip, 1, 2) AS z, COUNT(*) FROM people GROUP BY z",

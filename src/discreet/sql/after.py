@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp
 
-from discreet.sql.expressions import TRANSLATORS
-from discreet.sql.parse import reject, show, whole
+from discreet.sql.expressions import NEAREST, TRANSLATORS
+from discreet.sql.parse import reject, show, spelt, whole
 
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment
@@ -233,7 +233,7 @@ def _clamp(node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expressi
         raise reject(
             node,
             f"{node.name.upper()} is not a function that can be answered.",
-            "docs/language.md lists the functions.",
+            NEAREST.get(node.name.lower(), "docs/language.md lists the functions."),
         )
     value, lo, hi = (rewrite(part) for part in node.expressions)
     return exp.func("LEAST", exp.func("GREATEST", value, lo), hi)
@@ -254,11 +254,13 @@ def finish(tree: exp.Select, node: exp.Select, rewrite: Callable[[exp.Expression
     for name in ("limit", "offset"):
         clause = node.args.get(name)
         if clause is not None:
-            if (
-                type(clause) not in (exp.Limit, exp.Offset)
-                or not _whole(clause.expression)
-                or clause.args.get("limit_options")
-            ):
+            if clause.args.get("limit_options"):
+                raise reject(
+                    clause,
+                    "LIMIT is a number of rows, without PERCENT or TIES.",
+                    "Write LIMIT 10, or QUALIFY RANK() OVER (ORDER BY n DESC) <= 10.",
+                )
+            if type(clause) not in (exp.Limit, exp.Offset) or not _whole(clause.expression):
                 raise reject(clause, f"{name.upper()} needs a whole number written out.", f"Write {name.upper()} 10.")
             tree.set(name, type(clause)(expression=clause.expression.copy()))
 
@@ -381,7 +383,7 @@ def _items(
             if output.name.lower() not in dropped
         ]
     inner = item.unalias()
-    name = item.output_name or show(item)
+    name = item.output_name or spelt(item)
     if isinstance(inner, exp.Column):
         _known(inner, sources)
         for alias, source in sources.items():

@@ -24,7 +24,7 @@ from discreet.sql import after, aggregates, grouping, persons, rolling
 from discreet.sql.after import Released
 from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts, join
-from discreet.sql.parse import MAX_SQL, check_length, columns_of, is_bare, parse, reject, show, whole, written
+from discreet.sql.parse import MAX_SQL, check_length, columns_of, is_bare, parse, reject, show, spelt, whole, written
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
@@ -74,6 +74,8 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         raise reject(
             tree, "the statement has a part that is not understood.", "docs/language.md lists what is."
         ) from None
+    if isinstance(result, Relation) and tree.args.get("group"):
+        raise reject(tree.args["group"], _OF_EACH, _SPREAD)
     if isinstance(result, Relation):
         raise reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(tree, result)}.")
     shown, only = result.shadowed(), len(analysis.blocks) == 1 and not analysis.public_used
@@ -292,6 +294,8 @@ class Analysis:
                 )
             case exp.Values():
                 return self.named(after.constants(node), node)
+            case exp.Unnest():
+                raise reject(node, f"{show(node)} is not a table.", _WRITTEN_OUT)
         raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
 
     def named(self, result: Relation | Released, node: exp.Expression) -> Relation | Released:
@@ -308,11 +312,17 @@ class Analysis:
             raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
         if node.args.get("db"):
             raise reject(node, f"there is no schema {node.text('db')}.", f"Tables are {', '.join(self.policy.tables)}.")
+        if node.args.get("pivots"):
+            raise reject(
+                node, "PIVOT is not answered.", "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f."
+            )
         for name, part in node.args.items():
             if name not in ("this", "alias") and part not in (None, False, []):
                 raise reject(
                     node, f"{show(node)} has a part that is not understood ({name}).", "Write the name of a table."
                 )
+        if isinstance(node.this, exp.GenerateSeries):
+            raise reject(node, f"{show(node.this)} is not a table.", _WRITTEN_OUT)
         if not isinstance(node.this, exp.Identifier) or (node.args.get("alias") and node.args["alias"].columns):
             raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
         known = environment.get(node.name.lower())
@@ -345,7 +355,7 @@ class Analysis:
             raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
         for name, part in node.args.items():
             if name not in _SELECT_PARTS and part not in (None, False, []):
-                raise reject(node, f"{name.replace('_', ' ').upper()} is not answered.", "Leave it out.")
+                raise reject(node, f"{_word(name)} is not answered.", "Leave it out, or write it where it is used.")
         if grouping.has_sets(node):
             return self.query(grouping.expanded(node), environment)
         sources = self.sources(node, environment)
@@ -377,8 +387,7 @@ class Analysis:
             raise reject(
                 node.args["group"],
                 "GROUP BY the owner gives a row for each person, and people cannot be put in order or picked out.",
-                "See how they are spread: SELECT QUANTILE_CONT(n, [0.5, 0.9]) FROM"
-                " (SELECT owner, COUNT(*) AS n FROM t GROUP BY owner) AS s.",
+                _SPREAD,
             )
         return persons.grouped(node, relation, keys, self.alias(), self.alias())
 
@@ -394,7 +403,7 @@ class Analysis:
                 fields += [each for each in listed if each.name.lower() not in dropped]
                 continue
             value = translate(item.unalias(), scope)
-            name = item.output_name or show(item)
+            name = item.output_name or spelt(item)
             fields.append(Field(table="", name=name, value=value, origins=scope.origins(item)))
         result = replace(relation, fields=tuple(fields), plain=False)
         if node.args.get("distinct"):
@@ -556,8 +565,18 @@ class Analysis:
             )
 
 
+_OF_EACH = "GROUP BY the owner gives a row for each person, and rows never leave."
+_SPREAD = (
+    "See how they are spread: SELECT QUANTILE_CONT(n, [0.5, 0.9]) FROM"
+    " (SELECT owner, COUNT(*) AS n FROM t GROUP BY owner) AS s."
+)
+_WRITTEN_OUT = "Write its rows out: (VALUES (1), (2), (3)) AS t(n)."
 _SAMPLE = "a sample is other people's rows by chance, and which ones would not be repeatable."
-_CLAUSES = {"order": "ORDER BY"}
+_CLAUSES = {"order": "ORDER BY", "windows": "WINDOW"}
+
+
+def _word(clause: str) -> str:
+    return _CLAUSES.get(clause, clause.replace("_", " ").upper())
 
 
 def _refuse_order(node: exp.Select, clauses: tuple[str, ...]) -> None:
@@ -565,7 +584,7 @@ def _refuse_order(node: exp.Select, clauses: tuple[str, ...]) -> None:
         if node.args.get(clause):
             raise reject(
                 node.args[clause] if clause != "distinct" else node,
-                f"{_CLAUSES.get(clause, clause.upper())} on private rows would depend on other people's rows.",
+                f"{_word(clause)} on private rows would depend on other people's rows.",
                 "Aggregate first; ORDER BY and LIMIT then apply to the noisy result.",
             )
 

@@ -10,7 +10,7 @@ import itertools
 
 from sqlglot import exp
 
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import reject, show, spelt
 
 MAX_SETS = 64
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
@@ -109,7 +109,7 @@ def _select(node: exp.Select, keys: Keys, every: list[exp.Expression]) -> exp.Se
     for clause in ("order", "limit", "offset", "group", "with_"):
         copy.set(clause, None)
     items = [
-        exp.alias_(item.unalias().transform(rewrite), item.output_name or show(item), quoted=True)
+        exp.alias_(item.unalias().transform(rewrite), item.output_name or spelt(item), quoted=True)
         for item in node.expressions
     ]
     copy.set("expressions", items)

@@ -215,8 +215,13 @@ def _fields(left: Relation, right: Sequence[Field], nullable: bool, condition: _
     used = {name.lower() for name in condition.using}
     kept = [field for field in right if field.name.lower() not in used]
     theirs = (_outer(field) if nullable else field for field in kept)
+    merged: dict[str, frozenset[str]] = {}
+    for field in right if not nullable else ():  # a.x and b.x are equal, so either name will do
+        if field.name.lower() in used:
+            merged[field.name.lower()] = frozenset({field.table.lower()}) | field.tables
+    ours = (replace(each, tables=each.tables | merged.get(each.name.lower(), frozenset())) for each in left.fields)
     # A row number stops being one when rows are multiplied.
-    return tuple(replace(field, value=replace(field.value, numbering=False)) for field in (*left.fields, *theirs))
+    return tuple(replace(field, value=replace(field.value, numbering=False)) for field in (*ours, *theirs))
 
 
 def _outer(field: Field) -> Field:

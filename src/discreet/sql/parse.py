@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
+from itertools import islice
 
 import sqlglot
 from sqlglot import exp
@@ -25,6 +26,9 @@ _HINTS = {
     "PIVOT": "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f.",
     "EXPLAIN": "Leave the word out, and use discreet explain.",
     "VALUES": "Write SELECT * FROM (VALUES ...) AS t(a, b).",
+    "SUMMARIZE": "Ask for what you need: SELECT COUNT(*), AVG(x), QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t.",
+    "DESCRIBE": "The policy lists the tables and their columns.",
+    "SHOW": "The policy lists the tables and their columns.",
 }
 
 # The parser logs what it cannot read; a question is the analyst's, and goes to no log.
@@ -32,7 +36,17 @@ logging.getLogger("sqlglot").addHandler(logging.NullHandler())
 logging.getLogger("sqlglot").propagate = False
 
 
-_TOP = re.compile(r"\s*SELECT\s+(DISTINCT\s+)?TOP\b", re.IGNORECASE)
+# What other databases write that this parser cannot read, and what to write instead.
+_UNREADABLE = tuple(
+    (re.compile(pattern, re.IGNORECASE), hint)
+    for pattern, hint in (
+        (r"\s*SELECT\s+(DISTINCT\s+)?TOP\b", "Write LIMIT at the end instead of TOP."),
+        (r".*`", "Write names as they are, or in double quotes, not between ` and `."),
+        (r".*\b(FROM|JOIN)\s+\[", "Write names as they are, or in double quotes, not between [ and ]."),
+        (r".*\bXOR\b", "Write a <> b instead of a XOR b."),
+        (r".*\bDECODE\s*\(", "Write CASE x WHEN 'a' THEN 'b' ELSE 'c' END instead of DECODE."),
+    )
+)
 
 
 def parse(text: str, *, limit: int) -> exp.Query:
@@ -53,7 +67,9 @@ def parse(text: str, *, limit: int) -> exp.Query:
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}
         line, column = where.get("line") or 1, where.get("col") or 1
-        hint = "Write LIMIT at the end instead of TOP." if _TOP.match(text) else "Check the statement near here."
+        flat = " ".join(text.split())
+        known = (hint for pattern, hint in _UNREADABLE if pattern.match(flat))
+        hint = next(known, "Check the statement near here.")
         raise Rejected("this is not SQL that can be read.", hint=hint, line=line, column=column) from None
     except (RecursionError, ValueError):
         raise Rejected("the statement is nested too deeply to be read.", hint="Split it.") from None
@@ -108,8 +124,16 @@ def check_length(length: int) -> None:
 
 
 def show(node: exp.Expression) -> str:
-    """The node as SQL, shortened, for messages."""
-    text: str = node.sql(dialect="duckdb", comments=False)
+    """The node as SQL, shortened, for messages: functions in the words in which they were asked for."""
+    return _shortened(node.meta["written"]) if "written" in node.meta else spelt(node)
+
+
+def spelt(node: exp.Expression) -> str:
+    """The node as SQL in one spelling, shortened, for names."""
+    return _shortened(node.sql(dialect="duckdb", comments=False))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -162,6 +186,41 @@ def _remember_places(tree: exp.Expression, text: str) -> None:
         if start is not None:
             line = text.count("\n", 0, start) + 1
             node.meta["place"] = (line, start - text.rfind("\n", 0, start))
+    for node in tree.find_all(exp.Func):
+        if not isinstance(node, exp.Connector):
+            start = _before(node, text) if isinstance(node, _FORGOTTEN) else node.meta.get("start")
+            written = None if start is None else _called(text[start : start + 200])
+            if written is not None:
+                node.meta["written"] = written
+
+
+_FORGOTTEN = (exp.ArgMax, exp.ArgMin, exp.GroupConcat, exp.Initcap)
+_NAME = re.compile(r"[A-Za-z_]\w*\s*\(")
+
+
+def _before(node: exp.Expression, text: str) -> int | None:
+    """Where a call begins whose place the parser forgot: the name and bracket right before its first argument."""
+    known = [part.meta["start"] for part in islice(node.walk(), 1, 12) if "start" in part.meta]
+    before = text[max(0, min(known) - 60) : min(known)] if known else ""
+    calls = [match for match in _NAME.finditer(before) if not before[match.end() :].strip()]
+    return min(known) - len(before) + calls[-1].start() if calls else None
+
+
+def _called(text: str) -> str | None:
+    """A call at the beginning of a text, up to its closing bracket, on one line."""
+    if not _NAME.match(text):
+        return None
+    depth, quote = 0, ""
+    for index, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "'\"":
+            quote = character
+        else:
+            depth += (character == "(") - (character == ")")
+            if character == ")" and depth == 0:
+                return " ".join(text[: index + 1].split())
+    return " ".join(text.split())
 
 
 def _statement_name(tree: exp.Expression) -> str:

@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.errors import Rejected
 from discreet.sql.expressions import check_arguments, translate
 from discreet.sql.numbers import check_size, grid
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import reject, show, spelt
 from discreet.sql.relation import Field, Names, Relation
 from discreet.sql.unify import as_flag, as_number
 from discreet.sql.values import Coded, Flag, Missing, Number, Opaque, Text, Value, integer_sql
@@ -210,7 +210,7 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
         if isinstance(item, exp.Star):
             raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
         value = translate(item.unalias(), scope)
-        fields.append(Field(table="", name=item.output_name or show(item), value=value, origins=origins))
+        fields.append(Field(table="", name=item.output_name or spelt(item), value=value, origins=origins))
     conditions: tuple[str, ...] = ()
     if node.args.get("having"):
         conditions = (as_flag(translate(node.args["having"].this, scope), node.args["having"]).sql,)

@@ -38,6 +38,7 @@ class Field:
     name: str
     value: Value
     origins: Origins
+    tables: frozenset[str] = frozenset()  # other tables that the name may be written with, where USING made them equal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +81,7 @@ class Relation:
 
     def called(self, alias: str) -> Relation:
         """The same rows under another name."""
-        return replace(self, fields=tuple(replace(field, table=alias) for field in self.fields))
+        return replace(self, fields=tuple(replace(each, table=alias, tables=frozenset()) for each in self.fields))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,11 +105,21 @@ class Names:
         if node.args.get("db") or node.args.get("catalog"):
             raise reject(node, f"{show(node)} names a schema, and there is none.", f"Write {node.table}.{node.name}.")
         for fields in (self.fields, self.outer):
-            found = [field for field in fields if field.name.lower() == name and table in ("", field.table.lower())]
+            named = [field for field in fields if field.name.lower() == name]
+            found = [field for field in named if table in ("", field.table.lower(), *field.tables)]
             if found:
                 break
         if not found:
-            raise reject(node, f"there is no column {show(node)} here.", f"Columns are {self.listing()}.")
+            hint = f"Columns are {self.listing()}."
+            if isinstance(node.this, exp.Star):
+                hint = "Write COUNT(*)."
+            elif node.this.args.get("quoted") and not table:
+                hint = f"Texts stand between single quotes: '{node.name}'. {hint}"
+            elif name in ("year", "quarter", "month", "week", "day", "hour", "minute", "second"):
+                hint = f"A part of a date is written first, as a text: DATE_TRUNC('{name}', x). {hint}"
+            elif name in ("int", "integer", "bigint", "float", "decimal", "varchar", "date"):
+                hint = f"A type is written last: CAST(x AS {name.upper()}). {hint}"
+            raise reject(node, f"there is no column {show(node)} here.", hint)
         if len({field.value.sql for field in found}) > 1:
             raise reject(node, f"{show(node)} could be several columns.", f"Write {found[0].table}.{found[0].name}.")
         return found[0]

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from discreet.sql.expressions import Scope, check_arguments, translate
 from discreet.sql.numbers import grid
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import reject, show, spelt
 from discreet.sql.strings import all_numeric
 from discreet.sql.unify import as_flag, as_number
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value
@@ -59,7 +59,7 @@ def read(node: exp.Expression, scope: Scope) -> Request:
     for name, part in inner.args.items():
         if name not in _READ and part not in (None, False, []):
             raise reject(node, f"{show(inner)} has a part that is not understood ({name}).", "Leave it out.")
-    return reader(inner, scope, show(node), condition)
+    return reader(inner, scope, spelt(node), condition)
 
 
 _READ = ("this", "expression", "expressions", "big_int", "quantile")
@@ -279,6 +279,11 @@ _REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
         _SINGLE,
         "shows what stands in one person's row",
         "Ask what many share: MODE(x), MEDIAN(x), or SELECT x, COUNT(*) FROM t GROUP BY x.",
+    ),
+    (
+        (exp.RegrSlope, exp.RegrIntercept, exp.RegrR2),
+        "is not answered",
+        "The slope is COVAR_POP(y, x) / VAR_POP(x), the intercept AVG(y) - slope * AVG(x), R² is CORR(y, x) squared.",
     ),
     (_LISTS, "lists the values of people", "Count them: SELECT x, COUNT(*) FROM t GROUP BY x."),
     (

@@ -11,7 +11,7 @@ from discreet.errors import Rejected
 from discreet.sql import after, requests
 from discreet.sql.after import Output, Released
 from discreet.sql.expressions import translate
-from discreet.sql.parse import reject, show, whole
+from discreet.sql.parse import reject, show, spelt, whole
 from discreet.sql.plan import table_name
 from discreet.sql.relation import Names
 
@@ -86,7 +86,7 @@ class Rewrite:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 raise reject(item, "* stands for rows, and rows never leave.", "List keys and aggregates.")
             expression = self.rewritten(item.unalias())
-            name = item.output_name or show(item)
+            name = item.output_name or spelt(item)
             items.append(exp.alias_(expression, name, quoted=True))
             outputs.append(self.output(name, expression))
         tree = exp.select(*items).from_(table)

@@ -20,7 +20,11 @@ def spelled(tree: exp.Query) -> exp.Query:
 
     def apply(node: exp.Expression) -> exp.Expression:
         for rule in RULES:
-            node = rule(node)
+            other = rule(node)
+            for known in ("place", "written"):  # a refusal names what was written, where it was written
+                if other is not node and known in node.meta:
+                    other.meta.setdefault(known, node.meta[known])
+            node = other
         return node
 
     found = tree.transform(apply)
@@ -35,11 +39,71 @@ def _named(node: exp.Expression) -> exp.Expression:
     name, parts = node.name.lower(), node.expressions
     if name == "iff" and len(parts) == 3:
         return exp.If(this=parts[0], true=parts[1], false=parts[2])
+    if name == "isnull" and len(parts) == 2:
+        return exp.Coalesce(this=parts[0], expressions=[parts[1]])
+    if name == "zeroifnull" and len(parts) == 1:
+        return exp.Coalesce(this=parts[0], expressions=[exp.Literal.number(0)])
+    if name == "mid" and len(parts) == 3:
+        return exp.Substring(this=parts[0], start=parts[1], length=parts[2])
+    if name in _AGGREGATES and len(parts) == 1:
+        return _AGGREGATES[name](this=parts[0])
+    if name == "approx_percentile" and len(parts) == 2:
+        return exp.Quantile(this=parts[0], quantile=parts[1])
+    if name == "date_sub" and len(parts) == 2 and isinstance(parts[1], exp.Interval):
+        return exp.Sub(this=parts[0], expression=parts[1])
     if name in ("suffix", "prefix") and len(parts) == 2:
         kind = exp.EndsWith if name == "suffix" else exp.StartsWith
         return kind(this=parts[0], expression=parts[1])
     if name in ("date_add", "dateadd") and len(parts) == 3 and isinstance(parts[0], exp.Column | exp.Literal):
         return exp.Add(this=parts[2], expression=exp.Interval(this=parts[1], unit=exp.var(parts[0].name)))
+    return node
+
+
+_AGGREGATES: dict[str, type[exp.Expression]] = {
+    "every": exp.LogicalAnd,
+    "var": exp.Variance,
+    "varp": exp.VariancePop,
+    "stdevp": exp.StddevPop,
+}
+
+
+def _other(node: exp.Expression) -> exp.Expression:
+    """SAFE_DIVIDE(a, b), NVL2(a, b, c), EQUAL_NULL(a, b), DATE(seen)."""
+    match node:
+        case exp.SafeDivide():  # where division by zero is NULL, all division is safe
+            return exp.Paren(this=exp.Div(this=_held(node.this), expression=_held(node.expression)))
+        case exp.Nvl2() if node.args.get("false") is not None:
+            present = exp.Not(this=exp.Is(this=_held(node.this), expression=exp.Null()))
+            return exp.If(this=present, true=node.args["true"], false=node.args["false"])
+        case exp.Date() if set(_used(node)) == {"this"}:
+            return exp.Cast(this=node.this, to=exp.DataType.build("DATE"))
+        case exp.EqualNull():
+            return exp.Paren(this=exp.NullSafeEQ(this=_held(node.this), expression=_held(node.expression)))
+    return node
+
+
+def _held(node: exp.Expression) -> exp.Expression:
+    return exp.Paren(this=node) if isinstance(node, exp.Binary) else node
+
+
+def _windows(node: exp.Expression) -> exp.Expression:
+    """RANK() OVER w ... WINDOW w AS (ORDER BY n): the window where it is used."""
+    listed = node.args.get("windows") if isinstance(node, exp.Select) else None
+    if not listed:
+        return node
+    known = {each.name.lower(): each for each in listed}
+    for window in list(node.find_all(exp.Window)):
+        name = window.args.get("alias")
+        found = known.get(name.name.lower()) if isinstance(name, exp.Identifier) else None
+        plain = set(_used(window)) == {"this", "alias", "over"} and window.find_ancestor(exp.Select) is node
+        if found is None or not plain:
+            continue
+        for part in ("partition_by", "order", "spec"):
+            copied = found.args.get(part)
+            window.set(part, [each.copy() for each in copied] if isinstance(copied, list) else copied and copied.copy())
+        window.set("alias", None)
+    if not any(window.args.get("alias") for window in node.find_all(exp.Window)):
+        node.set("windows", None)
     return node
 
 
@@ -198,7 +262,9 @@ def _used(node: exp.Expression) -> list[str]:
 
 
 RULES: tuple[Rule, ...] = (
+    _windows,
     _named,
+    _other,
     _added,
     _calendar,
     _turned,
