@@ -238,7 +238,7 @@ def _round_fraction(value: Fraction, how: Rounding) -> int:
             return math.trunc(value)
         case "even":
             return round(value)
-        case "nearest":
+        case _:  # nearest
             size = math.floor(abs(value) + Fraction(1, 2))
             return size if value >= 0 else -size
 
@@ -253,17 +253,13 @@ def _round_sql(n: str, d: int, how: Rounding, *, negative: bool) -> str:
             "nearest": f"((2 * {n} + {d}) // {2 * d})",
             "even": _half_even(n, d),
         }[how]
-    match how:
-        case "toward_zero":
-            return f"({n} // {d})"
-        case "down":
-            return f"(CASE WHEN {n} >= 0 THEN {n} // {d} ELSE -((-{n} + {d - 1}) // {d}) END)"
-        case "up":
-            return f"(CASE WHEN {n} >= 0 THEN ({n} + {d - 1}) // {d} ELSE -((-{n}) // {d}) END)"
-        case "nearest":
-            return f"(CASE WHEN {n} >= 0 THEN (2 * {n} + {d}) // {2 * d} ELSE -((-2 * {n} + {d}) // {2 * d}) END)"
-        case "even":
-            return f"(CASE WHEN {n} >= 0 THEN {_half_even(n, d)} ELSE -{_half_even(f'(-{n})', d)} END)"
+    return {
+        "toward_zero": f"({n} // {d})",
+        "down": f"(CASE WHEN {n} >= 0 THEN {n} // {d} ELSE -((-{n} + {d - 1}) // {d}) END)",
+        "up": f"(CASE WHEN {n} >= 0 THEN ({n} + {d - 1}) // {d} ELSE -((-{n}) // {d}) END)",
+        "nearest": f"(CASE WHEN {n} >= 0 THEN (2 * {n} + {d}) // {2 * d} ELSE -((-2 * {n} + {d}) // {2 * d}) END)",
+        "even": f"(CASE WHEN {n} >= 0 THEN {_half_even(n, d)} ELSE -{_half_even(f'(-{n})', d)} END)",
+    }[how]
 
 
 def _half_even(n: str, d: int) -> str:

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from discreet.budget import AccountantName, Neighbors
 from discreet.mechanisms import Mechanism
-from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip, root_below
+from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip, root_below, selection
 from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
 from discreet.sql.estimates import as_written, number_type
 from discreet.sql.values import Coded, Day, Flag, Moment, Number
@@ -167,9 +167,7 @@ class Pick:
         # Privacy: the loss of a choice is how far apart its scores move, over its scale: a_i rows out of group i and
         # b_i into it make a_i + b_i, over all groups 2m at most: what a choice that moves by m either way allows.
         monotone = self.neighbors == "add_remove"
-        if accountant == "sum":
-            return PermuteAndFlip(epsilon=amount, linf=Fraction(self.rows), monotone=monotone)
-        return ExponentialMechanism(epsilon=root_below(8 * amount), linf=Fraction(self.rows), monotone=monotone)
+        return selection(accountant, amount=amount, linf=Fraction(self.rows), monotone=monotone)
 
     def decode(self, positions: Any) -> pa.Array:
         """The values at positions of the finest grid."""
@@ -184,9 +182,8 @@ class Pick:
                 return pa.array([bool(place) for place in places], pa.bool_())
             case Day():
                 return pa.array([domain.at(place) for place in places], pa.date32())
-            case Moment(lo=lo, step=step):
-                second = timedelta(microseconds=int(step * 1_000_000))
-                return pa.array([lo + second * place for place in places], pa.timestamp("us"))
+        step = timedelta(microseconds=int(domain.step * 1_000_000))
+        return pa.array([domain.lo + step * place for place in places], pa.timestamp("us"))
 
     # A window adds nothing to the cell of a row before it, to one within it the place there counted from 1, and to one
     # behind it all of its cells and one. So the coarse cell and what the windows add is a number that never falls from

@@ -56,10 +56,8 @@ class Key:
                 if domain.stamp:
                     return pa.array([datetime(day.year, day.month, day.day) for day in days] + null, pa.timestamp("us"))
                 return pa.array(days + null, pa.date32())
-            case Moment():
-                microseconds = int(domain.step * 1_000_000)
-                moments = [domain.lo + timedelta(microseconds=microseconds * index) for index in range(domain.size)]
-                return pa.array(moments + null, pa.timestamp("us"))
+        step = timedelta(microseconds=int(domain.step * 1_000_000))
+        return pa.array([domain.lo + step * index for index in range(domain.size)] + null, pa.timestamp("us"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,10 +266,6 @@ class Plan:
     public: tuple[str, ...]  # public tables that `after` reads
     ways: tuple[Way, ...] = ()
 
-    @property
-    def measurements(self) -> tuple[Measurement, ...]:
-        return tuple(measurement for block in self.blocks for measurement in block.measurements)
-
     def canonical(self) -> str:
         """The same for questions that mean the same: what is read, what is noised, what is shown (S10).
 
@@ -304,9 +298,9 @@ def key_position(sql: str, domain: PublicDomain, *, nullable: bool) -> str:
             position = f"(CASE WHEN {sql} THEN 1 WHEN NOT {sql} THEN 0 END)"
         case Day(lo=lo, grain=grain):
             position = f"(date_diff('{grain}', DATE '{lo.isoformat()}', {sql}))"
-        case Moment(lo=lo, step=step):
-            microseconds = int(step * 1_000_000)
-            position = f"((epoch_us({sql}) - epoch_us(TIMESTAMP '{lo.isoformat(sep=' ')}')) // {microseconds})"
+        case _:
+            first, step = domain.lo.isoformat(sep=" "), int(domain.step * 1_000_000)
+            position = f"((epoch_us({sql}) - epoch_us(TIMESTAMP '{first}')) // {step})"
     return f"coalesce({position}, {domain.size})" if nullable else position
 
 

@@ -83,7 +83,7 @@ class Day:
                 return (day.year - self.lo.year) * 12 + day.month - self.lo.month
             case "quarter":
                 return ((day.year - self.lo.year) * 12 + day.month - self.lo.month) // 3
-            case "year":
+            case _:  # year
                 return day.year - self.lo.year
 
     def at(self, index: int) -> date:
@@ -221,5 +221,5 @@ def grain_start(day: date, grain: Grain) -> date:
             return day.replace(day=1)
         case "quarter":
             return date(day.year, (day.month - 1) // 3 * 3 + 1, 1)
-        case "year":
+        case _:  # year
             return date(day.year, 1, 1)
