@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 import discreet
 from by_definition import rho
@@ -264,3 +265,109 @@ def test_a_person_who_changes_groups_moves_both(quantiles: Any, kind: Any) -> No
         less = [replace(each, max_rows=2) for each in mechanisms]
     assert 0.5 < told(wanted, mechanisms, "sum") <= 1
     assert told(wanted, less, "sum") > 1.05
+
+
+# --- per key that is not public ---------------------------------------------------------------------------------------
+
+TOWNS = {"Aa": 3_000, "Bo": 1_200, "Cu": 600}  # people; keys that are not public, and hardly ever fail their test
+PICKED = 200  # answers to each question
+ALARM = 1e-9 / 20
+
+
+@pytest.fixture(scope="module")
+def towns(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    folder: Path = tmp_path_factory.mktemp("towns")
+    (folder / "policy.yaml").write_text(
+        "unit: person\nbudget: {epsilon: 100, delta: 1e-6}\nanalysts: {alice: {epsilon: 100}}\n"
+        "tables:\n  people:\n    owner: person\n    columns:\n"
+        "      income: {integer: [0, 10000]}\n      shoe: {integer: [0, 199]}\n"
+        "      pet: {values: [cat, dog, fish, none]}\n      town: text\n"
+    )
+    create_ledger(discreet.Policy.read(folder / "policy.yaml"))
+    generator, people = np.random.default_rng(), sum(TOWNS.values())
+    names = [name for name, size in TOWNS.items() for _ in range(size)]
+    more = {"cat": 4, "dog": 1, "fish": -3, "none": -2}  # than a quarter of the town
+    pets = [pet for size in TOWNS.values() for pet, extra in more.items() for _ in range(size // 4 + extra)]
+    income = np.minimum(generator.exponential(1_500, people), 10_000).astype(int)
+    shoe = generator.integers(0, 200, people)
+    table = pa.table({"person": range(people), "income": income, "shoe": shoe, "pet": pets, "town": names})
+    return discreet.open(folder / "policy.yaml", tables={"people": table})
+
+
+def picked(curator: Curator, sql: str) -> tuple[Any, dict[str, list[Any]]]:
+    """The offer, and by town what was picked in many answers, each under a new key."""
+    offered = curator._offer(sql, epsilon=1, margin=None, assuming=None)
+    fetch, found = cache(curator._fetch), dict[str, list[Any]]()
+    for _ in range(PICKED):
+        allowance = Allowance(key=(key := os.urandom(32)), accountant=curator._accountant, paid=offered.cost)
+        for town, value in zip(*curator._finish(offered, measure(offered, allowance, fetch), key).table, strict=True):
+            found.setdefault(town.as_py(), []).append(value.as_py())
+    return offered, found
+
+
+@pytest.mark.parametrize("wanted", [0.5, pytest.param(0.9, marks=pytest.mark.slow), [0.25, 0.5, 0.75]], ids=str)
+def test_quantiles_per_unknown_key_are_as_near_as_told(towns: Curator, wanted: float | list[float]) -> None:
+    """Within the ranks that a quote tells, which hold for any data, with 95 % in every town."""
+    offered, found = picked(towns, f"SELECT town, QUANTILE_CONT(income, {wanted}) AS q FROM people GROUP BY town")
+    ranks, [width] = offered.ranks()["q"], offered.plan.blocks[0].picks[0].widths
+    table = towns._fetch("SELECT town, income FROM main.people").unwrap()
+    assert width == 3  # 10,001 values on 4,096 cells
+    assert found.keys() == TOWNS.keys()
+    for town, answers_ in found.items():
+        cells = np.sort(table.column("income").to_numpy()[table.column("town").to_numpy() == town]) // width
+        errors = _off(cells, np.atleast_1d(wanted), np.array(answers_, dtype=np.int64).reshape(PICKED, -1) // width)
+        assert ((errors <= ranks).sum(axis=0) >= stats.binom.ppf(ALARM, PICKED, 0.95)).all()
+        assert errors.max() > 0
+
+
+def test_quantiles_per_unknown_key_are_as_near_as_their_mechanism_says(towns: Curator) -> None:
+    """Within two ranks as often as by the mass of the choice, and not of one with a ninth or nine times the epsilon."""
+    offered, found = picked(towns, "SELECT town, MEDIAN(shoe) AS q FROM people GROUP BY town")
+    [[mechanism]], wrong = offered.blocks[0].picked, 0
+    table = towns._fetch("SELECT town, shoe FROM main.people").unwrap()
+    for town, answers_ in found.items():
+        shoes = np.sort(table.column("shoe").to_numpy()[table.column("town").to_numpy() == town])
+        counts, half = np.bincount(shoes, minlength=mechanism.cells), np.array([0.5])
+        near = _off(shoes, half, np.arange(mechanism.cells)[:, None])[:, 0] <= 2
+        seen = int((_off(shoes, half, np.array(answers_)[:, None]) <= 2).sum())
+        for factor in (1, Fraction(1, 9), 9):
+            other = replace(mechanism, epsilon=mechanism.epsilon * factor)
+            share = min(float(np.exp(other.log_mass(counts))[near].sum()), 1.0)
+            least, most = stats.binom.ppf([ALARM, 1 - ALARM], PICKED, share)
+            assert least <= seen <= most or factor != 1
+            wrong += not least <= seen <= most
+    assert wrong >= 1
+
+
+def _off(cells: Any, wanted: Any, chosen: Any) -> Any:
+    """How many ranks a chosen cell is from the wanted rank; a column for each quantile."""
+    rank = wanted * len(cells)
+    before, behind = np.searchsorted(cells, chosen), np.searchsorted(cells, chosen, side="right")
+    return np.maximum(0, np.maximum(before - rank, rank - behind))
+
+
+def test_modes_per_unknown_key_are_chosen_as_often_as_their_mechanism_says(towns: Curator) -> None:
+    """Given the counts, by the mass of the choice; and not by that of a ninth or nine times the epsilon."""
+    offered, found = picked(towns, "SELECT town, MODE(pet) AS pet FROM people GROUP BY town")
+    [[mechanism]] = offered.blocks[0].picked
+    table = towns._fetch("SELECT town, pet FROM main.people").unwrap()
+    pets, wrong = ["cat", "dog", "fish", "none"], 0
+    assert found.keys() == TOWNS.keys()
+    for town, answers_ in found.items():
+        own = table.column("pet").to_numpy()[table.column("town").to_numpy() == town]
+        counts = [int((own == code).sum()) for code in range(4)]
+        often = [answers_.count(pet) for pet in pets]
+        assert _fits(often, mechanism, counts)
+        wrong += sum(
+            not _fits(often, replace(mechanism, epsilon=mechanism.epsilon * f), counts) for f in (Fraction(1, 9), 9)
+        )
+    assert wrong >= 1
+
+
+def _fits(often: list[int], mechanism: Any, counts: list[int]) -> bool:
+    """Each value's frequency, by the binomial; a value that cannot be chosen never is."""
+    for seen, mass in zip(often, np.exp(mechanism.log_mass(counts)), strict=True):
+        least, most = stats.binom.ppf([ALARM / 8, 1 - ALARM / 8], sum(often), min(float(mass), 1.0))
+        if not least <= seen <= most:
+            return False
+    return True
