@@ -1276,6 +1276,18 @@ SELECT COUNT(5) FROM people;
 SELECT COUNT(DISTINCT CASE WHEN age >= 18 THEN sex END) FROM people;
 --> COUNT(DISTINCT CASE WHEN age >= 18 THEN sex END): 1 1 1 | 1 1 1
 
+-- count / one row / in brackets: A question in brackets
+(SELECT COUNT(*) FROM people);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / window over groups: The largest group alone
+SELECT sex, COUNT(*) AS n FROM people GROUP BY sex QUALIFY RANK() OVER (ORDER BY COUNT(*) DESC) = 1;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / outer select: Only what both lists have, and only what the second has not
+SELECT sex FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t INTERSECT SELECT 'F';
+--> COUNT(*): 1 1 1 | 2 √2 1
+
 -- policy: census
 
 -- count / residents / plain: How many live here?

@@ -1241,3 +1241,43 @@ SELECT person_id, AVG(cost) FROM visits GROUP BY person_id
 -- Monday: counting rows of one side
 SELECT COUNT(p.*) FROM people AS p
 --> Write COUNT(*)
+
+-- a date moved by a column
+SELECT COUNT(*) FROM visits WHERE day + pain > '2024-01-01'
+--> moved by a constant number of days
+
+-- people and visits in one list, of different widths
+SELECT COUNT(*) FROM (SELECT person_id, age FROM people UNION ALL SELECT person_id, cost, pain FROM visits) AS t
+--> both sides of UNION ALL need the same columns
+
+-- columns by their places
+SELECT a, COUNT(*) FROM people AS p(i, a) GROUP BY a
+--> names columns by their places
+
+-- nothing at all, at its largest
+SELECT MAX() FROM people
+--> has a part that is not understood
+
+-- an earlier version of the table
+SELECT COUNT(*) FROM people AT (VERSION => 1)
+--> has a part that is not understood (when)
+
+-- totals as ClickHouse writes them
+SELECT sex, COUNT(*) FROM people GROUP BY sex WITH TOTALS
+--> GROUP BY TOTALS is not answered
+
+-- gaps filled
+SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n WITH FILL
+--> WITH FILL is not answered
+
+-- an owner that is NULL for some
+SELECT NULLIF(person_id, 3) AS k, COUNT(*) FROM people GROUP BY k
+--> an identifier cannot be computed with
+
+-- a list unfolded
+SELECT COUNT(*) FROM people WHERE sex IN UNNEST(['F'])
+--> this form of IN is not answered
+
+-- seven joins of visits
+SELECT COUNT(*) FROM visits a JOIN visits b USING (person_id) JOIN visits c USING (person_id) JOIN visits d USING (person_id) JOIN visits e USING (person_id) JOIN visits f USING (person_id) JOIN visits g USING (person_id) JOIN visits h USING (person_id) JOIN visits i USING (person_id) JOIN visits j USING (person_id) JOIN visits k USING (person_id) JOIN visits l USING (person_id) JOIN visits m USING (person_id)
+--> these joins can give one person 1594323 rows

@@ -35,7 +35,7 @@ class Output:
 class Released:
     """A table that may be shown: `tree` computes it from noisy and public tables."""
 
-    tree: exp.Query
+    tree: exp.Select
     outputs: tuple[Output, ...]
     selected: bool = False
     distinct: bool = False
@@ -46,9 +46,7 @@ class Released:
         """The SQL; with margins, each output's half-width follows as a column of its own."""
         return as_sql(self.shadowed() if margins else self.tree)
 
-    def shadowed(self) -> exp.Query:
-        if not isinstance(self.tree, exp.Select):
-            return self.tree
+    def shadowed(self) -> exp.Select:
         tree = self.tree.copy()
         if self.distinct:
             return tree

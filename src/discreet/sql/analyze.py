@@ -41,22 +41,8 @@ Environment = Mapping[str, "Relation | Released"]
 Keys = dict[str, tuple[Key | Unknown, str]]
 MOST_ROWS = 1_000_000  # of one person, after joins: nobody alone can keep the engine busy for long (S13)
 
-_SELECT_PARTS = frozenset(
-    (
-        "expressions",
-        "from_",
-        "joins",
-        "where",
-        "group",
-        "having",
-        "qualify",
-        "order",
-        "limit",
-        "offset",
-        "distinct",
-        "with_",
-    )
-)
+_READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
+_SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", "offset"))
 
 
 def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) -> Plan:
@@ -296,7 +282,7 @@ class Analysis:
                 return self.named(after.constants(node), node)
             case exp.Unnest():
                 raise reject(node, f"{show(node)} is not a table.", _WRITTEN_OUT)
-        raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
+        raise reject(node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery.")
 
     def named(self, result: Relation | Released, node: exp.Expression) -> Relation | Released:
         """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
@@ -323,7 +309,9 @@ class Analysis:
                 )
         if isinstance(node.this, exp.GenerateSeries):
             raise reject(node, f"{show(node.this)} is not a table.", _WRITTEN_OUT)
-        if not isinstance(node.this, exp.Identifier) or (node.args.get("alias") and node.args["alias"].columns):
+        if columns_of(node):
+            raise reject(node, f"{show(node)} names columns by their places.", "Use their own names, as in p.age.")
+        if not isinstance(node.this, exp.Identifier):
             raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
         known = environment.get(node.name.lower())
         if known is not None:

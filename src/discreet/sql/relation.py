@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from discreet.domain import Booleans, Categories, Dates, Decimals, Domain, Identifier, Integers, Timestamps
+from discreet.domain import Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
 from discreet.domain import Text as DeclaredText
 from discreet.policy import Table, Through
 from discreet.sql.parse import reject, show
@@ -197,5 +197,5 @@ def value_domain(domain: Domain) -> ValueDomain:
             return Moment(lo=start, hi=end, step=step)
         case DeclaredText():
             return Text()
-        case Identifier():
+        case _:  # an identifier
             return Opaque(owner=False)
