@@ -64,6 +64,13 @@ SELECT POWER(COUNT(*), 1000), EXP(SUM(cost)) FROM visits;
 -- anything computed from the number that a threshold tests ended in a traceback, after the charge, in sum budgets
 SELECT zip, COUNT(*) * 2 AS twice, SUM(age) / COUNT(DISTINCT person_id) AS mean FROM people GROUP BY zip;
 
+-- functions of functions of categories, each written out for every value of the one inside: seconds of the engine's planning
+SELECT COUNT(*) FROM (SELECT DISTINCT person_id AS o, DAYNAME(day) AS x0, clinic AS x1, CONCAT(clinic, '-', clinic) AS x2 FROM visits WHERE note || clinic LIKE 'a%') AS t WHERE x1 IS DISTINCT FROM x0[1:1];
+
+-- a JOIN without FROM, which the parser reads: a traceback
+SELECT 1 JOIN LEFT JOIN ((labs));
+SELECT COUNT(*) JOIN visits ON TRUE;
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

@@ -1281,3 +1281,7 @@ SELECT COUNT(*) FROM people WHERE sex IN UNNEST(['F'])
 -- seven joins of visits
 SELECT COUNT(*) FROM visits a JOIN visits b USING (person_id) JOIN visits c USING (person_id) JOIN visits d USING (person_id) JOIN visits e USING (person_id) JOIN visits f USING (person_id) JOIN visits g USING (person_id) JOIN visits h USING (person_id) JOIN visits i USING (person_id) JOIN visits j USING (person_id) JOIN visits k USING (person_id) JOIN visits l USING (person_id) JOIN visits m USING (person_id)
 --> these joins can give one person 1594323 rows
+
+-- a join of nothing
+SELECT COUNT(*) JOIN visits ON TRUE
+--> JOIN stands without FROM

@@ -210,6 +210,8 @@ class Analysis:
         """What a SELECT reads, in the order of its FROM clause and joins."""
         clause = node.args.get("from_")
         if clause is None:
+            if node.args.get("joins"):
+                raise reject(node, "JOIN stands without FROM.", "Write FROM and a table before it.")
             return []
         parts = (clause.this, *(join.this for join in node.args.get("joins") or []))
         return [self.relation(part, environment) for part in parts]

@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.sql import numbers
-from discreet.sql.parse import check_length, reject, show
+from discreet.sql.parse import reject, show
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, literal
 
 MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
@@ -50,18 +50,15 @@ def recoded(sql: str, targets: Sequence[int | None]) -> str:
     """SQL that maps code i to targets[i]."""
     if list(targets) == list(range(len(targets))):
         return sql
-    sources: dict[int | None, list[int]] = {}
-    for code, target in enumerate(targets):
-        sources.setdefault(target, []).append(code)
-    if len(sources) > 8:  # the expression stands there once, however many codes there are
-        listed = ", ".join("NULL" if target is None else str(target) for target in targets)
-        return f"list_extract([{listed}], CAST({sql} AS BIGINT) + 1)"
-    check_length(len(sql) * len(sources))
-    branches = " ".join(
-        f"WHEN {sql} IN ({', '.join(map(str, codes))}) THEN {'NULL' if target is None else target}"
-        for target, codes in sources.items()
-    )
-    return f"(CASE {branches} END)"
+    return _looked_up(sql, ["NULL" if target is None else str(target) for target in targets])
+
+
+def _looked_up(sql: str, listed: Sequence[str]) -> str:
+    """SQL of the entry at a code, from 0; the expression stands there once, however many codes there are.
+
+    Branches of a CASE would each repeat it, and the engine unfolds what is nested: seconds for three functions.
+    """
+    return f"list_extract([{', '.join(listed)}], CAST({sql} AS BIGINT) + 1)"
 
 
 def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
@@ -81,11 +78,8 @@ def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bo
 def decoded(value: Value) -> str:
     """SQL of a category or text as text."""
     if isinstance(value.domain, Coded):
-        check_length(len(value.sql) * len(value.domain.values))
-        branches = " ".join(
-            f"WHEN {value.sql} = {code} THEN {literal(str(each))}" for code, each in enumerate(value.domain.values)
-        )
-        return literal(str(value.domain.values[0])) if value.constant else f"(CASE {branches} END)"
+        texts = [literal(str(each)) for each in value.domain.values]
+        return texts[0] if value.constant else _looked_up(value.sql, texts)
     return value.sql
 
 
