@@ -101,7 +101,7 @@ class DuckDB:
                 self._empty = self._twin()
             cursor = self._empty.cursor()
         try:
-            cursor.execute(f"EXPLAIN {sql}")
+            cursor.execute(f"PREPARE checked AS {sql}")  # planned and optimized, not run
         except duckdb.Error as error:
             _log.error("%s in: %s", type(error).__name__, sql)
             raise EngineFailure from None

@@ -331,11 +331,17 @@ def _cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
 def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:
     """u times q's denominator, with the wanted rank moved by `shift` such units."""
     counts = _roomy(counts, q.denominator, abs(shift))
-    upto = counts.cumsum(axis=-1)
-    wanted = q.numerator * upto[..., -1:] + shift
-    scores: Integers = -np.maximum(
-        np.maximum(q.denominator * (upto - counts) - wanted, wanted - q.denominator * upto), 0
-    )
+    behind = counts.cumsum(axis=-1)
+    wanted = q.numerator * behind[..., -1:] + shift
+    scores: Integers = behind - counts
+    # In place: of a fine grid each further array takes as long as the arithmetic. Zero less u is the largest of three.
+    scores *= q.denominator
+    scores -= wanted
+    behind *= -q.denominator
+    behind += wanted
+    np.maximum(scores, behind, out=scores)
+    np.maximum(scores, 0, out=scores)
+    np.negative(scores, out=scores)
     return scores
 
 

@@ -84,7 +84,8 @@ def _gaps(given: NDArray[np.int64] | NDArray[np.object_], best: int, unit: Fract
         far = [min(Fraction(unit) * (best - int(score)), _FARTHEST) for score in given]
         return np.array(far, dtype=np.float64)
     differences = np.uint64(best % (1 << 64)) - given.view(np.uint64)  # exact modulo 2^64, and smaller than it
-    gaps: NDArray[np.float64] = differences.astype(np.float64) * float(unit)
+    gaps: NDArray[np.float64] = differences.astype(np.float64)
+    gaps *= float(unit)
     return gaps
 
 
@@ -95,11 +96,19 @@ def _bounds(words: Words, gaps: NDArray[np.float64], kind: Kind) -> tuple[NDArra
     more, moving V within its cell or rounding it moves E by under 2^-33, except Gumbel noise at V within 2^-16 of 1:
     there only E < -log(16 log 2) < -2.4 is used.
     """
-    v = (words.astype(np.float64) + 0.5) * 2.0**-64
+    v = words.astype(np.float64)  # and then in place: each further array takes as long as its arithmetic
+    v += 0.5
+    v *= 2.0**-64
     with np.errstate(divide="ignore"):
-        noise = -np.log(v) if kind == "exponential" else -np.log(-np.log1p(-np.minimum(v, 1 - 2.0**-17)))
-    error = gaps * _FLOAT_RELATIVE + _FLOAT_ERROR
-    low, high = noise - gaps - error, noise - gaps + error
+        if kind == "gumbel":  # of -log(1 - V)
+            np.minimum(v, 1 - 2.0**-17, out=v)
+            np.negative(np.log1p(np.negative(v, out=v), out=v), out=v)
+        low = np.negative(np.log(v, out=v), out=v)
+    error = gaps * _FLOAT_RELATIVE
+    error += _FLOAT_ERROR
+    low -= gaps
+    high = low + error
+    low -= error
     scarce = words < _SCARCE
     high[scarce] = np.inf
     low[scarce] -= 1.0
