@@ -13,8 +13,9 @@ from discreet.budget import Charge
 from discreet.errors import LedgerUnavailable, UsageError
 from discreet.ledger import chain
 from discreet.ledger.sqlite import File
-from discreet.mechanisms import LaplaceThreshold, Quantile, RandomizedResponse
+from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, Quantile, RandomizedResponse
 from discreet.noise import Items, Stream
+from discreet.sql.values import Number
 
 F = Fraction
 
@@ -26,6 +27,18 @@ def test_no_budget_no_delta_for_keys() -> None:
 def test_thresholds_need_a_delta_that_is_one() -> None:
     with pytest.raises(UsageError, match="delta must be below"):
         LaplaceThreshold(scale=F(2), linf=1, max_groups=1, neighbors="add_remove", delta=F(1, 2))
+
+
+def test_tails_of_gaussian_noise_end_somewhere() -> None:
+    """A δ that no table and no series of reasonable length reaches is refused, not rounded to zero."""
+    tiny = GaussianThreshold(sigma=F(99), linf=1, max_groups=1, neighbors="add_remove", delta=F(1, 2**7000))
+    with pytest.raises(UsageError, match=r"down to 2\^-6000"):
+        assert tiny.threshold
+
+
+def test_a_range_has_values() -> None:
+    with pytest.raises(ValueError, match="ends"):
+        Number(step=F(1), lo=1, hi=0)
 
 
 @pytest.mark.parametrize("shift", [True, 1.0, "1", F(1)])

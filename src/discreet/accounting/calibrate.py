@@ -6,7 +6,7 @@ Every result is an exact rational on the safe side: noise of that size loses at 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Context, Decimal
 from fractions import Fraction
 
@@ -14,7 +14,7 @@ from discreet.accounting import zcdp
 from discreet.budget import number, round_down, round_up
 from discreet.errors import UsageError
 
-_DIGITS = 12  # of sigma, and of each part of a split
+_DIGITS = 12  # of sigma
 _MARGIN_DIGITS = 4  # of an amount found from a margin: at most a thousandth dearer than the cheapest
 _LEAST = Fraction(1, 10**100)
 _NORMAL_95 = 1.959963984540054  # half-width that holds 95 % of a Gaussian, in sigmas
@@ -29,37 +29,10 @@ def laplace_scale(*, l1: Fraction, epsilon: Fraction) -> Fraction:
 def gaussian_sigma(*, l2_squared: Fraction, rho: Fraction) -> Fraction:
     """The smallest sigma of twelve digits with l2² / (2 sigma²) <= ρ."""
     square = l2_squared / (2 * rho)
-    sigma = round_up(_power(square, Fraction(1, 2)), digits=_DIGITS)
+    sigma = round_up(_root(square), digits=_DIGITS)
     while sigma**2 < square:  # Privacy: checked in exact rationals, whatever the root above did
         sigma = round_up(sigma * (1 + Fraction(1, 10 ** (_DIGITS + 1))), digits=_DIGITS)
     return sigma
-
-
-def bounded_range_epsilon(*, rho: Fraction) -> Fraction:
-    """The ε of a selection of bounded range, which costs ρ = ε² / 8: the exponential mechanism (S7)."""
-    epsilon = round_down(_power(8 * rho, Fraction(1, 2)), digits=_DIGITS)
-    while epsilon**2 > 8 * rho:
-        epsilon = _one_less(epsilon)
-    return epsilon
-
-
-def pure_epsilon(*, rho: Fraction) -> Fraction:
-    """The ε of any pure mechanism within ρ, from ε tanh(ε / 2) <= ρ: within 10^-9 of the largest."""
-    target = float(rho)
-    low, high = 0.0, target + math.sqrt(2 * target) + 1.0  # there ε tanh(ε / 2) is above ρ
-    for _ in range(80):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle * math.tanh(middle / 2) <= target else (low, middle)
-    epsilon = round_up(Fraction(low), digits=_DIGITS)
-    for _ in range(100):
-        if zcdp.pure_rho(epsilon=epsilon) <= rho:  # Privacy: the certified formula has the last word, not the floats
-            return epsilon
-        epsilon = _one_less(epsilon)
-    raise UsageError(f"No pure mechanism can be fitted within ρ = {number(rho)}.")
-
-
-def _one_less(value: Fraction) -> Fraction:
-    return round_down(value * (1 - Fraction(1, 10 ** (_DIGITS + 1))), digits=_DIGITS)
 
 
 def cheapest(margin: Callable[[Fraction], Fraction | float], *, wanted: Fraction, most: Fraction) -> Fraction:
@@ -85,36 +58,11 @@ def cheapest(margin: Callable[[Fraction], Fraction | float], *, wanted: Fraction
     return short if margin(short) <= wanted else min(round_up(high, digits=_MARGIN_DIGITS), most)
 
 
-def split_epsilon(epsilon: Fraction, *, l1: Sequence[Fraction], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Parts of ε for several statistics that minimise the sum of weight * (l1 / part)².
-
-    They are as the cube roots of weight * l1². For wanted margins m the weights are 1 / m²; for a statistic of many
-    cells, times the number of cells.
-    """
-    return _parts(epsilon, [w * s**2 for w, s in zip(weights, l1, strict=True)], Fraction(1, 3))
-
-
-def split_rho(rho: Fraction, *, l2_squared: Sequence[Fraction], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
-    """Parts of ρ for several statistics that minimise the sum of weight * l2² / (2 part).
-
-    They are as the square roots of weight * l2²; weights as in `split_epsilon`.
-    """
-    return _parts(rho, [w * s for w, s in zip(weights, l2_squared, strict=True)], Fraction(1, 2))
-
-
-def _parts(amount: Fraction, errors: Sequence[Fraction], exponent: Fraction) -> tuple[Fraction, ...]:
-    if not errors or min(errors) <= 0:
-        raise UsageError("An amount is split among one or more statistics, each of positive weight and sensitivity.")
-    sizes = [_power(error, exponent) for error in errors]
-    return tuple(round_down(amount * size / sum(sizes), digits=_DIGITS) for size in sizes)
-
-
-def _power(value: Fraction, exponent: Fraction) -> Fraction:
-    """value^exponent to 18 digits, the same on every machine; roots that are short decimals come out exact."""
+def _root(square: Fraction) -> Fraction:
+    """A square root to 18 digits, the same on every machine; roots that are short decimals come out exact."""
     context = Context(prec=24)
-    base = context.divide(Decimal(value.numerator), Decimal(value.denominator))
-    power = context.power(base, context.divide(Decimal(exponent.numerator), Decimal(exponent.denominator)))
-    return Fraction(Context(prec=18).plus(power))
+    root = context.sqrt(context.divide(Decimal(square.numerator), Decimal(square.denominator)))
+    return Fraction(Context(prec=18).plus(root))
 
 
 def overtaking(*, epsilon: Fraction, delta: Fraction) -> int:

@@ -13,7 +13,6 @@ from fractions import Fraction
 from typing import Literal
 
 Grain = Literal["day", "week", "month", "quarter", "year"]
-EPOCH = date(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
