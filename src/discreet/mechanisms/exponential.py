@@ -215,10 +215,13 @@ def _shortfall(
     """The smallest t at which missing by t + 1 or more is rare enough; it falls in t."""
     rare = 1 - float(fields.confidence(confidence))
     fields.whole("candidates", candidates)
-    high = 1
+    # Of n candidates, t / scale is log(n / rare) less at most 1, or so: nearly always found between the two.
+    high = max(1, math.ceil(float(scale) * math.log(max(2, candidates) / rare)))
     while miss(high, candidates) > rare:
         high *= 2
-    low = 0
+    low = max(0, high - math.ceil(scale))
+    if miss(low, candidates) <= rare:
+        low = 0
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if miss(middle, candidates) <= rare else (middle, high)
