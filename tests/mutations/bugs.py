@@ -296,10 +296,17 @@ BUGS = (
         REPLAY,
     ),
     bug(
+        "candidates of a later quantile follow the data",
+        "mechanisms/quantile.py",
+        "    below[..., -1], above[..., 0] = half, half\n",
+        "    below[..., -1], above[..., 0] = half, half\n    above = above[..., : max(1, above.any(axis=0).sum())]\n",
+        f"{REPLAY}::test_ask",
+    ),
+    bug(
         "distances that wrap",
         "release.py",
-        "if 2 * widest * len(model) >= 2**62:",
-        "if widest < 0:",
+        "if 2 * max(_largest(counts), _largest(model)) * len(model) >= 2**62:",
+        "if len(model) < 0:",
         "tests/test_hostile_calls.py::test_a_model_made_by_hand_does_not_make_distances_wrap",
     ),
 )
