@@ -5,7 +5,8 @@
     python bench/synthetic.py adult [--peers]             a like table, from a package that carries Adult
     python bench/synthetic.py scale [--rows 1000000] [--columns 40] [--generate 10000000]
 
-with --epsilon, --synthesizer (each may be repeated), --runs and --auc. The worst of the runs is shown for each figure.
+with --epsilon, --synthesizer (each may be repeated), --runs and --auc. The worst of the runs is shown for each figure;
+peers that take over three CPU minutes are run once.
 Errors are mean total variation distances to the training table over all pairs, and over 64 random triples, of as many
 synthetic rows as the description expects. With --auc, gradient boosting is trained on synthetic rows and scored on
 held-out true ones. Every run is a process of its own: its CPU seconds and its memory include the interpreter. Peers,
@@ -171,6 +172,7 @@ PEERS = {  # the environment, what is installed in it, and what it runs
     "judge": ((), ()),
 }
 DELTA = "1e-9"
+LONG = 180  # CPU seconds of a peer's run after which it is not run again
 
 
 def python_of(name: str) -> Path:
@@ -212,39 +214,52 @@ def given_table(arguments: argparse.Namespace) -> tuple[dict[str, int], np.ndarr
     return packaged_adult() if arguments.folder is None else adult(arguments.folder)
 
 
+def turns(arguments: argparse.Namespace) -> list[tuple[str, str, str]]:
+    """Who is run, in which order: ε, whose, name. Ours one after another; peers in turn, so that all are soon seen."""
+    ours = [("ours", name) for name in arguments.synthesizer or ([] if arguments.peers else ["independent", "default"])]
+    every = [] if arguments.peers is None else [(home, name) for home, (_, names) in PEERS.items() for name in names]
+    peers = [(home, name) for home, name in every if name in (arguments.peers or [name])]
+    order = [each for each in ours for _ in range(arguments.runs)] + peers * arguments.runs
+    return [(epsilon, home, name) for epsilon in arguments.epsilon or ["1"] for home, name in order]
+
+
 def run(arguments: argparse.Namespace) -> None:
     sizes, train, test, ordered = given_table(arguments)
-    names: list[tuple[str, str]] = [("ours", name) for name in arguments.synthesizer or ["independent", "default"]]
-    if arguments.peers:
-        names += [(home, name) for home, (_, runs) in PEERS.items() for name in runs]
-    found = []
-    print(
-        f"{'synthesizer, worst of runs':30} {'epsilon':>7} {'2-way':>6} {'3-way':>6} {'AUC':>6} {'CPU s':>6} {'MB':>6}"
-    )
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    if arguments.add:
+        before = json.loads((RESULTS / "synthetic.json").read_text())["found"]
+        found = {(each["epsilon"], each["synthesizer"]): each for each in before}
+    for each in {(epsilon, name) for epsilon, _, name in turns(arguments)}:
+        found.pop(each, None)
     with tempfile.TemporaryDirectory() as folder:
         source, out, held = (Path(folder) / name for name in ("train.npz", "made.npy", "test.npy"))
         np.savez(source, names=list(sizes), sizes=list(sizes.values()), table=train, ordered=np.array(sorted(ordered)))
         np.save(held, test)
-        for epsilon in arguments.epsilon or ["1"]:
-            for home, name in names:
-                runs = []
-                for _ in range(arguments.runs):
-                    if home == "ours":
-                        figures = told([sys.executable, __file__, "once", source, name, epsilon, out])
-                    else:
-                        figures = told([python_of(home), RUNNER, name, source, epsilon, DELTA, out])
-                    _, figures["two"], figures["three"] = errors(list(sizes.values()), train, np.load(out))
-                    judged = told([python_of("judge"), RUNNER, "judge", out, held]) if arguments.auc else {}
-                    runs.append({"auc": float("nan"), **figures, **judged})
-                worst = {key: max(each[key] for each in runs) for key in runs[0]} | {"auc": min(e["auc"] for e in runs)}
-                found.append({"synthesizer": name, "of": home, "epsilon": epsilon, "runs": runs, "worst": worst})
-                print(
-                    f"{name:30} {epsilon:>7} {worst['two']:6.3f} {worst['three']:6.3f} {worst['auc']:6.3f} "
-                    f"{worst['seconds']:6.1f} {worst['megabytes']:6.0f}",
-                    flush=True,
-                )
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "synthetic.json").write_text(json.dumps({"table": arguments.what, "found": found}, indent=1))
+        for epsilon, home, name in turns(arguments):
+            entry = found.setdefault((epsilon, name), {"synthesizer": name, "of": home, "epsilon": epsilon, "runs": []})
+            if home != "ours" and any(each["seconds"] > LONG for each in entry["runs"]):
+                continue
+            if home == "ours":
+                figures = told([sys.executable, __file__, "once", source, name, epsilon, out])
+            else:
+                figures = told([python_of(home), RUNNER, name, source, epsilon, DELTA, out])
+            _, figures["two"], figures["three"] = errors(list(sizes.values()), train, np.load(out))
+            judged = told([python_of("judge"), RUNNER, "judge", out, held]) if arguments.auc else {"auc": float("nan")}
+            entry["runs"].append(figures | judged)
+            entry["worst"] = {key: max(each[key] for each in entry["runs"]) for key in figures}
+            entry["worst"]["auc"] = min(each["auc"] for each in entry["runs"])
+            RESULTS.mkdir(exist_ok=True)
+            kept = json.dumps({"table": arguments.what, "found": list(found.values())}, indent=1)
+            (RESULTS / "synthetic.json").write_text(kept.replace("NaN", "null"))
+            print(".", end="", flush=True)
+    heads = ("2-way", "3-way", "AUC", "CPU s", "MB")
+    print(f"\n{'synthesizer, worst of runs':33} {'epsilon':>7} {'runs':>4} {' '.join(f'{each:>6}' for each in heads)}")
+    for each in found.values():
+        two, three, auc, cpu, memory = (each["worst"][key] for key in ("two", "three", "auc", "seconds", "megabytes"))
+        print(
+            f"{each['synthesizer']:33} {each['epsilon']:>7} {len(each['runs']):>4} {two:6.3f} {three:6.3f} "
+            f"{auc or float('nan'):6.4f} {cpu:6.1f} {memory:6.0f}"
+        )
 
 
 def scale(arguments: argparse.Namespace) -> None:
@@ -284,7 +299,8 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=40)
     parser.add_argument("--generate", type=int, default=1_000_000)
     parser.add_argument("--auc", action="store_true")
-    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--add", action="store_true", help="keep the results of other runs")
+    parser.add_argument("--peers", nargs="*", metavar="NAME", help="all of them, or only those named")
     arguments = parser.parse_args()
     arguments.rows = arguments.rows or (1_000_000 if arguments.what == "scale" else 40_000)
     scale(arguments) if arguments.what == "scale" else run(arguments)

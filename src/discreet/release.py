@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
@@ -151,18 +151,18 @@ class Allowance:
         return np.asarray(mechanism.add_to(_grouped(exact.unwrap(), cells, size), stream, Items.positions(size)))
 
     def distances(
-        self, mechanism: Any, exact: Sequence[Exact], *, cells: Sequence[IntegerArray], models: Sequence[IntegerArray]
+        self, mechanism: Any, exact: Iterable[Exact], *, cells: Iterable[IntegerArray], models: Sequence[IntegerArray]
     ) -> IntegerArray:
         """Noisy l1 distances of exact counts to released integer tables; all of them are one vector (S16)."""
         stream = self._spend(mechanism)
-        return np.asarray(mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(exact))))
+        return np.asarray(mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(models))))
 
     def farthest(
         self,
         mechanism: Any,
-        exact: Sequence[Exact],
+        exact: Iterable[Exact],
         *,
-        cells: Sequence[IntegerArray],
+        cells: Iterable[IntegerArray],
         models: Sequence[IntegerArray],
         factors: Sequence[int],
         expected: Sequence[int],
@@ -274,8 +274,8 @@ def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
     return counts
 
 
-def _apart(exact: Sequence[Exact], cells: Sequence[IntegerArray], models: Sequence[IntegerArray]) -> IntegerArray:
-    """The l1 distance of each table of counts to its model."""
+def _apart(exact: Iterable[Exact], cells: Iterable[IntegerArray], models: Sequence[IntegerArray]) -> IntegerArray:
+    """The l1 distance of each table of counts to its model. Counts are read one after another, and may be large."""
     pairs = zip(exact, cells, models, strict=True)
     return _narrow(np.array([_distance(_grouped(e.unwrap(), c, len(m)), m) for e, c, m in pairs], dtype=object))
 

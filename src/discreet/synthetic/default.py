@@ -5,7 +5,8 @@
    costs little, because a distance is one number of sensitivity m while it is of the size of the table.
 3. From these the error that remains after counting a pair at a level is predicted (a Wiener filter's), and the set of
    pairs and levels that removes most error is counted, as long as the junction tree stays small enough. The first
-   round takes a forest; later ones close its cycles where the model is still wrong.
+   round takes a forest; later ones close its cycles where the model is still wrong. The last round also looks at
+   three columns at a time, where the model has them together already: what pairs do not tell of a third column.
 All choices are functions of what was released, so they cost nothing more.
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +24,24 @@ from discreet.synthetic.graphical import Fit, Model, Target, cells_needed, estim
 from discreet.synthetic.independent import Histogram, Synthesis, grouped, histograms, product
 from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition
 from discreet.synthetic.mst import one_way_targets, target
-from discreet.synthetic.smooth import in_groups
+from discreet.synthetic.smooth import fair, in_groups
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 ONE_WAY = 0.30  # share of the one-way marginals
 DISTANCES = 0.03  # and of the distances of one round
-ROUNDS = (0.3, 0.35, 0.35)  # of the rest, what each round's pairs get
+ROUNDS = (0.25, 0.25, 0.25, 0.25)  # of the rest, what each round's pairs get
 LEVELS = (2, 4, 8, 16, 64)  # most groups of a column at each level
-LEAST_OF_LEVEL = 0.5  # of an even part
+TRIPLE_LEVELS = 4  # as many of these for three columns
+MOST_TRIPLES = 100
+MOST_GRID = 2_000_000  # cells of three columns
+LEAST_OF_LEVEL = 0.5  # of an even part of what is not in spikes
 MOST_GROUPS = 32
 LEAST = 2.0  # standard deviations of noise that a group should hold
-MOST_CELLS = 200_000  # of the junction tree
+UNITS = tuple(16.0 * 2**step for step in range(8))  # of weight that a round may give out
+BY_PRICE = 0.5
+MOST_CELLS = 500_000  # of the junction tree
 PRIOR = 0.02
 CAUTION = 1.0  # standard deviations by which a noisy distance is taken to be less
 POOR = 0.05  # noise on distances, as a part of the rows, above which there is too little budget for rounds and levels
@@ -84,11 +91,12 @@ def default(data: Marginals) -> Synthesis:
     fit, kept = None, 0.0
     for number, part in enumerate(rounds):
         data.tell("rounds", number / len(rounds))
-        options = _options(data, columns, levels, model, sets, share=distances)
+        triples = _triples(data, columns, model) if 0 < number == len(rounds) - 1 else []
+        options = _options(data, columns, levels, model, [*sets, *triples], share=distances)
         budget = share * part + kept
         chosen = _chosen(data, options, sizes, targets, share=budget, forest=number == 0)
         kept = 0.0 if chosen else budget
-        weights = np.array([float(option.expected.size) for option in chosen]) ** (1 / 2)
+        weights = np.array([_weight(option) for option in chosen])
         for option, weight in zip(chosen, weights, strict=True):
             each = budget * float(weight / weights.sum()) * (1 - 1e-7)
             targets.append(target(columns, data.measure(option.columns, share=each, partition=option.partition)))
@@ -110,8 +118,22 @@ def _levels(column: Histogram, ordered: bool) -> list[Integers]:
         if len(rows) <= most:
             found.append(np.arange(len(rows)))
         else:
-            found.append(in_groups(rows, least=rows.sum() / most * LEAST_OF_LEVEL, most=most, ordered=ordered))
+            found.append(in_groups(rows, least=fair(rows, most) * LEAST_OF_LEVEL, most=most, ordered=ordered))
     return found
+
+
+def _triples(data: Marginals, columns: Sequence[Histogram], model: Model) -> list[Columns]:
+    """The most related three columns of one clique each: counting these makes the model no larger."""
+    if data.workload.sets:  # then those that are asked for are candidates anyway
+        return []
+    every: set[Columns] = {each for clique in model.tree.cliques for each in combinations(clique, 3)}
+    able = [each for each in every if math.prod(data.axes[column].size for column in each) <= MOST_GRID]
+
+    def related(each: Columns) -> float:
+        a, b, c = (columns[column].grouped / columns[column].counts.sum() for column in each)
+        return float(np.abs(model.marginal(each) - a[:, None, None] * b[:, None] * c).sum())
+
+    return sorted(able, key=lambda each: (-related(each), each))[:MOST_TRIPLES]
 
 
 def _options(
@@ -128,7 +150,8 @@ def _options(
     for each in sets:
         table = model.marginal(each) * model.total
         known: set[tuple[int, ...]] = set()
-        for level in zip(*(levels[column] for column in each), strict=True):
+        able = levels if len(each) <= 2 else [some[:TRIPLE_LEVELS] for some in levels]
+        for level in zip(*(able[column] for column in each), strict=True):
             shape = tuple(int(groups.max()) + 1 for groups in level)
             if shape in known or min(shape) < 2:
                 continue
@@ -166,26 +189,32 @@ def _chosen(
     share: float,
     forest: bool,
 ) -> list[Option]:
-    """The set of pairs that is predicted to remove most error for a share, split evenly."""
+    """The set that is predicted to remove most error for a share, split as `_weight` says.
+
+    What a unit of weight gets is tried from much to little: few tables with little noise, or many with more.
+    """
     best: tuple[float, list[Option]] = (0.0, [])
-    count = 1
-    while count <= len(sizes) * 4:
-        std = data.std(share / count)
-        able = sorted(_best_levels(options, std), key=lambda pair: -pair[0])
-        found = _that_fit(able, sizes, targets, count, forest=forest)
+    known: dict[frozenset[Columns], int] = {}
+    for units in UNITS:
+        able = _best_levels(data, options, share / units)
+        able.sort(key=lambda pair: -pair[0] / _weight(pair[1]) ** (0.0 if forest else BY_PRICE))
+        found = _that_fit(able, sizes, targets, units, forest=forest, known=known)
         gain = sum(each for each, _ in found)
         if gain > best[0]:
             best = (gain, [option for _, option in found])
-        if len(found) < count:
-            break
-        count += max(1, count // 3)
     return best[1]
 
 
-def _best_levels(options: Sequence[Option], std: float) -> list[tuple[float, Option]]:
+def _weight(option: Option) -> float:
+    """What a table is given, in units: noise on c cells costs least in all when they share in proportion to sqrt(c)."""
+    return math.sqrt(option.expected.size)
+
+
+def _best_levels(data: Marginals, options: Sequence[Option], unit: float) -> list[tuple[float, Option]]:
     best: dict[Columns, tuple[float, Option]] = {}
+    stds = {weight: data.std(unit * weight) for weight in {_weight(option) for option in options}}
     for option in options:
-        gain = option.gain(std)
+        gain = option.gain(stds[_weight(option)])
         if gain > best.get(option.columns, (0.0, option))[0]:
             best[option.columns] = (gain, option)
     return list(best.values())
@@ -195,23 +224,29 @@ def _that_fit(
     able: Sequence[tuple[float, Option]],
     sizes: Sequence[int],
     targets: Sequence[Target],
-    count: int,
+    units: float,
     *,
     forest: bool,
+    known: dict[frozenset[Columns], int],
 ) -> list[tuple[float, Option]]:
-    """The best ones, one after another, as long as the junction tree stays small (or a forest)."""
-    sets, tree_of = [each.columns for each in targets], list(range(len(sizes)))
+    """The first ones, one after another, that units pay for, as long as the junction tree stays small (or a forest)."""
+    sets, tree_of = frozenset(each.columns for each in targets), list(range(len(sizes)))
     found: list[tuple[float, Option]] = []
     for gain, option in able:
-        if len(found) == count:
-            break
+        if _weight(option) > units:
+            continue
         if forest:
             trees = {tree_of[column] for column in option.columns}
             if len(trees) < len(option.columns):
                 continue
             tree_of = [min(trees) if tree in trees else tree for tree in tree_of]
-        elif cells_needed(sizes, [*sets, option.columns]) > MOST_CELLS:
-            continue
-        sets.append(option.columns)
+        together = sets | {option.columns}
+        if not forest and together != sets:
+            if together not in known:
+                known[together] = cells_needed(sizes, sorted(together))
+            if known[together] > MOST_CELLS:
+                continue
+        sets = together
         found.append((gain, option))
+        units -= _weight(option)
     return found

@@ -52,7 +52,7 @@ class Commission:
     def question(self) -> str:
         """The same for the same commission."""
         parts = [
-            "describe 2",
+            "describe 3",
             self.table,
             self.synthesizer,
             [repr(axis) for axis in self.axes],

@@ -113,21 +113,31 @@ def _bits(mask: int) -> list[int]:
 
 
 def propagate(tree: Tree, potentials: Sequence[Floats]) -> tuple[list[Floats], float]:
-    """The probabilities of every clique, and log Z, for log-potentials on the cliques."""
+    """The probabilities of every clique, and log Z, for log-potentials on the cliques.
+
+    Weights are taken relative to the largest of their table, so what is less likely than that by 300 digits is taken to
+    be impossible. If everything is, log Z is -inf and all tables are 0.
+    """
     separators, count = tree.separators, len(tree.cliques)
-    beliefs, upward = [np.array(each) for each in potentials], [np.zeros(())] * count
+    tops = [float(each.max()) for each in potentials]
+    weights, upward = [np.exp(each - top) for each, top in zip(potentials, tops, strict=True)], [np.zeros(())] * count
     for child in range(count - 1, 0, -1):
-        parent = tree.parents[child]
-        upward[child] = _log_sums(beliefs[child], tree.cliques[child], separators[child])
-        beliefs[parent] += _spread(upward[child], separators[child], tree.cliques[parent])
-    log_z = float(_log_sums(beliefs[0], tree.cliques[0], ()))
-    tables = [np.exp(beliefs[0] - log_z)]
+        upward[child] = summed(weights[child], tree.cliques[child], separators[child])
+        top = max(float(upward[child].max()), _TINY)
+        tops[child] += math.log(top)
+        weights[tree.parents[child]] *= _spread(
+            upward[child] / top, separators[child], tree.cliques[tree.parents[child]]
+        )
+    whole = float(weights[0].sum())
+    if whole <= 0:
+        return [np.zeros_like(each) for each in weights], -math.inf
+    tables = [weights[0] / whole]
     for child in range(1, count):
-        parent, separator, clique = tree.parents[child], separators[child], tree.cliques[child]
+        parent, separator = tree.parents[child], separators[child]
         sums = summed(tables[parent], tree.cliques[parent], separator)
-        own = beliefs[child] - _spread(upward[child], separator, clique)
-        tables.append(np.exp(np.minimum(own, 0)) * _spread(sums, separator, clique))
-    return tables, log_z
+        factors = np.divide(sums, upward[child], out=np.zeros_like(sums), where=upward[child] > 0)
+        tables.append(weights[child] * _spread(factors, separator, tree.cliques[child]))
+    return tables, math.log(whole) + math.fsum(tops)
 
 
 def summed(table: Floats, columns: Columns, kept: Columns) -> Floats:
@@ -136,21 +146,10 @@ def summed(table: Floats, columns: Columns, kept: Columns) -> Floats:
     return np.asarray(table.sum(axis=axes)) if axes else table
 
 
-def _log_sums(table: Floats, columns: Columns, kept: Columns) -> Floats:
-    axes = tuple(axis for axis, column in enumerate(columns) if column not in kept)
-    if not axes:
-        return table
-    top = table.max(axis=axes, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(table - top).sum(axis=axes)) + top.squeeze(axis=axes))
-
-
 def _spread(table: Floats, columns: Columns, onto: Columns) -> Floats:
     """A table in a shape that broadcasts against one with more columns."""
     sizes = dict(zip(columns, table.shape, strict=True))
-    spread = table.reshape([sizes.get(column, 1) for column in onto])
-    return np.where(np.isfinite(spread), spread, 0.0) if not np.isfinite(spread).all() else spread
+    return table.reshape([sizes.get(column, 1) for column in onto])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,23 +258,20 @@ def estimate(
 ) -> Fit:
     """The model of maximum entropy against noise (see above). `start` holds parameters of the first targets."""
     tree = junction_tree(sizes, [target.columns for target in targets])
-    home = [_home(tree, target.columns) for target in targets]
+    nest = _nested(tree, [target.columns for target in targets])
+    places = [nest.sets.index(target.columns) for target in targets]
     ends = np.cumsum([0, *(len(target.counts) for target in targets)])
     noisy = np.concatenate([target.counts for target in targets])
     ridge = np.concatenate([np.full(len(t.counts), prior * t.std**2 + 1e-6) for t in targets])
-
     center = np.concatenate([np.zeros(len(t.counts)) if t.center is None else t.center for t in targets])
 
     def value(x: Floats) -> tuple[float, Floats, list[Floats]]:
-        potentials = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
-        for target, clique, lo, hi in zip(targets, home, ends, ends[1:], strict=False):
-            shaped = x[lo:hi][target.cells].reshape(tree.shape(target.columns))
-            potentials[clique] += _spread(shaped, target.columns, tree.cliques[clique])
-        tables, log_z = propagate(tree, potentials)
-        seen = [
-            t.seen(summed(tables[clique], tree.cliques[clique], t.columns))
-            for t, clique in zip(targets, home, strict=True)
-        ]
+        shares = [np.zeros(tree.shape(columns)) for columns in nest.sets]
+        for target, place, lo, hi in zip(targets, places, ends, ends[1:], strict=False):
+            shares[place] += x[lo:hi][target.cells].reshape(shares[place].shape)
+        tables, log_z = propagate(tree, nest.gathered(tree, shares))
+        sums = nest.spread(tree, tables)
+        seen = [target.seen(sums[place]) for target, place in zip(targets, places, strict=True)]
         gradient = total * np.concatenate(seen) - noisy + ridge * (x - center)
         return total * log_z - float(x @ noisy) + float(ridge @ (x - center) ** 2) / 2, gradient, tables
 
@@ -288,10 +284,47 @@ def estimate(
     return Fit(model=model, parameters=tuple(found[lo:hi] for lo, hi in pairwise(ends)))
 
 
-def _home(tree: Tree, columns: Columns) -> int:
-    """The smallest clique that holds some columns."""
-    able = [i for i, clique in enumerate(tree.cliques) if set(columns) <= set(clique)]
-    return min(able, key=lambda i: tree.cells_of(tree.cliques[i]))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Nest:
+    """Sets of columns, larger ones first, each within another set or else within a clique.
+
+    Most targets are parts of others, so that few tables of the size of a clique have to be added up or summed.
+    """
+
+    sets: tuple[Columns, ...]
+    within: tuple[int, ...]  # the place of the other set, or -1
+    cliques: tuple[int, ...]
+
+    def gathered(self, tree: Tree, shares: list[Floats]) -> list[Floats]:
+        """The cliques' potentials from those of the sets."""
+        potentials = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
+        for place in range(len(self.sets) - 1, -1, -1):
+            other, clique = self.within[place], self.cliques[place]
+            onto, columns = (
+                (potentials[clique], tree.cliques[clique]) if other < 0 else (shares[other], self.sets[other])
+            )
+            onto += _spread(shares[place], self.sets[place], columns)
+        return potentials
+
+    def spread(self, tree: Tree, tables: Sequence[Floats]) -> list[Floats]:
+        """The sets' probabilities from those of the cliques."""
+        found: list[Floats] = []
+        for columns, other, clique in zip(self.sets, self.within, self.cliques, strict=True):
+            source = (tables[clique], tree.cliques[clique]) if other < 0 else (found[other], self.sets[other])
+            found.append(summed(*source, columns))
+        return found
+
+
+def _nested(tree: Tree, sets: Iterable[Columns]) -> _Nest:
+    """Each set in the smallest that holds it."""
+    ordered = sorted(set(sets), key=lambda columns: (-len(columns), columns))
+    within, cliques = [], []
+    for place, columns in enumerate(ordered):
+        others = [other for other in range(place) if set(columns) < set(ordered[other])]
+        within.append(min(others, key=lambda other: tree.cells_of(ordered[other]), default=-1))
+        able = [i for i, clique in enumerate(tree.cliques) if set(columns) <= set(clique)]
+        cliques.append(min(able, key=lambda i: tree.cells_of(tree.cliques[i])))
+    return _Nest(sets=tuple(ordered), within=tuple(within), cliques=tuple(cliques))
 
 
 def _minimized(

@@ -13,7 +13,7 @@ Privacy
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -212,19 +212,21 @@ class Marginals:
         l2_squared = Fraction(times * doubled * (largest * self._rows) ** 2)
         return DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=amount), l2_squared=l2_squared)
 
-    def _every_exact(self, candidates: Sequence[Candidate]) -> list[Exact]:
-        """Of all candidates; what was not read before takes its time."""
-        found = []
+    def _every_exact(self, candidates: Sequence[Candidate]) -> Iterator[Exact]:
+        """Of all candidates, one after another; what was not read before takes its time."""
         for place, candidate in enumerate(candidates):
             if candidate.columns not in self._known:
                 self.tell("counts", place / len(candidates))
-            found.append(self._exact(candidate.columns))
+            yield self._exact(candidate.columns)
         self.tell("counts", 1.0)
-        return found
 
     def _exact(self, columns: Columns) -> Exact:
-        """Rows per cell, as the engine counts them; k0 is the place of the cell in the grid of the columns."""
+        """Rows per cell, as the engine counts them; k0 is the place of the cell in the grid of the columns.
+
+        Pairs are remembered; of larger sets, which may have as many cells as there are rows, only the last one.
+        """
         if columns not in self._known:
+            self._known = {each: exact for each, exact in self._known.items() if len(each) <= 2}
             cell = "0"
             for column in columns:
                 cell = f"({cell} * {self.axes[column].size} + {self._cell(column)})"
@@ -253,7 +255,7 @@ def _models(candidates: Sequence[Candidate]) -> dict[str, Any]:
     # Privacy: S7. The model is rounded first, so that distances are integers; and kept so small that none of these
     # passes 64 bits, where one person could turn the largest number into the smallest.
     return {
-        "cells": [flat(candidate.partition) for candidate in candidates],
+        "cells": (flat(candidate.partition) for candidate in candidates),
         "models": [
             np.rint(np.clip(candidate.model, -MOST_ROWS, MOST_ROWS)).astype(np.int64).ravel()
             for candidate in candidates

@@ -153,7 +153,7 @@ def in_groups(counts: Floats, *, least: float, most: int, ordered: bool) -> NDAr
             large -= 1  # the rest alone would still be too small
         groups[order] = np.minimum(np.arange(n), large)
         return _in_order(groups)
-    least = max(least, _fair(counts, most))
+    least = max(least, fair(counts, most))
     groups, current, held = np.zeros(n, dtype=np.int64), 0, 0.0
     for cell in range(n):
         if held >= least or (held > 0 and held + counts[cell] > 1.5 * least and held > least / 2):
@@ -165,7 +165,7 @@ def in_groups(counts: Floats, *, least: float, most: int, ordered: bool) -> NDAr
     return groups
 
 
-def _fair(counts: Floats, most: int) -> float:
+def fair(counts: Floats, most: int) -> float:
     """What each group holds when cells too large to share stand alone and the rest is divided evenly."""
     alone = 0
     rest = np.sort(counts)[::-1]
