@@ -28,7 +28,7 @@ from discreet.noise.bits import SYSTEM
 from discreet.offer import Offer, offer
 from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
-from discreet.sql.finish import noisy_table, split
+from discreet.sql.finish import noisy_table, rehearsal, split
 from discreet.sql.picks import Pick, Window
 from discreet.sql.plan import Block, Key, Plan, table_name
 
@@ -51,8 +51,11 @@ def verdict(sql: str, world: World, source: random.Random) -> str:
     with _within(SLOW, "planning"):
         try:
             planned = plan(sql, world.policy, world.public, world.evaluate)
+            _rehearsed(planned, world)
         except (Rejected, UsageError) as refusal:
             return f"refused: {_general(str(refusal))}"
+        except EngineFailure:
+            return "refused: what is computed from the aggregates does not fit together"
         except Exception as error:
             raise Violation(f"planning raised {type(error).__name__}: {error}") from error
     for block in planned.blocks:
@@ -63,6 +66,13 @@ def verdict(sql: str, world: World, source: random.Random) -> str:
     if planned.blocks and source.random() < CARRIED_OUT:
         _carried_out(planned, world, source.choice((TINY, world.policy.limits.epsilon)))
     return "answered" if planned.blocks else "public"
+
+
+def _rehearsed(planned: Plan, world: World) -> None:
+    """What `Curator` tries on made-up numbers before it charges."""
+    if planned.blocks:
+        public = {name: world.public[name] for name in planned.public}
+        world.workbench.run(planned.after, public | rehearsal(planned), seconds=60)
 
 
 def _carried_out(planned: Plan, world: World, epsilon: Fraction) -> None:

@@ -71,6 +71,10 @@ SELECT COUNT(*) FROM (SELECT DISTINCT person_id AS o, DAYNAME(day) AS x0, clinic
 SELECT 1 JOIN LEFT JOIN ((labs));
 SELECT COUNT(*) JOIN visits ON TRUE;
 
+-- products of large noisy numbers beside a subquery or inside an aggregate: an engine error, after the charge
+SELECT SUM(income * income * income * income) * (SELECT MAX(population) FROM states) FROM people;
+SELECT SUM(a) * SUM(a) * SUM(a) FROM (SELECT sex, SUM(income * income * income * income) AS a FROM people GROUP BY sex) AS t;
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

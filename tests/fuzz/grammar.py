@@ -90,7 +90,8 @@ ABOVE = lines("""
     WITH q AS ({q}) SELECT a.a0 - b.a0 FROM q AS a JOIN q AS b ON a.a0 = b.a0
     WITH q AS ({q}), r AS ({r}) SELECT COUNT(*) FROM q WHERE EXISTS (SELECT 1 FROM r WHERE r.a0 > q.a0)
     SELECT q.*, s.population FROM ({q}) AS q JOIN states AS s ON q.a0 = s.level
-    SELECT ({q}) + COUNT(*) FROM visits WHERE cost > 2
+    SELECT ({q}) {+|*|-} COUNT(*) FROM visits WHERE cost > 2
+    SELECT SUM(a0) * SUM(a0) - MAX(a0) FROM ({q}) AS q
     SELECT CASE WHEN a0 > (SELECT AVG(population) FROM states) THEN 'a' ELSE 'b' END FROM ({q}) AS q
     SELECT (SELECT COUNT(*) FROM people) + COUNT(*) FROM visits WHERE cost > 2
     """)

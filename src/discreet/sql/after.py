@@ -195,6 +195,8 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         return exp.TryCast(this=copy.this, to=copy.args["to"])
     if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):
         return exp.Try(this=copy)
+    if isinstance(copy, exp.Mul) and not copy.find(exp.Interval):  # products pass 128 bits, sums do not
+        return exp.Mul(this=exp.cast(copy.this, "DOUBLE"), expression=exp.cast(copy.expression, "DOUBLE"))
     if isinstance(copy, exp.Sqrt | exp.Ln | exp.Log):
         argument = copy.expression if isinstance(copy, exp.Log) and copy.expression is not None else copy.this
         low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT

@@ -78,7 +78,8 @@ class Linear:
 
     def values(self, components: Components) -> pa.Array:
         units = self._units(components)
-        kind = number_type(self.step, max((abs(int(unit)) for unit in units), default=0))
+        largest = max((abs(int(unit)) for unit in units), default=0)
+        kind = number_type(self.step, 32 * largest)  # with room for a few that are added up after noise
         if pa.types.is_integer(kind) and units.dtype != object:
             return pa.array(units * self.step.numerator, kind)
         return pa.array([as_written(int(unit) * self.step, kind) for unit in units], kind)
