@@ -289,10 +289,6 @@ SELECT SUM(ROW_NUMBER() OVER (PARTITION BY person_id)) FROM visits
 SELECT COUNT(*) FROM (SELECT LAG(ROW_NUMBER() OVER (PARTITION BY person_id)) OVER (PARTITION BY person_id) AS x FROM visits) AS t
 --> cannot stand here
 
--- a window with a frame
-SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day ROWS 1 PRECEDING) AS x FROM visits) AS t
---> is not answered
-
 -- an aggregate of an aggregate
 SELECT MAX(COUNT(*)) FROM people GROUP BY sex
 --> is an aggregate of an aggregate
@@ -1000,7 +996,7 @@ SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day) 
 
 -- a window's frame
 SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day ROWS 2 PRECEDING) AS x FROM visits) AS t
---> Leave frames and named windows out
+--> has a frame, or is named. Leave frames and named windows out
 
 -- what stands before the first visit
 SELECT AVG(cost - b) FROM (SELECT cost, LAG(cost, 1, 0) OVER (PARTITION BY person_id ORDER BY day) AS b FROM visits) AS t

@@ -233,9 +233,8 @@ def names_owner(node: exp.Window, names: Names) -> bool:
 
 def window(node: exp.Window, names: Names, relation: Relation) -> Value:
     """A window over each person's own rows: PARTITION BY must name the owner."""
-    for name, part in node.args.items():
-        if name not in ("this", "partition_by", "order", "over") and part not in (None, False, []):
-            raise reject(node, f"{show(node)}: {name.upper()} is not answered.", "Leave frames and named windows out.")
+    if any(part for name, part in node.args.items() if name not in ("this", "partition_by", "order", "over")):
+        raise reject(node, f"{show(node)} has a frame, or is named.", "Leave frames and named windows out.")
     parts = [translate(part, names) for part in node.args.get("partition_by") or []]
     if not any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts):
         raise reject(
