@@ -34,7 +34,7 @@ from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
 from discreet.sql.analyze import plan
-from discreet.sql.finish import Noisy, noisy_table, rehearsal, split
+from discreet.sql.finish import Noisy, noisy_table, rehearsals, split
 from discreet.sql.plan import Plan, table_name
 from discreet.sql.values import quoted as named
 
@@ -154,7 +154,9 @@ class Curator:
         if found.listed is not None:
             return
         try:
-            self._after(found.after, {name: self._public[name] for name in found.public} | rehearsal(found))
+            public = {name: self._public[name] for name in found.public}
+            for made_up in rehearsals(found):
+                self._after(found.after, public | made_up)
         except EngineFailure:
             raise Rejected(
                 "what is computed from the aggregates does not fit together.",

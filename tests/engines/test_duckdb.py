@@ -122,6 +122,17 @@ def test_the_configuration_stays(engine: DuckDB) -> None:
     assert {row["name"]: row["value"].lower() for row in found} == wanted
 
 
+@pytest.mark.parametrize("names", [[], [None], [None, None, "b"]])
+def test_no_statement_fails_for_what_statistics_say(tmp_path: Path, names: list[str | None]) -> None:
+    """The engine's optimizer knew that nobody has a name, and failed on that alone."""
+    policy = policy_of(TABLES, tmp_path)
+    numbers = pa.array(range(len(names)), pa.int64())
+    people = pa.table({"id": numbers, "name": pa.array(names, pa.string()), "pay": numbers})
+    prepare(policy, {"people": people, "states": pa.table({"code": ["NY"], "people": [20]})}, policy.store, 1)
+    found = DuckDB.open(policy, 1).fetch("SELECT count(*) FROM people WHERE split_part(name, 'a', 1) = 'b'", 10.0)
+    assert found.column(0).to_pylist() == [names.count("b")]
+
+
 def test_a_question_is_stopped_in_time(engine: DuckDB) -> None:
     start = time.monotonic()
     with pytest.raises(Overrun) as caught:

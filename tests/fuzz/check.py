@@ -28,7 +28,7 @@ from discreet.noise.bits import SYSTEM
 from discreet.offer import Offer, offer
 from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
-from discreet.sql.finish import noisy_table, rehearsal, split
+from discreet.sql.finish import noisy_table, rehearsals, split
 from discreet.sql.picks import Pick, Window
 from discreet.sql.plan import Block, Key, Plan, table_name
 
@@ -72,7 +72,8 @@ def _rehearsed(planned: Plan, world: World) -> None:
     """What `Curator` tries on made-up numbers before it charges."""
     if planned.blocks:
         public = {name: world.public[name] for name in planned.public}
-        world.workbench.run(planned.after, public | rehearsal(planned), seconds=60)
+        for made_up in rehearsals(planned):
+            world.workbench.run(planned.after, public | made_up, seconds=60)
 
 
 def _carried_out(planned: Plan, world: World, epsilon: Fraction) -> None:

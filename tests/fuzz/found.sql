@@ -75,6 +75,10 @@ SELECT COUNT(*) JOIN visits ON TRUE;
 SELECT SUM(income * income * income * income) * (SELECT MAX(population) FROM states) FROM people;
 SELECT SUM(a) * SUM(a) * SUM(a) FROM (SELECT sex, SUM(income * income * income * income) AS a FROM people GROUP BY sex) AS t;
 
+-- an engine error where a column is NULL in all rows, of which the engine's optimizer knew: it told whether one person has a value
+SELECT COUNT(*) FROM people WHERE SPLIT_PART(name, 'a', 1) = 'a';
+SELECT COUNT(*) FROM people WHERE SPLIT_PART(CAST(born AS VARCHAR), '-', 1) <> 'a';
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

@@ -19,6 +19,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.engines.duckdb import SAME_PLANS
 from discreet.engines.prepare import prepare
 from discreet.engines.store import Store
 from discreet.engines.workbench import Workbench
@@ -161,7 +162,8 @@ def world(name: str, source: random.Random) -> World:
     databases |= {f"with {index}": [*rows.values(), each] for index, each in enumerate(extra)}
     databases["without one"] = list(rows.values())[1:]
     databases["alone"] = [extra[0]]
-    connection = duckdb.connect(config={"threads": 1, "memory_limit": "1GB", "preserve_insertion_order": "false"})
+    config = {**SAME_PLANS, "threads": 1, "memory_limit": "1GB", "preserve_insertion_order": "false"}
+    connection = duckdb.connect(config=config)
     connection.execute("CREATE SCHEMA public_tables")
     for table, content in stored.items():
         connection.register("#stored", content)

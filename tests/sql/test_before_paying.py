@@ -37,6 +37,15 @@ def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pyt
     assert curator.ledger() == ()
 
 
+@pytest.mark.parametrize("kept", ["n > 0", "n < 0", "n = 0"])
+def test_what_fails_behind_a_filter_is_refused_unpaid(curator: Curator, kept: str) -> None:
+    """Which rows pass is noise's to decide: a comparison of texts with numbers is tried with each kind of them."""
+    groups = "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
+    with pytest.raises(Rejected, match="does not fit together"):
+        curator.ask(f"SELECT sex > 5 AS x FROM {groups} AS t WHERE {kept}", analyst="ann", epsilon="1")
+    assert curator.ledger() == ()
+
+
 def test_every_query_of_every_plan_binds(curator: Curator) -> None:
     """The tables without rows are those of the snapshot: nothing that is answered is refused for its binding."""
     for case in harness.cases():

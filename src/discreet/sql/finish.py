@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -65,16 +65,20 @@ def added_up(block: Block, source: Block, numbers: Sequence[Components]) -> list
     return [tuple(coarser(values) for values in components) for components in numbers]
 
 
-def rehearsal(plan: Plan) -> dict[str, pa.Table]:
-    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid."""
+def rehearsals(plan: Plan) -> Iterator[dict[str, pa.Table]]:
+    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid.
+
+    With large numbers, with negative ones and with zeros, so that a filter lets some of them pass.
+    """
     sources = [block if block.rolled is None else plan.blocks[block.rolled.block] for block in plan.blocks]
-    return {
-        table_name(index): _rehearsed(block, [len(each.forms) for each in source.measurements])
-        for index, (block, source) in enumerate(zip(plan.blocks, sources, strict=True))
-    }
+    for sign in (1, -1, 0):
+        yield {
+            table_name(index): _rehearsed(block, [len(each.forms) for each in source.measurements], sign)
+            for index, (block, source) in enumerate(zip(plan.blocks, sources, strict=True))
+        }
 
 
-def _rehearsed(block: Block, forms: Sequence[int]) -> pa.Table:
+def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
     keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.keys)
     unknown = [key for key in keys if isinstance(key, Unknown)]
     names = [pa.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
@@ -88,7 +92,7 @@ def _rehearsed(block: Block, forms: Sequence[int]) -> pa.Table:
             cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(pick.quantiles))))
             columns[f"a{index}"] = _picked(pick, cells)
         else:
-            numbers = tuple(1000 + 7 * np.arange(rows) for _ in range(forms[estimate.measurement]))
+            numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in range(forms[estimate.measurement]))
             columns[f"a{index}"] = estimate.values(numbers)
         columns[f"m{index}"] = pa.nulls(rows, pa.float64())
     columns |= {f"d{index}": pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
