@@ -24,12 +24,13 @@ from scipy import stats
 
 from discreet.curator import accountant_of, terms_of
 from discreet.engines.workbench import Workbench
-from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, TruncatedLaplaceThreshold
+from discreet.mechanisms import DiscreteLaplace, GaussianThreshold, LaplaceThreshold, TruncatedLaplaceThreshold
 from discreet.mechanisms.simulate import Redraw
 from discreet.noise import Stream
 from discreet.offer import BlockOffer, offer
 from discreet.release import Allowance, Exact
 from discreet.sql.finish import Noisy, noisy_table
+from discreet.sql.margins import half_width
 from discreet.sql.plan import Key
 from discreet.sql.values import Number
 from sql import databases, harness, policies
@@ -201,6 +202,25 @@ def _mass(mechanism: Any, half: int) -> float:
         q = math.exp(-1 / spread)
         return 1 - 2 * q ** (half + 1) / (1 + q)
     return float(2 * stats.norm.cdf((half + 0.5) / spread) - 1)
+
+
+def test_wide_noise_on_two_numbers_is_covered_as_the_formula_says() -> None:
+    """Too wide for masses to be convolved one by one: a step of a lattice is given away, and no more.
+
+    P(|S| > x) of the sum of two Laplace variables of scales a and b is (a² exp(-x / a) - b² exp(-x / b)) / (a² - b²).
+    """
+    scale = Fraction(10**7)
+
+    def beyond(x: float, factors: tuple[int, int]) -> float:
+        a, b = (factor * float(scale) for factor in factors)
+        if a == b:
+            return (1 + x / (2 * a)) * math.exp(-x / a)
+        return (a**2 * math.exp(-x / a) - b**2 * math.exp(-x / b)) / (a**2 - b**2)
+
+    for factors in ((1, 1), (2, 1), (3, -1)):
+        found = half_width(DiscreteLaplace(scale=scale, l1=Fraction(1)), tuple(map(Fraction, factors)))
+        sizes = abs(factors[0]), abs(factors[1])
+        assert beyond(found, sizes) <= 0.05 < beyond(0.995 * found, sizes)
 
 
 def test_the_coverage_of_a_count_at_epsilon_one() -> None:
