@@ -1215,11 +1215,11 @@ SELECT COUNT(*) FROM visits WHERE GREATEST(seen, TIMESTAMP '2024-01-02 12:00:00'
 
 -- ===== after noise =====
 
--- count / one row / arithmetic outside: Roots and logarithms of counts, which are NULL where noise makes them less than nothing
+-- count / one row / arithmetic outside, again: Roots and logarithms of counts, which are NULL where noise makes them less than nothing
 SELECT sex, SQRT(COUNT(*)) AS a, LN(COUNT(*)) AS b, LOG(2, COUNT(*)) AS c, LOG(COUNT(*)) AS d FROM people GROUP BY sex;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
--- count / one row / arithmetic outside: Remainders, limits and a leading zero
+-- count / one row / arithmetic outside, a third time: Remainders, limits and a leading zero
 SELECT sex, n % 7 AS rest, n // 7 AS weeks, CLAMP(n, 0, 10) AS at_most, LPAD(CAST(n AS VARCHAR), 5, '0') AS code
 FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t;
 --> COUNT(*): 1 1 1 | 2 √2 1
@@ -1228,24 +1228,24 @@ FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t;
 SELECT DISTINCT n > 5 AS many FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
--- count / one row / outer select: A count beside another one, and conditions on both
+-- count / one row / outer select, again: A count beside another one, and conditions on both
 SELECT (SELECT COUNT(*) FROM people) AS people, n FROM (SELECT COUNT(*) AS n FROM visits) AS t WHERE n >= (SELECT COUNT(*) FROM people WHERE age > 200);
 --> COUNT(*): 3 3 3 | 3 3 3
 --> COUNT(*): 1 1 1 | 1 1 1
 --> COUNT(*): 1 1 1 | 1 1 1
 
--- count / one row / outer select: Two results side by side, and a public table
+-- count / one row / outer select, a third time: Two results side by side, and a public table
 SELECT t.sex, n, m, band FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t
 JOIN (SELECT sex, AVG(age) AS m FROM people GROUP BY sex) AS u USING (sex) LEFT JOIN bands ON n = low;
 --> COUNT(*): 1 1 1 | 2 √2 1
 --> AVG(age): 120 120 120 | 240 √28800 120
 
--- count / one row / outer select: Two results under each other, in order
+-- count / one row / outer select, a fourth time: Two results under each other, in order
 SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex UNION ALL SELECT clinic, COUNT(*) FROM visits GROUP BY clinic ORDER BY k DESC;
 --> COUNT(*): 1 1 1 | 2 √2 1
 --> COUNT(*): 3 3 3 | 6 √18 3
 
--- count / one row / outer select: Sums of such a list, by their new names
+-- count / one row / outer select, a fifth time: Sums of such a list, by their new names
 SELECT k AS kind, SUM(n) AS s FROM (
   SELECT sex AS k, COUNT(*) AS n FROM people GROUP BY sex UNION ALL SELECT 'F', COUNT(*) FROM visits
 ) AS t GROUP BY kind HAVING s > (SELECT -1) ORDER BY kind;
@@ -1280,11 +1280,11 @@ SELECT COUNT(DISTINCT CASE WHEN age >= 18 THEN sex END) FROM people;
 (SELECT COUNT(*) FROM people);
 --> COUNT(*): 1 1 1 | 1 1 1
 
--- count / one row / window over groups: The largest group alone
+-- count / one row / window over groups, again: The largest group alone
 SELECT sex, COUNT(*) AS n FROM people GROUP BY sex QUALIFY RANK() OVER (ORDER BY COUNT(*) DESC) = 1;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
--- count / one row / outer select: Only what both lists have, and only what the second has not
+-- count / one row / outer select, a sixth time: Only what both lists have, and only what the second has not
 SELECT sex FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t INTERSECT SELECT 'F';
 --> COUNT(*): 1 1 1 | 2 √2 1
 

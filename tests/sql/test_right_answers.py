@@ -138,6 +138,6 @@ def test_answers_on_dirty_data_are_right(name: str, neighbors: str, accountant: 
     found = []
     for case in of(curator):
         tied = any(word in case.sql for word in ("ROW_NUMBER", "LAG(", "ARG_MAX", "ARG_MIN"))
-        if not tied and not bounded_keys(case) and case.clause not in _NOT_WITH_DIRT:
+        if not tied and not bounded_keys(case) and not case.clause.startswith(_NOT_WITH_DIRT):
             found += compared(case, curator, plain)
     assert not found, "\n".join(found)
