@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from discreet.accounting import delta_for_keys
-from discreet.budget import Charge
-from discreet.errors import LedgerUnavailable, UsageError
+from discreet.accounting import SumAccountant, delta_for_keys
+from discreet.budget import Budget, Charge
+from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger import chain
 from discreet.ledger.sqlite import File
-from discreet.mechanisms import GaussianThreshold, LaplaceThreshold, Quantile, RandomizedResponse
+from discreet.mechanisms import DiscreteLaplace, GaussianThreshold, LaplaceThreshold, Quantile, RandomizedResponse
 from discreet.noise import Items, Stream
+from discreet.release import Allowance, Answer, Exact
 from discreet.sql.values import Number
 
 F = Fraction
@@ -73,3 +79,37 @@ def test_a_key_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_ledgers_file_is_used_inside_transactions_only(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="inside a transaction"):
         File(tmp_path / "x.ledger", timeout=1).erase_key(1)
+
+
+@pytest.mark.parametrize("leaving", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_exact_values_neither_print_nor_leave(leaving: Callable[[Exact], object]) -> None:
+    secret = Exact(pa.table({"s0": [4711]}))
+    assert "4711" not in f"{secret} {secret!r} {[secret]}"
+    with pytest.raises(TypeError, match="do not leave the process"):
+        leaving(secret)
+
+
+def test_an_allowance_says_what_is_left_and_gives_no_more() -> None:
+    """At this scale there is noise with probability 2e^-1000: the sum, far beyond 64 bits, leaves as it is."""
+    allowance = Allowance(key=bytes(32), accountant=SumAccountant(), paid=Charge(amount=F(2000), delta=F(0)))
+    exact = Exact(pa.table({"s0": pa.array([Decimal(10**30 + 7)], pa.decimal128(38))}))
+    noise = DiscreteLaplace(scale=F(1, 1000), l1=F(1))
+    (released,) = allowance.measure(noise, exact, sizes=(), forms=((3,),))
+    assert released.tolist() == [3 * 10**30 + 21]
+    assert allowance.left == Charge(amount=F(1000), delta=F(0))
+    with pytest.raises(BudgetExceeded, match="nothing was released"):
+        allowance.measure(DiscreteLaplace(scale=F(1, 1001), l1=F(1)), exact, sizes=(), forms=((1,),))
+    assert allowance.left == Charge(amount=F(1000), delta=F(0))
+
+
+def test_an_answer_in_a_notebook_runs_nothing() -> None:
+    name, half = "<script>x</script>", pa.table({"k": pa.nulls(1, pa.float64()), "n": [3.0]})
+    spent = Budget(epsilon=F(1), delta=F(0))
+    answer = Answer(
+        table=pa.table({"k": [name], "n": [12]}), margins=half, selected=(False,), cost=spent, left=spent,
+        certificate={}, id="1",
+    )  # fmt: skip
+    shown = answer._repr_html_()
+    assert "&lt;script&gt;" in shown
+    assert "<script" not in shown
+    assert "12 ± 3" in shown
