@@ -1281,3 +1281,11 @@ SELECT COUNT(*) FROM visits a JOIN visits b USING (person_id) JOIN visits c USIN
 -- a join of nothing
 SELECT COUNT(*) JOIN visits ON TRUE
 --> JOIN stands without FROM
+
+-- a public table that is computed and long
+SELECT COUNT(*) FROM visits v JOIN (SELECT a.clinic FROM clinics a, clinics b, clinics c, clinics d, clinics e, clinics f, clinics g, clinics h) AS t ON v.clinic = t.clinic
+--> a computed public table of 6561 rows is too long
+
+-- a long list from a public table
+SELECT COUNT(*) FROM people WHERE age IN (SELECT a.beds + 2 * b.beds + 7 * c.beds + 11 * d.beds + 13 * e.beds + 17 * f.beds + 19 * g.beds FROM clinics a, clinics b, clinics c, clinics d, clinics e, clinics f, clinics g)
+--> this list has 1335 values
