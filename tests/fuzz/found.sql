@@ -79,6 +79,9 @@ SELECT SUM(a) * SUM(a) * SUM(a) FROM (SELECT sex, SUM(income * income * income *
 SELECT COUNT(*) FROM people WHERE SPLIT_PART(name, 'a', 1) = 'a';
 SELECT COUNT(*) FROM people WHERE SPLIT_PART(CAST(born AS VARCHAR), '-', 1) <> 'a';
 
+-- a constant among the keys of each person was taken for the place of a column
+SELECT g, COUNT(*) FROM (SELECT person_id, STRPOS('', 'F') AS g, COUNT(*) AS n FROM visits GROUP BY person_id, STRPOS('', 'F')) AS t GROUP BY g;
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

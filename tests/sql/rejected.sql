@@ -1289,3 +1289,7 @@ SELECT COUNT(*) FROM visits v JOIN (SELECT a.clinic FROM clinics a, clinics b, c
 -- a long list from a public table
 SELECT COUNT(*) FROM people WHERE age IN (SELECT a.beds + 2 * b.beds + 7 * c.beds + 11 * d.beds + 13 * e.beds + 17 * f.beds + 19 * g.beds FROM clinics a, clinics b, clinics c, clinics d, clinics e, clinics f, clinics g)
 --> this list has 1335 values
+
+-- a constant among the keys of each person, in other words
+SELECT COUNT(*) FROM (SELECT person_id, STRPOS('', 'F') AS g, COUNT(*) AS n FROM visits GROUP BY person_id, STRPOS('', 'F')) AS t
+--> a constant key is the same for everybody

@@ -188,7 +188,8 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     """SELECT ... GROUP BY owner, keys: one row per person, or per person and key."""
     names = Names(fields=relation.fields)
     others = [key for key in keys if not (isinstance(key.domain, Opaque) and key.domain.owner)]
-    if any(key.constant or isinstance(key.domain, Missing) for key in others):
+    # A number that stands in GROUP BY would be taken for the place of a column.
+    if any(key.constant or isinstance(key.domain, Missing) or key.sql.lstrip("-").isdigit() for key in others):
         raise reject(node.args["group"], "a constant key is the same for everybody.", "Leave it out of GROUP BY.")
     if any(isinstance(key.domain, Opaque) for key in others):
         raise reject(

@@ -476,7 +476,7 @@ def _position(node: exp.Expression, read: Read) -> Value:
     if isinstance(value.domain, Coded):
         places = [str(each).find(text) + 1 for each in value.domain.values]
         domain = Number(step=Fraction(1), lo=min(places), hi=max(places))
-        return Value(sql=recoded(value.sql, places), domain=domain, nullable=value.nullable)
+        return Value(sql=recoded(value.sql, places), domain=domain, nullable=value.nullable, constant=value.constant)
     if isinstance(value.domain, Missing):
         return value
     found = f"least(strpos({value.sql}, {literal(text)}), {MAX_LENGTH})"
