@@ -17,6 +17,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+import duckdb
 import numpy as np
 
 from discreet.curator import accountant_of, terms_of
@@ -69,11 +70,15 @@ def verdict(sql: str, world: World, source: random.Random) -> str:
 
 
 def _rehearsed(planned: Plan, world: World) -> None:
-    """What `Curator` tries on made-up numbers before it charges."""
-    if planned.blocks:
-        public = {name: world.public[name] for name in planned.public}
-        for made_up in rehearsals(planned):
-            world.workbench.run(planned.after, public | made_up, seconds=60)
+    """What `Curator` tries before it charges: on tables without rows, and on made-up numbers."""
+    for sql in (sql for block in planned.blocks if block.same_as is None for sql in block.queries):
+        try:
+            world.cursors[EMPTY].execute(f"PREPARE checked AS {sql}")
+        except duckdb.Error:
+            raise Rejected("the engine does not bind this.", hint="") from None
+    public = {name: world.public[name] for name in planned.public}
+    for made_up in rehearsals(planned) if planned.blocks else ():
+        world.workbench.run(planned.after, public | made_up, seconds=60)
 
 
 def _carried_out(planned: Plan, world: World, epsilon: Fraction) -> None:
