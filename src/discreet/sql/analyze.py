@@ -383,7 +383,13 @@ class Analysis:
 
     def project(self, node: exp.Select, relation: Relation, environment: Environment) -> Relation:
         """A row-wise SELECT: still private rows, with other columns."""
-        _refuse_order(node, ("having", "order", "limit", "offset"))
+        for clause in ("having", "order", "limit", "offset"):
+            if node.args.get(clause):
+                raise reject(
+                    node.args[clause],
+                    f"{_word(clause)} on private rows would depend on other people's rows.",
+                    f"Aggregate first; ORDER BY and LIMIT then apply to the noisy result: {_example(node, relation)}.",
+                )
         scope, fields = replace(self.scope(relation, environment), windows=True), []
         for item in node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
@@ -567,16 +573,6 @@ _CLAUSES = {"order": "ORDER BY", "windows": "WINDOW"}
 
 def _word(clause: str) -> str:
     return _CLAUSES.get(clause, clause.replace("_", " ").upper())
-
-
-def _refuse_order(node: exp.Select, clauses: tuple[str, ...]) -> None:
-    for clause in clauses:
-        if node.args.get(clause):
-            raise reject(
-                node.args[clause] if clause != "distinct" else node,
-                f"{_word(clause)} on private rows would depend on other people's rows.",
-                "Aggregate first; ORDER BY and LIMIT then apply to the noisy result.",
-            )
 
 
 def _numbered(part: exp.Expression, scope: Names, rows: int) -> int:
