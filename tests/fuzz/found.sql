@@ -82,6 +82,10 @@ SELECT COUNT(*) FROM people WHERE SPLIT_PART(CAST(born AS VARCHAR), '-', 1) <> '
 -- a constant among the keys of each person was taken for the place of a column
 SELECT g, COUNT(*) FROM (SELECT person_id, STRPOS('', 'F') AS g, COUNT(*) AS n FROM visits GROUP BY person_id, STRPOS('', 'F')) AS t GROUP BY g;
 
+-- groupings by a key and by a function of it that keeps its codes could not be added up: a traceback, after the charge
+SELECT test, COUNT(*) FROM labs GROUP BY RPAD(test, 1, 'x'), ROLLUP (test);
+SELECT COUNT(*) FROM people GROUP BY CUBE (sex, LOWER(sex));
+
 -- guards: nothing was ever wrong with these, and each would show one planted bug
 SELECT COUNT(*) FROM (SELECT a.person_id, a.n FROM (SELECT person_id, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost) AS n FROM visits) AS a JOIN visits AS b ON a.person_id = b.person_id) AS t WHERE n = 1;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.cost > 0);

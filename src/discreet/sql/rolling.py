@@ -77,6 +77,8 @@ def _not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
     """Why groupings must be measured each, in words, where they must."""
     if blocks[members[0]].unknown:
         return "their keys are not public"
+    if any(len(set(blocks[index].key_sql)) < len(blocks[index].key_sql) for index in members):
+        return "two of their keys are one"
     measurements = [each for index in members for each in blocks[index].measurements]
     distinct = [each.name for each in measurements if not each.additive]
     if distinct:
