@@ -94,8 +94,8 @@ BUGS = (
     bug(
         "LIMIT inside",
         "sql/analyze.py",
-        '_refuse_order(node, ("having", "order", "limit", "offset"))',
-        '_refuse_order(node, ("having",))',
+        'for clause in ("having", "order", "limit", "offset"):\n            if node',
+        'for clause in ("having",):\n            if node',
         f"{ATTACKS}::test_limit_inside",
     ),
     bug(
