@@ -45,7 +45,7 @@ MOST_CELLS = 500_000  # of the junction tree
 PRIOR = 0.02
 CAUTION = 1.0  # standard deviations by which a noisy distance is taken to be less
 POOR = 0.05  # noise on distances, as a part of the rows, above which there is too little budget for rounds and levels
-POOR_ONE_WAY, POOR_DISTANCES, POOR_LEVEL = 0.75, 0.08, 2
+POOR_ONE_WAY, POOR_DISTANCES, POOR_LEVEL, POOR_PRIOR = 0.72, 0.04, 2, 0.003
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,7 +88,8 @@ def default(data: Marginals) -> Synthesis:
     if poor:
         levels = [each[POOR_LEVEL : POOR_LEVEL + 1] for each in levels]
     share = (1 - (POOR_ONE_WAY if poor else ONE_WAY) - distances * len(rounds)) * (1 - 1e-6)
-    fit, kept = None, 0.0
+    fit: Fit | None = None
+    kept = 0.0
     for number, part in enumerate(rounds):
         data.tell("rounds", number / len(rounds))
         triples = _triples(data, columns, model) if 0 < number == len(rounds) - 1 else []
@@ -100,14 +101,10 @@ def default(data: Marginals) -> Synthesis:
         for option, weight in zip(chosen, weights, strict=True):
             each = budget * float(weight / weights.sum()) * (1 - 1e-7)
             targets.append(target(columns, data.measure(option.columns, share=each, partition=option.partition)))
-        fit = _fitted(data, sizes, targets, total, fit)
+        start = () if fit is None else fit.parameters
+        fit = estimate(sizes, targets, total=total, prior=POOR_PRIOR if poor else PRIOR, start=start)
         model = fit.model
     return Synthesis(histograms=columns, model=model)
-
-
-def _fitted(data: Marginals, sizes: Sequence[int], targets: Sequence[Target], total: float, fit: Fit | None) -> Fit:
-    start = () if fit is None else fit.parameters
-    return estimate(sizes, targets, total=total, prior=PRIOR, start=start)
 
 
 def _levels(column: Histogram, ordered: bool) -> list[Integers]:
