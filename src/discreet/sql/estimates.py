@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet.mechanisms.simulate import Noise, Redraw
-from discreet.sql.margins import CONFIDENCE, half_width, ratio_quantile
+from discreet.sql.margins import half_width, ratio_quantile, redrawn_quantile
 
 Components = tuple[npt.NDArray[Any], ...]  # integers, also as Python objects where they pass 64 bits
 Floats = npt.NDArray[np.float64]
@@ -130,8 +130,9 @@ class Mean:
         if self.degree == 2:
             draws = _floats(redraw(mechanism, (3, redraws(len(a)), len(a)), self.measurement))
             moved = self._sides(tuple(part[None, :] - draw for part, draw in zip(parts[:3], draws, strict=True)))
-            shares, counted = _share(*moved), moved[0] + moved[1] > (a + b) / 2
-            reach = _reach(shares, _share(a, b), inside=counted & (shares > 0) & (shares < 1))
+            counts = moved[0] + moved[1]
+            shares = moved[0] / np.maximum(counts, 1.0), a / np.maximum(a + b, 1.0)
+            reach = _reach(*shares, straight=counts > (a + b) / 2)
         else:
             reach = _fieller(a, b, mechanism)
         farthest = np.maximum(_share(a, b), 1 - _share(a, b))
@@ -149,19 +150,30 @@ class Mean:
         )
 
 
-def _reach(moved: Floats, center: Floats, *, inside: npt.NDArray[np.bool_]) -> Floats:
-    """Half-widths from answers with redrawn noise, one row for each redraw.
+def _reach(moved: Floats, center: Floats, *, straight: npt.NDArray[np.bool_]) -> Floats:
+    """Half-widths from answers with redrawn noise, one row for each redraw; infinite where any is not `straight`.
 
-    Where noise may halve the count or lead to the end of what is possible, answers are no straight function of it, and
-    the quantiles of their distances are not those of the errors: there it is as far as any redrawn one.
+    Where noise may halve what is divided by, answers are no straight function of it, and the quantiles of their
+    distances are not those of the errors: nothing is known but what is possible at all. Neither argument is kept inside
+    that: the answer is the nearest possible number to `center`, and so no farther from the truth, which is possible.
     """
     distance = np.abs(moved - center[None, :])
-    return np.where(inside.all(axis=0), np.quantile(distance, CONFIDENCE.simulated, axis=0), distance.max(axis=0))
+    return np.where(straight.all(axis=0), redrawn_quantile(distance), np.inf)
+
+
+def _possible(answer: Floats, reach: Floats, *, least: float, most: float) -> tuple[Floats, Floats]:
+    """The ends of what is within reach of an answer and possible."""
+    return np.maximum(answer - reach, least), np.minimum(answer + reach, most)
 
 
 def _share(a: Floats, b: Floats) -> Floats:
     total = a + b
     return np.clip(np.divide(a, total, out=np.full_like(a, 0.5), where=total > 0), 0.0, 1.0)
+
+
+def _sampled(count: Floats) -> Floats:
+    """n / (n - 1), which is at most 2."""
+    return np.minimum(np.maximum(count, 1.0) / np.maximum(count - 1, 0.5), 2.0)
 
 
 def _fieller(a: Floats, b: Floats, mechanism: Noise) -> Floats:
@@ -192,33 +204,38 @@ class Spread:
     root: bool
 
     def values(self, components: Components) -> pa.Array:
-        result, count = self._spread(tuple(numbers.astype(np.float64) for numbers in components[:3]))
-        return pa.array(result, mask=count <= (1.5 if self.sample else 0))
+        found, count = self._spread(tuple(numbers.astype(np.float64) for numbers in components[:3]))
+        variance = self._nearest(found, count)
+        return pa.array(np.sqrt(variance) if self.root else variance, mask=count <= (1.5 if self.sample else 0))
 
     def _spread(self, sums: tuple[Floats, ...]) -> tuple[Floats, Floats]:
-        """The spread in the column's own unit, and the noisy count; the sums may have any shape."""
+        """The variance in the column's own unit, possible or not, and the noisy count; the sums may have any shape."""
         low, middle, high = sums
         count = (low + middle + high) / self.width**2
         safe = np.maximum(count, 1.0)
         mean = (middle / 2 + high) / self.width**2 / safe
-        mean_square = high / self.width**2 / safe
-        variance = np.clip(mean_square - np.clip(mean, 0, 1) ** 2, 0.0, 0.25)
-        if self.sample:
-            variance = variance * safe / np.maximum(safe - 1, 0.5)
-        result = variance * (self.width * float(self.step)) ** 2
-        return (np.sqrt(result) if self.root else result), count
+        variance = high / self.width**2 / safe - mean**2
+        return variance * (_sampled(count) if self.sample else 1.0) * self._unit, count
+
+    def _nearest(self, variance: Floats, count: Floats) -> Floats:
+        """The nearest that so many rows can have: no more than with half of them at each end."""
+        return np.clip(variance, 0.0, (_sampled(count) if self.sample else 1.0) * self._unit / 4)
+
+    @property
+    def _unit(self) -> float:
+        return (self.width * float(self.step)) ** 2
 
     def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
-        """By redrawing the declared noise around the noisy sums (S11)."""
+        """By redrawing the declared noise around the noisy sums (S11); of a root, from the ends of its square."""
         sums = tuple(numbers.astype(np.float64) for numbers in components[:3])
         center, count = self._spread(sums)
         draws = _floats(redraw(mechanism, (3, redraws(len(center)), len(center)), self.measurement))
         moved, counts = self._spread(tuple(part[None, :] - draw for part, draw in zip(sums, draws, strict=True)))
-        most = (self.width * float(self.step)) ** 2 / 4  # half of the rows at each end
-        widest = most * (2 if self.sample else 1)
-        most, widest = (math.sqrt(most), math.sqrt(widest)) if self.root else (most, widest)
-        margins = _reach(moved, center, inside=(counts > count / 2) & (moved > 0) & (moved < 0.999 * most))
-        return np.where(count > 2, np.minimum(margins, widest), widest)
+        reach = np.where(count > 2, _reach(moved, center, straight=counts > count / 2), np.inf)
+        answer = self._nearest(center, count)
+        ends = _possible(answer, reach, least=0.0, most=self._unit / (2 if self.sample else 4))
+        low, middle, high = (np.sqrt(each) if self.root else each for each in (ends[0], answer, ends[1]))
+        return np.maximum(middle - low, high - middle)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:
@@ -245,11 +262,14 @@ class Together:
     correlation: bool
 
     def values(self, components: Components) -> pa.Array:
-        result, count = self._joint(np.stack([numbers.astype(np.float64) for numbers in components]))
-        return pa.array(result, mask=(count <= 1.5) | ~np.isfinite(result))
+        found, count, _ = self._joint(np.stack([numbers.astype(np.float64) for numbers in components]))
+        return pa.array(self._nearest(found, count), mask=(count <= 1.5) | ~np.isfinite(found))
 
-    def _joint(self, parts: Floats) -> tuple[Floats, Floats]:
-        """The covariance or correlation, and the noisy count; parts along the first axis."""
+    def _joint(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
+        """The covariance or correlation, possible or not, the noisy count, and what it was divided by.
+
+        Parts are along the first axis.
+        """
         degree = self.degree
         total = parts.sum(axis=0)
         count = total / float((self.widths[0] * self.widths[1]) ** degree)
@@ -258,26 +278,37 @@ class Together:
         place = np.arange(degree + 1) / degree
         mean_x, mean_y = np.tensordot(place, table.sum(axis=1), 1), np.tensordot(place, table.sum(axis=0), 1)
         product = np.tensordot(place, np.tensordot(place, table, (0, 0)), (0, 0))
-        covariance = np.clip(product - mean_x * mean_y, -0.25, 0.25)
+        covariance = product - mean_x * mean_y
         if self.correlation:
             spread_x = np.clip(table[2].sum(axis=0) - mean_x**2, 0, 0.25)
             spread_y = np.clip(table[:, 2].sum(axis=0) - mean_y**2, 0, 0.25)
             root = np.sqrt(spread_x * spread_y)
-            return np.clip(np.divide(covariance, root, out=np.full_like(root, np.nan), where=root > 0), -1, 1), count
-        unit = float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
-        return covariance * unit * (count / np.maximum(count - 1, 0.5) if self.sample else 1.0), count
+            return np.divide(covariance, root, out=np.full_like(root, np.nan), where=root > 0), count, count * root
+        return covariance * self._unit * (_sampled(count) if self.sample else 1.0), count, count
+
+    def _nearest(self, found: Floats, count: Floats) -> Floats:
+        """The nearest that so many rows can have."""
+        if self.correlation:
+            return np.clip(found, -1.0, 1.0)
+        most = (_sampled(count) if self.sample else 1.0) * self._unit / 4
+        return np.clip(found, -most, most)
+
+    @property
+    def _unit(self) -> float:
+        return float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
 
     def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
         """By redrawing the declared noise around the noisy sums (S11)."""
         parts = np.stack([numbers.astype(np.float64) for numbers in components])
-        center, count = self._joint(parts)
+        center, count, divisor = self._joint(parts)
         draws = _floats(redraw(mechanism, (len(parts), redraws(len(center)), len(center)), self.measurement))
-        moved, counts = self._joint(parts[:, None, :] - draws)
-        widest = 2.0 if self.correlation else float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
-        most = 1.0 if self.correlation else widest / 4
-        inside = (counts > count / 2) & (np.abs(moved) < 0.999 * most)  # of which NaN is none
-        margins = _reach(np.where(np.isfinite(moved), moved, center + widest), center, inside=inside)
-        return np.where(count > 2, np.minimum(margins, widest), widest)
+        moved, counts, divisors = self._joint(parts[:, None, :] - draws)
+        straight = (counts > count / 2) & (divisors > divisor / 2)
+        reach = np.where(count > 2, _reach(moved, center, straight=straight), np.inf)
+        most = 1.0 if self.correlation else self._unit / (2 if self.sample else 4)
+        answer = np.nan_to_num(self._nearest(center, count))
+        low, high = _possible(answer, np.nan_to_num(reach, nan=np.inf), least=-most, most=most)
+        return np.maximum(answer - low, high - answer)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
         if assuming is None:

@@ -9,10 +9,12 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+import sqlglot
+from sqlglot import exp
 
 from discreet.mechanisms.simulate import Noise, Redraw
 from discreet.sql.estimates import Components, redraws
-from discreet.sql.margins import CONFIDENCE
+from discreet.sql.margins import redrawn_quantile
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Column, Plan, Unknown, table_name
 from discreet.sql.values import Text, few_of
@@ -131,30 +133,44 @@ def _derived_margins(
     name: str,
     table: pa.Table,
 ) -> list[pa.Array]:
-    """Half-widths of computed columns: the expression is evaluated again with the declared noise redrawn (S11)."""
+    """Half-widths of computed columns: the expression is evaluated again with the declared noise redrawn (S11).
+
+    Each redrawn noise is taken off and, for `_half_widths`, also put on. A divisor that is zero or changes its sign
+    has passed a pole, beyond which a quotient has no bound: that counts as infinitely far, as in Fieller's interval.
+    """
     groups = table.num_rows
-    times = redraws(groups)
-    moved = _keys(block, noisy.survivors, times)
-    shifted = [
-        tuple(
-            np.tile(values, times) - redraw(mechanism, (times * groups,), "derived", number, part)
-            for part, values in enumerate(components)
-        )
-        for number, (components, mechanism) in enumerate(zip(noisy.numbers, mechanisms, strict=True))
-    ]
+    pairs = redraws(groups) // 2
+    moved = _keys(block, noisy.survivors, 2 * pairs)
+    shifted = []
+    for number, (components, mechanism) in enumerate(zip(noisy.numbers, mechanisms, strict=True)):
+        drawn = [redraw(mechanism, (pairs * groups,), "derived", number, part) for part in range(len(components))]
+        both = [np.concatenate((-draws, draws)) for draws in drawn]
+        shifted.append(tuple(np.tile(values, 2 * pairs) + off for values, off in zip(components, both, strict=True)))
     for index, estimate in enumerate(block.estimates):
         if not isinstance(estimate, Picked):  # no expression with a pick in it gets here
             moved[f"a{index}"] = estimate.values(shifted[estimate.measurement])
-    items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(block.derived))
-    try:
-        center = run(f"SELECT {items} FROM {name}", {name: table})
-        replicas = run(f"SELECT {items} FROM {name}", {name: pa.table(moved)})
-    except Exception:  # a column that is no number has no margin
-        return [pa.nulls(groups, pa.float64()) for _ in block.derived]
-    return [
-        _half_widths(_floats(center, index), _floats(replicas, index).reshape(times, -1))
-        for index in range(len(block.derived))
-    ]
+    margins = []
+    for derived in block.derived:
+        items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived)))
+        try:
+            center = run(f"SELECT {items} FROM {name}", {name: table})
+            replicas = run(f"SELECT {items} FROM {name}", {name: pa.table(moved)})
+        except Exception:  # a column that is no number has no margin
+            margins.append(pa.nulls(groups, pa.float64()))
+            continue
+        values = _floats(replicas, 0).reshape(2, pairs, groups)
+        for index in range(1, center.num_columns):
+            signs = np.sign(_floats(replicas, index)).reshape(2, pairs, groups)
+            values[signs != np.sign(_floats(center, index))] = np.nan
+        margins.append(_half_widths(_floats(center, 0), values))
+    return margins
+
+
+def _with_divisors(sql: str) -> list[str]:
+    """An expression, and what it divides by."""
+    divisions = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Div, exp.IntDiv)
+    divisors = (each.expression for each in divisions if each.expression.find(exp.Column))
+    return [sql, *dict.fromkeys(each.sql(dialect="duckdb") for each in divisors)]
 
 
 def _floats(table: pa.Table, index: int) -> Any:
@@ -162,10 +178,22 @@ def _floats(table: pa.Table, index: int) -> Any:
 
 
 def _half_widths(center: Any, replicas: Any) -> pa.Array:
+    """From answers with noise taken off and put on: replicas[0] and replicas[1], a row for each redrawn noise.
+
+    Noise is symmetric, so an interval that holds for it must hold on both sides: of each pair the farther counts. Of
+    a straight function of noise those are the distances of the errors. One that bends by more than half (a quotient
+    by few, a product near zero, CASE) has other distances around the truth than around the answer: there it is as far
+    as any redrawn one.
+    """
     with np.errstate(invalid="ignore", over="ignore"):  # infinities beside each other, of which nothing is known
-        distance = np.abs(replicas - center[None, :])
+        distance = np.abs(replicas - center[None, None, :])
+        bend = np.abs(replicas[0] + replicas[1] - 2 * center[None, :])
     distance[~np.isfinite(distance)] = np.inf  # a replica without a value counts as infinitely far
-    widths = np.quantile(distance, CONFIDENCE.simulated, axis=0, method="higher")
+    farther = distance.max(axis=0)
+    widths = redrawn_quantile(farther)
+    straight = (bend <= np.maximum(farther, widths[None, :]) / 2).all(axis=0)
+    farthest = np.where(np.isfinite(farther), farther, 0.0).max(axis=0)
+    widths = np.where(straight, widths, np.maximum(widths, farthest))
     return pa.array(widths, mask=~np.isfinite(widths))
 
 
