@@ -367,8 +367,7 @@ def test_margins_of_moments_cover_whatever_the_data(name: str) -> None:
 @pytest.mark.parametrize("kind", ACCOUNTANTS)
 @pytest.mark.parametrize("name", MOMENTS)
 def test_margins_of_moments_cover_all_shapes_of_data(name: str, kind: str) -> None:
-    sizes = (1, 2, 3, 5, 10, 30, 100, 1000)
-    _hold(name, [(shape, size, kind, spread) for shape in SHAPES for size in sizes for spread in (0.5, 4.0)], MANY // 2)
+    _hold(name, [(shape, size, kind, 2.0) for shape in SHAPES for size in (1, 3, 10, 30, 300)], MANY)
 
 
 @pytest.mark.parametrize("name", MOMENTS)

@@ -139,7 +139,7 @@ def _derived_margins(
     has passed a pole, beyond which a quotient has no bound: that counts as infinitely far, as in Fieller's interval.
     """
     groups = table.num_rows
-    pairs = redraws(groups) // 2
+    pairs = max(60, redraws(groups) // 2)
     moved = _keys(block, noisy.survivors, 2 * pairs)
     shifted = []
     for number, (components, mechanism) in enumerate(zip(noisy.numbers, mechanisms, strict=True)):
