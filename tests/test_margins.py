@@ -391,7 +391,7 @@ COMPUTED = {  # expressions that bend, or have a pole, where two counts may be
 @pytest.mark.parametrize("accountant", ACCOUNTANTS)
 @pytest.mark.parametrize("expression", COMPUTED)
 def test_margins_of_computed_columns_cover_few_people(expression: str, accountant: str) -> None:
-    """Where noise is wider than the counts. They held with 1 to 89 % when quantiles of distances were all."""
+    """Where noise is wider than the counts."""
     policy = policies.policy("hospital", "add_remove", accountant)
     plan, purse = (
         harness.planned(f"SELECT {expression} AS x FROM people", policy, name="hospital"),
