@@ -175,6 +175,17 @@ def test_sums_are_exact_beyond_floats(curator: Curator) -> None:
     assert exact(curator, "SELECT SUM(wealth) FROM people") == [total]
 
 
+@pytest.mark.parametrize(("largest", "bits"), [(2**27 - 1, 64), (-(2**27) + 1, 64), (2**27, 128), (-(2**27), 128)])
+def test_sums_have_bits_for_all_rows(curator: Curator, largest: int, bits: int) -> None:
+    """2^36 rows of the largest number do not overflow; whether 64 bits are enough is decided by the range alone."""
+    sql = f"SELECT SUM(CASE WHEN age > 19 THEN {largest} ELSE 0 END) FROM people"
+    offered = curator._offer(sql, epsilon="1", margin=None, assuming=None)
+    assert ("sum_no_overflow" in offered.plan.blocks[0].query) == (bits == 64)
+    assert abs(largest) * 2**36 < 2 ** (bits - 1)
+    adults = sum(age is not None and age > 19 for age in town()["people"].column("age").to_pylist())
+    assert exact(curator, sql) == [adults * largest]
+
+
 def test_two_statistics_never_share_noise(curator: Curator) -> None:
     sql = (
         "SELECT COUNT(*) FILTER (WHERE age >= 20), COUNT(*) FILTER (WHERE age >= 19), COUNT(*) FILTER (WHERE age > 19)"
