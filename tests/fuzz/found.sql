@@ -101,3 +101,5 @@ SELECT SUM(age - 50), SUM(age - 2) FROM people;
 SELECT SUM(x) FROM (SELECT age AS x FROM people UNION ALL SELECT age AS x FROM people) AS t;
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.person_id = 50);
 SELECT SUM(age) FROM people WHERE NOT EXISTS (SELECT 1 FROM visits WHERE visits.person_id = 50);
+-- numbers beyond 38 digits are shown as floats: as decimals they ended in a traceback
+SELECT MAX(POWER(46000000000, 8)), MODE(POWER(46000000000, 8)) FROM visits;

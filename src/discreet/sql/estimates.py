@@ -53,11 +53,12 @@ def _floats(draws: npt.NDArray[Any]) -> Floats:
 
 
 def number_type(step: Fraction, largest: int) -> pa.DataType:
-    """The Arrow type that shows multiples of a step: integer, decimal, or float where decimals do not end."""
-    if step.denominator == 1:
-        return pa.int64() if largest * step.numerator < 2**63 else pa.decimal128(38, 0)
-    digits = next((places for places in range(1, 19) if (step * 10**places).denominator == 1), None)
-    return pa.float64() if digits is None else pa.decimal128(38, digits)
+    """The Arrow type that shows multiples of a step: integer, decimal, or float where decimals do not end or fit."""
+    if step.denominator == 1 and largest * step.numerator < 2**63:
+        return pa.int64()
+    digits = next((places for places in range(19) if (step * 10**places).denominator == 1), None)
+    fits = digits is not None and largest * step * 10**digits < 10**38
+    return pa.decimal128(38, digits) if fits else pa.float64()
 
 
 def as_written(value: Fraction, kind: pa.DataType) -> int | float | Decimal:
