@@ -103,3 +103,5 @@ SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE visits.pers
 SELECT SUM(age) FROM people WHERE NOT EXISTS (SELECT 1 FROM visits WHERE visits.person_id = 50);
 -- numbers beyond 38 digits are shown as floats: as decimals they ended in a traceback
 SELECT MAX(POWER(46000000000, 8)), MODE(POWER(46000000000, 8)) FROM visits;
+-- and a step beyond 64 bits is, also where the noisy sum is zero: the rehearsal ended in a traceback
+SELECT SUM(POWER(46000000000, 8)) FROM visits;

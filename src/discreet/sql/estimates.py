@@ -54,6 +54,7 @@ def _floats(draws: npt.NDArray[Any]) -> Floats:
 
 def number_type(step: Fraction, largest: int) -> pa.DataType:
     """The Arrow type that shows multiples of a step: integer, decimal, or float where decimals do not end or fit."""
+    largest = max(largest, 1)  # a step beyond 64 bits is, even where all there is are zeros
     if step.denominator == 1 and largest * step.numerator < 2**63:
         return pa.int64()
     digits = next((places for places in range(19) if (step * 10**places).denominator == 1), None)
