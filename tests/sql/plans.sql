@@ -984,6 +984,10 @@ SELECT town, SUM(beds) AS beds FROM clinics GROUP BY town ORDER BY town;
 SELECT sex, smoker, COUNT(*) AS people FROM people GROUP BY ALL;
 --> COUNT(*): 1 1 1 | 2 √2 1
 
+-- count / one row / group by nothing: GROUP BY () is one group
+SELECT COUNT(*) AS people FROM people GROUP BY ();
+--> COUNT(*): 1 1 1 | 1 1 1
+
 -- count / one row / constant key: A label that is the same for everybody
 SELECT 'all' AS label, sex, COUNT(*) FROM people GROUP BY label, sex;
 --> COUNT(*): 1 1 1 | 2 √2 1

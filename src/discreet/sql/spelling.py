@@ -187,10 +187,13 @@ def _equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
 
 
 def _one_group(node: exp.Expression) -> exp.Expression:
-    """GROUP BY ALL where every item is an aggregate: one group."""
+    """GROUP BY ALL where every item is an aggregate, and GROUP BY (): one group."""
     group = node.args.get("group") if isinstance(node, exp.Select) else None
-    every = group is not None and group.args.get("all") is True and set(_used(group)) == {"all"}
-    if every and all(item.find(exp.AggFunc) for item in node.expressions):
+    if group is None:
+        return node
+    every = group.args.get("all") is True and set(_used(group)) == {"all"}
+    none = set(_used(group)) == {"expressions"} and all(key == exp.Tuple() for key in group.expressions)
+    if (every or none) and all(item.find(exp.AggFunc) for item in node.expressions):
         node.set("group", None)
     return node
 
