@@ -175,6 +175,19 @@ def threshold_distribution(mechanism: Any, values: Sequence[int | None]) -> Dist
     return joined(parts, SPAN + 2)
 
 
+def with_coins(mechanism: Any, values: Sequence[int | None]) -> Distribution:
+    """Of truncated noise, with each key's coin shown: it chooses the event of a probability of 1 - δ (threshold.md)."""
+    parts: list[dict[Any, float]] = []
+    for value in values:
+        part: dict[Any, float] = {}
+        for reach, chance in mechanism._reaches():
+            seen = [None] if value is None else [None, *range(reach + 1, value + reach + 1)]
+            masses = {y: 1.0 if value is None else mechanism._mass(value, y, reach) for y in seen}
+            part |= {(y, reach): math.log(chance * mass) for y, mass in masses.items() if chance * mass}
+        parts.append(part)
+    return product(*parts)
+
+
 def threshold_runs(mechanism: Any, values: Sequence[int | None], runs: int, stream: Stream) -> Codes:
     return _threshold_runs(mechanism, mechanism.threshold, values, runs, stream)
 

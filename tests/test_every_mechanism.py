@@ -36,7 +36,7 @@ from discreet.mechanisms import (
     to_row,
 )
 from discreet.noise import Stream, recording
-from mechanism_cases import Case, all_reach, by, looser, wider, with_one_noise, without_noise
+from mechanism_cases import Case, all_reach, by, looser, wider, with_coins, with_one_noise, without_noise
 
 F = Fraction
 RUNS = 1_000_000
@@ -349,7 +349,10 @@ def test_the_claimed_rho_bounds_the_renyi_divergences(case: Case) -> None:
     loss = case.mechanism.loss()
     attained = 0.0
     for x, y in case.pairs:
-        p, q = case.distribution(x), case.distribution(y)
+        if isinstance(case.mechanism, TruncatedLaplaceThreshold):
+            p, q = with_coins(case.mechanism, x), with_coins(case.mechanism, y)
+        else:
+            p, q = case.distribution(x), case.distribution(y)
         if loss.delta:
             common = [outcome for outcome in p if outcome in q]
             (p, on_p), (q, on_q) = given(p, common), given(q, common)

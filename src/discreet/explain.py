@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from discreet.accounting import Accountant
 from discreet.budget import Charge, number
 from discreet.mechanisms import Mechanism
@@ -42,7 +44,7 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
     if each.threshold is not None:
         lines.append(f"Count people for each key that exists: {block.people_query}")
         lines.append(
-            f"Keep the keys whose noisy count reaches {each.threshold.threshold}: "  # type: ignore[attr-defined]
+            f"Keep the keys whose noisy count reaches {_threshold(each.threshold)}: "
             f"one {policy.unit} touches at most {block.touched} keys. {cost(each.threshold)}"
         )
     if each.measured:
@@ -63,6 +65,12 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
             f"For {pick.name}: choose among {pick.domain.size:,} public values, {looks}, by {rule}. {cost(*passes)}"
         )
     return lines
+
+
+def _threshold(mechanism: Any) -> str:
+    """A key's own coin raises its threshold by one."""
+    at = mechanism.threshold
+    return f"{at}, or {at + 1} by a coin" if mechanism.later else f"{at}"
 
 
 def _way(way: Way, offered: Offer) -> str:

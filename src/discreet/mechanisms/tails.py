@@ -30,6 +30,23 @@ def smallest(tail: Tail, *, times: int, delta: Fraction, least: int = 1) -> int:
     return high
 
 
+_PARTS = 256
+
+
+def smallest_share(tail: Tail, t: int, *, times: int, delta: Fraction) -> Fraction:
+    """How many 256ths of the noises must go by t, which is rare enough, where the others go by t - 1, which is not."""
+    found: dict[int, tuple[Enclosure, Enclosure]] = {}
+
+    def mixed(share: int, bits: int) -> Enclosure:
+        if bits not in found:
+            found[bits] = tail(t, bits), tail(t - 1, bits)
+        far, near = found[bits]
+        low, high = (share * far[end] + (_PARTS - share) * near[end] for end in (0, 1))
+        return low // _PARTS, -(-high // _PARTS)
+
+    return Fraction(smallest(mixed, times=times, delta=delta), _PARTS)
+
+
 def _rare(tail: Tail, t: int, times: int, delta: Fraction) -> bool:
     """Whether 1 - (1 - tail(t))^times <= delta; with more bits until both ends of the enclosure agree."""
     bits = 128 + (delta.denominator // delta.numerator).bit_length() + times.bit_length()

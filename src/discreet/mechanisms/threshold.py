@@ -5,6 +5,9 @@ most keys in `sum` budgets, `GaussianThreshold` in `zcdp` budgets; `LaplaceThres
 
 One person touches at most `max_groups` keys and adds between 0 and `linf` to the value of each: counts, persons, sums
 that cannot be negative. Only keys that exist are passed in; those that survive leave by their places among them.
+
+A threshold is a whole number, and the smallest that δ allows may leave most of δ unused. So a coin of each key's own,
+which no data moves, raises it by one with probability `later`: just often enough for δ.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from discreet.budget import AccountantName, Loss, Neighbors
 from discreet.mechanisms import fields, gaussian_tail, tails
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.noise import Items, Stream, added, discrete_laplace
+from discreet.noise import Items, Stream, added, bernoulli, discrete_laplace
 
 Integers = NDArray[Any]
 Survivors = tuple[NDArray[np.intp], Integers]
@@ -33,12 +36,12 @@ Survivors = tuple[NDArray[np.intp], Integers]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaplaceThreshold:
-    """Release x + Z for each existing key where it is at least `threshold`; Z is discrete Laplace.
+    """Release x + Z for each existing key where it is at least `threshold`, or one more; Z is discrete Laplace.
 
     Privacy
-        epsilon = max_groups * linf / scale, twice that under change_one. delta is as given: `threshold` is the smallest
-        with 1 - (1 - P(linf + Z >= threshold))^max_groups <= delta. In zCDP, delta-approximately, rho is that of as
-        many pure mechanisms of linf / scale. Proof: docs/proofs/threshold.md.
+        epsilon = max_groups * linf / scale, twice that under change_one. delta is as given: `threshold` and `later` are
+        the smallest with 1 - (1 - p)^max_groups <= delta, where p is the chance that linf + Z reaches it. In zCDP,
+        delta-approximately, rho is that of as many pure mechanisms of linf / scale. Proof: docs/proofs/threshold.md.
     Error
         Of a key before selection: `margin`. A key of `threshold` persons survives with probability just over 1/2.
     """
@@ -59,32 +62,34 @@ class LaplaceThreshold:
 
     @property
     def threshold(self) -> int:
-        return self.linf + _offset(self)
+        return self.linf + _offset(self)[0]
+
+    @property
+    def later(self) -> Fraction:
+        return _offset(self)[1]
 
     def loss(self) -> Loss:
         each = self.linf / self.scale
         return Loss(epsilon=_touched(self) * each, rho=_touched(self) * pure_rho(epsilon=each), delta=self.delta)
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        return _survivors(self.noise.add_to(values, stream, items), self.threshold)
+        return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raised(self, stream, items))
 
     def margin(self, confidence: Fraction | float) -> int:
         return self.noise.margin(confidence)
 
     def log_mass(self, value: int, released: int | None) -> float:
         """Log-probability that a key of this value leaves as that number, or (None) stays."""
-        if released is None:
-            return _log_below(tails.laplace(self.scale), self.threshold - value)
-        return self.noise.log_mass(released - value) if released >= self.threshold else -math.inf
+        return _log_mass(self, tails.laplace(self.scale), value, released)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianThreshold:
-    """Release x + Z for each existing key where it is at least `threshold`; Z is discrete Gaussian.
+    """Release x + Z for each existing key where it is at least `threshold`, or one more; Z is discrete Gaussian.
 
     Privacy
         delta-approximate rho-zCDP: rho = max_groups * linf^2 / (2 sigma^2), twice that under change_one; delta is as
-        given, and sets `threshold` as in `LaplaceThreshold`. Proof: docs/proofs/threshold.md.
+        given, and sets `threshold` and `later` as in `LaplaceThreshold`. Proof: docs/proofs/threshold.md.
     Error
         Of a key before selection: `margin`.
     """
@@ -105,36 +110,39 @@ class GaussianThreshold:
 
     @property
     def threshold(self) -> int:
-        return self.linf + _offset(self)
+        return self.linf + _offset(self)[0]
+
+    @property
+    def later(self) -> Fraction:
+        return _offset(self)[1]
 
     def loss(self) -> Loss:
         return Loss(epsilon=None, rho=self.noise.loss().rho, delta=self.delta)
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        return _survivors(self.noise.add_to(values, stream, items), self.threshold)
+        return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raised(self, stream, items))
 
     def margin(self, confidence: Fraction | float) -> int:
         return self.noise.margin(confidence)
 
     def log_mass(self, value: int, released: int | None) -> float:
         """Log-probability that a key of this value leaves as that number, or (None) stays."""
-        if released is None:
-            return _log_below(gaussian_tail.exactly(self.sigma), self.threshold - value)
-        return self.noise.log_mass(released - value) if released >= self.threshold else -math.inf
+        return _log_mass(self, gaussian_tail.exactly(self.sigma), value, released)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TruncatedLaplaceThreshold:
-    """Release x + Z for each existing key where it exceeds `reach`; Z is discrete Laplace, drawn anew beyond ±`reach`.
+    """Release x + Z for each existing key where it exceeds R; Z is discrete Laplace, drawn anew beyond ±R.
 
-    Noise that ends lets the threshold stand at its end. At linf = 1 this is, but for the rounding of `reach`, the rule
-    that keeps every key most often among all (epsilon, delta)-private ones [Desfontaines, Voss, Gipson, Mandayam 2022].
-    At epsilon 0.1, delta 1e-6 a key of 110 persons survives half of the time; `LaplaceThreshold` needs 133.
+    Noise that ends lets the threshold stand at its end. R is `reach`, or one more with probability `later`. At linf = 1
+    this is, within a 256th of a person, the rule that keeps every key most often among all (epsilon, delta)-private
+    ones [Desfontaines, Voss, Gipson, Mandayam 2022]. At epsilon 0.1, delta 1e-6 a key of 109 persons survives half of
+    the time; `LaplaceThreshold` needs 133.
 
     Privacy
         A key that a person touches costs (linf / scale, delta_0), whether or not others touch it. With j such keys (j =
-        max_groups, twice that under change_one) epsilon = j * linf / scale, and `reach` is the smallest with
-        1 - (1 - delta_0)^j <= delta. In zCDP as for `LaplaceThreshold`. Proof: docs/proofs/threshold.md.
+        max_groups, twice that under change_one) epsilon = j * linf / scale, and `reach` and `later` are the smallest
+        with 1 - (1 - delta_0)^j <= delta. In zCDP as for `LaplaceThreshold`. Proof: docs/proofs/threshold.md.
     Error
         Of a key before selection: `margin`.
     """
@@ -151,7 +159,11 @@ class TruncatedLaplaceThreshold:
 
     @property
     def reach(self) -> int:
-        return _offset(self)
+        return _offset(self)[0]
+
+    @property
+    def later(self) -> Fraction:
+        return _offset(self)[1]
 
     @property
     def threshold(self) -> int:
@@ -162,43 +174,53 @@ class TruncatedLaplaceThreshold:
         return Loss(epsilon=_touched(self) * each, rho=_touched(self) * pure_rho(epsilon=each), delta=self.delta)
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        return _survivors(added(values, self._noise(stream, items)), self.threshold)
+        reach = self.reach + _raised(self, stream, items)
+        return _survivors(added(values, self._noise(stream, items, reach)), reach + 1)
 
-    def _noise(self, stream: Stream, items: Items) -> Integers:
+    def _noise(self, stream: Stream, items: Items, reach: NDArray[np.int64]) -> Integers:
         """Drawn anew while out of reach: how often is independent of the noise that is kept, and of the data."""
-        reach, trial = self.reach, 0
+        trial = 0
         drawn: Integers = discrete_laplace(stream.derive("trial", trial), items, self.scale)
         left = np.flatnonzero(np.abs(drawn) > reach)
         while len(left):
             trial += 1
             drawn[left] = discrete_laplace(stream.derive("trial", trial), items.at(left), self.scale)
-            left = left[np.abs(drawn[left]) > reach]
+            left = left[np.abs(drawn[left]) > reach[left]]
         return drawn
 
     def margin(self, confidence: Fraction | float) -> int:
         """The smallest half-width that holds the noise with at least this probability."""
         wanted = float(fields.confidence(confidence))
-        low, high = -1, self.reach
+        low, high = -1, self.reach + 1
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self.coverage(middle) >= wanted else (middle, high)
         return high
 
     def coverage(self, half_width: int) -> float:
-        """P(|Z| <= half_width), for a half-width up to `reach`."""
-        return _around(half_width, self.scale) / _around(self.reach, self.scale)
+        """P(|Z| <= half_width)."""
+        return sum(
+            chance * _around(min(half_width, reach), self.scale) / _around(reach, self.scale)
+            for reach, chance in self._reaches()
+        )
 
     def log_mass(self, value: int, released: int | None) -> float:
         """Log-probability that a key of this value leaves as that number, or (None) stays."""
-        if released is not None:
-            return self._log_noise(released - value) if released > self.reach else -math.inf
-        staying = np.arange(-self.reach, min(self.reach, self.reach - value) + 1)
-        return math.log(math.fsum(math.exp(self._log_noise(int(z))) for z in staying)) if len(staying) else -math.inf
+        chances = [chance * self._mass(value, released, reach) for reach, chance in self._reaches()]
+        return math.log(math.fsum(chances)) if any(chances) else -math.inf
 
-    def _log_noise(self, z: int) -> float:
-        if abs(z) > self.reach:
-            return -math.inf
-        return -abs(z) / float(self.scale) - math.log(_around(self.reach, self.scale))
+    def _reaches(self) -> list[tuple[int, float]]:
+        """How far the noise may go, each with how likely that is."""
+        return [(self.reach, float(1 - self.later)), (self.reach + 1, float(self.later))]
+
+    def _mass(self, value: int, released: int | None, reach: int) -> float:
+        if released is not None:
+            return self._noise_mass(released - value, reach) if released > reach else 0.0
+        staying = range(-reach, min(reach, reach - value) + 1)
+        return math.fsum(self._noise_mass(z, reach) for z in staying)
+
+    def _noise_mass(self, z: int, reach: int) -> float:
+        return math.exp(-abs(z) / float(self.scale)) / _around(reach, self.scale) if abs(z) <= reach else 0.0
 
 
 _Threshold = LaplaceThreshold | GaussianThreshold | TruncatedLaplaceThreshold
@@ -217,8 +239,8 @@ def _touched(mechanism: _Threshold) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _offset(mechanism: _Threshold) -> int:
-    """How far the noise must rarely go; see each class."""
+def _offset(mechanism: _Threshold) -> tuple[int, Fraction]:
+    """How far the noise must rarely go, and how often one further; see each class."""
     match mechanism:
         case LaplaceThreshold():
             tail, times, least = tails.laplace(mechanism.scale), mechanism.max_groups, 1
@@ -227,7 +249,15 @@ def _offset(mechanism: _Threshold) -> int:
         case TruncatedLaplaceThreshold():
             tail, times = tails.truncated_laplace(mechanism.scale, mechanism.linf), _touched(mechanism)
             least = mechanism.linf
-    return tails.smallest(tail, times=times, delta=mechanism.delta, least=least)
+    far = tails.smallest(tail, times=times, delta=mechanism.delta, least=least)
+    if far == least:
+        return far, Fraction(0)
+    return far - 1, tails.smallest_share(tail, far, times=times, delta=mechanism.delta)
+
+
+def _raised(mechanism: _Threshold, stream: Stream, items: Items) -> NDArray[np.int64]:
+    """By how much each key's threshold is raised: 0 or 1."""
+    return bernoulli(stream.derive("later"), items, mechanism.later).astype(np.int64)
 
 
 def on_people(
@@ -242,9 +272,18 @@ def on_people(
     return GaussianThreshold(sigma=sigma, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
 
 
-def _survivors(noisy: Integers, threshold: int) -> Survivors:
+def _survivors(noisy: Integers, threshold: NDArray[np.int64]) -> Survivors:
     kept = np.flatnonzero(noisy >= threshold)
     return kept, noisy[kept]
+
+
+def _log_mass(mechanism: LaplaceThreshold | GaussianThreshold, tail: tails.Tail, value: int, out: int | None) -> float:
+    at = mechanism.threshold
+    often = (float(1 - mechanism.later), at), (float(mechanism.later), at + 1)  # thresholds, and how likely each is
+    if out is None:
+        return math.log(math.fsum(chance * math.exp(_log_below(tail, least - value)) for chance, least in often))
+    chance = math.fsum(chance for chance, least in often if out >= least)
+    return mechanism.noise.log_mass(out - value) + math.log(chance) if chance else -math.inf
 
 
 def _log_below(tail: tails.Tail, t: int) -> float:
