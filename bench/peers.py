@@ -7,13 +7,15 @@ turn with plain DuckDB on the same Parquet, fetched through Arrow: read the mult
 asking process: Spark's workers are not in it). Peers read the Parquet for every question; ours asks a
 snapshot that was prepared once, and the time of that is told too. Errors are mean absolute ones over up to 100
 repetitions (as many as the seconds allow); ours are 100, in a `sum` budget, each with a fresh key. Rows go to
-bench/results/peers.json. Exits with 1 if a target is missed.
+bench/results/peers.json. Exits with 1 if a target is missed: a peer is not 10 times slower, or it is surely (by two
+standard errors) less wrong.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -24,7 +26,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean, median, stdev
 from typing import Any
 
 import duckdb
@@ -102,17 +104,21 @@ def truths(path: Path) -> dict[str, Any]:
 
 
 def error(question: str, values: list[Any], truth: Any) -> dict[str, float]:
-    """Mean absolute error; of unknown keys over those released, whose number is told too."""
+    """Mean absolute error and how uncertain it is; of unknown keys over those released, whose number is told too."""
+    each = [fmean(_off(question, value, truth) or [0.0]) for value in values]
+    told = {"error": fmean(each), "uncertain": stdev(each) / len(each) ** 0.5}
+    return told | ({"keys": fmean(len(value) for value in values)} if question == "unknown keys" else {})
+
+
+def _off(question: str, value: Any, truth: Any) -> list[float]:
+    """The absolute errors of one answer."""
     if question == "mean by state":
-        off = [abs(float(value[state]) - truth[state]) for value in values for state in STATES]
-    elif question == "five quantiles":
-        off = [abs(float(found) - exact) for value in values for found, exact in zip(value, truth, strict=True)]
-    elif question == "unknown keys":
-        off = [abs(float(rows) - truth.get(word, 0)) for value in values for word, rows in value.items()]
-        return {"error": fmean(off), "keys": fmean(len(value) for value in values)}
-    else:
-        off = [abs(float(value) - truth) for value in values]
-    return {"error": fmean(off)}
+        return [abs(float(value[state]) - truth[state]) for state in STATES]
+    if question == "five quantiles":
+        return [abs(float(found) - exact) for found, exact in zip(value, truth, strict=True)]
+    if question == "unknown keys":
+        return [abs(float(rows) - truth.get(word, 0)) for word, rows in value.items()]
+    return [abs(float(value) - truth)]
 
 
 # --- ours -------------------------------------------------------------------------------------------------------------
@@ -253,7 +259,7 @@ def show(told: dict[str, Any]) -> None:
         parts += [
             f"{told['multiple']:8.1f} x plain",
             f"{told['cpu_multiple']:8.1f} x its CPU",
-            f"error {told['error']:10.3g} ({told['repetitions']})",
+            f"error {told['error']:10.3g} ± {2 * told['uncertain']:.2g} ({told['repetitions']})",
         ]
         parts += [f"{told['keys']:.0f} keys"] if "keys" in told else []
     print(head, *parts, flush=True)
@@ -271,7 +277,8 @@ def misses(told: list[dict[str, Any]]) -> list[str]:
         what = f"{each['question']} at {each['rows']:,} rows: {each['who']}"
         if whole[each["who"]] and each["multiple"] < FASTER * own["multiple"]:
             found.append(f"{what} is only {each['multiple'] / own['multiple']:.1f} times slower")
-        if each["error"] < own["error"] and each.get("keys", 0) >= own.get("keys", 0):
+        surely = 2 * math.hypot(each["uncertain"], own["uncertain"])
+        if each["error"] < own["error"] - surely and each.get("keys", 0) >= own.get("keys", 0):
             found.append(f"{what} is off by {each['error']:.3g}, ours by {own['error']:.3g}")
     return found
 

@@ -17,6 +17,7 @@ import discreet
 from discreet.cli import run
 from discreet.errors import UsageError
 from discreet.synthetic.description import Description
+from discreet.synthetic.generate import Places
 from discreet.synthetic.inspect import as_json
 from synthetic.small_table import curator
 
@@ -155,6 +156,18 @@ def test_any_number_of_rows_different_every_time(description: Description) -> No
     assert description.generate(rows=1).num_rows == 1
     assert description.generate(rows=150_000).num_rows == 150_000
     assert description.generate(rows=50).to_pydict() != description.generate(rows=50).to_pydict()
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 300), (40, 7), (900, 31)])
+def test_places_are_found_as_a_search_finds_them(shape: tuple[int, int]) -> None:
+    """Also where most cells are empty, one is all but certain, or a number is an end itself."""
+    rng = np.random.default_rng(7)
+    table = rng.random(shape) ** 40 * (rng.random(shape) < 0.4)
+    table[:, -1] += 1e-12
+    places = Places(table)
+    numbers = np.sort(np.concatenate([rng.random(20_000) * shape[0], places._ends[:-1], np.arange(shape[0])]))
+    numbers = numbers[numbers < shape[0]]
+    assert (places.at_most(numbers) == np.searchsorted(places._ends, numbers, side="right")).all()
 
 
 @pytest.mark.parametrize(
