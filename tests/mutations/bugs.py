@@ -121,6 +121,20 @@ BUGS = (
         MECHANISMS,
         "tests/mechanisms/test_threshold.py",
     ),
+    bug(
+        "no key's threshold is raised",
+        "mechanisms/threshold.py",
+        "items, mechanism.later).astype(np.int64)",
+        "items, Fraction(0)).astype(np.int64)",
+        MECHANISMS,
+    ),
+    bug(
+        "thresholds raised a little too rarely",
+        "mechanisms/tails.py",
+        "return Fraction(smallest(mixed, times=times, delta=delta), _PARTS)",
+        "return Fraction(smallest(mixed, times=times, delta=delta) - 1, _PARTS)",
+        "tests/mechanisms/test_threshold.py",
+    ),
     bug("grid off by one", "sql/plan.py", "- ({domain.lo}))", "- ({domain.lo + 1}))", FUZZ),
     bug(
         "error text passed through",
