@@ -135,7 +135,7 @@ def test_csv(command: Command) -> None:
 def test_arrow(folder: Path) -> None:
     arguments = ["ask", str(folder / "school.yaml"), COUNT, *ALICE, "--format", "arrow"]
     done = subprocess.run(
-        [sys.executable, "-c", "from discreet.cli import main; main()", *arguments],
+        [sys.executable, "-m", "discreet", *arguments],
         capture_output=True,
         check=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
