@@ -400,7 +400,7 @@ def test_the_same_draws_on_a_neighbor(case: Case) -> None:
         with recording(replay=tape) as again:
             assert (case.runs(x, 3, Stream.fresh()) == here).all()
         assert again.draws == tape.draws
-        with recording(replay=tape) as beside:
+        with recording(replay=tape, choices=True) as beside:  # also those inside, which the outcome does not show
             there = case.runs(y, 3, Stream.fresh())
         assert tape.draws[0] == beside.draws[0]
         if (here == there).all():

@@ -124,7 +124,7 @@ BUGS = (
     bug(
         "no key's threshold is raised",
         "mechanisms/threshold.py",
-        "items, mechanism.later).astype(np.int64)",
+        "items, later).astype(np.int64)",
         "items, Fraction(0)).astype(np.int64)",
         MECHANISMS,
     ),

@@ -34,8 +34,41 @@ Survivors = tuple[NDArray[np.intp], Integers]
 """The places of the keys that survive, and the noisy value of each."""
 
 
+class _Endless:
+    """What the two tests over noise without end have in common."""
+
+    __slots__ = ()
+    linf: int
+    noise: Any
+
+    @property
+    def threshold(self) -> int:
+        return self.linf + _offset(self)[0]
+
+    @property
+    def later(self) -> Fraction:
+        return _offset(self)[1]
+
+    def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
+        return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raised(self.later, stream, items))
+
+    def margin(self, confidence: Fraction | float) -> int:
+        found: int = self.noise.margin(confidence)
+        return found
+
+    def log_mass(self, value: int, released: int | None) -> float:
+        """Log-probability that a key of this value leaves as that number, or (None) stays."""
+        at = self.threshold
+        chances = (float(1 - self.later), at), (float(self.later), at + 1)  # of each threshold
+        if released is None:
+            tail = _tail(self)  # type: ignore[arg-type]
+            return math.log(math.fsum(chance * math.exp(_log_below(tail, least - value)) for chance, least in chances))
+        shown = math.fsum(chance for chance, least in chances if released >= least)
+        return float(self.noise.log_mass(released - value)) + math.log(shown) if shown else -math.inf
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceThreshold:
+class LaplaceThreshold(_Endless):
     """Release x + Z for each existing key where it is at least `threshold`, or one more; Z is discrete Laplace.
 
     Privacy
@@ -43,7 +76,7 @@ class LaplaceThreshold:
         the smallest with 1 - (1 - p)^max_groups <= delta, where p is the chance that linf + Z reaches it. In zCDP,
         delta-approximately, rho is that of as many pure mechanisms of linf / scale. Proof: docs/proofs/threshold.md.
     Error
-        Of a key before selection: `margin`. A key of `threshold` persons survives with probability just over 1/2.
+        Of a key before selection: `margin`. A key of `threshold` + 1 persons survives more often than not.
     """
 
     scale: Fraction
@@ -60,31 +93,13 @@ class LaplaceThreshold:
     def noise(self) -> DiscreteLaplace:
         return DiscreteLaplace(scale=self.scale, l1=Fraction(_touched(self) * self.linf))
 
-    @property
-    def threshold(self) -> int:
-        return self.linf + _offset(self)[0]
-
-    @property
-    def later(self) -> Fraction:
-        return _offset(self)[1]
-
     def loss(self) -> Loss:
         each = self.linf / self.scale
         return Loss(epsilon=_touched(self) * each, rho=_touched(self) * pure_rho(epsilon=each), delta=self.delta)
 
-    def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raised(self, stream, items))
-
-    def margin(self, confidence: Fraction | float) -> int:
-        return self.noise.margin(confidence)
-
-    def log_mass(self, value: int, released: int | None) -> float:
-        """Log-probability that a key of this value leaves as that number, or (None) stays."""
-        return _log_mass(self, tails.laplace(self.scale), value, released)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianThreshold:
+class GaussianThreshold(_Endless):
     """Release x + Z for each existing key where it is at least `threshold`, or one more; Z is discrete Gaussian.
 
     Privacy
@@ -108,26 +123,8 @@ class GaussianThreshold:
     def noise(self) -> DiscreteGaussian:
         return DiscreteGaussian(sigma=self.sigma, l2_squared=Fraction(_touched(self) * self.linf**2))
 
-    @property
-    def threshold(self) -> int:
-        return self.linf + _offset(self)[0]
-
-    @property
-    def later(self) -> Fraction:
-        return _offset(self)[1]
-
     def loss(self) -> Loss:
         return Loss(epsilon=None, rho=self.noise.loss().rho, delta=self.delta)
-
-    def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raised(self, stream, items))
-
-    def margin(self, confidence: Fraction | float) -> int:
-        return self.noise.margin(confidence)
-
-    def log_mass(self, value: int, released: int | None) -> float:
-        """Log-probability that a key of this value leaves as that number, or (None) stays."""
-        return _log_mass(self, gaussian_tail.exactly(self.sigma), value, released)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +171,7 @@ class TruncatedLaplaceThreshold:
         return Loss(epsilon=_touched(self) * each, rho=_touched(self) * pure_rho(epsilon=each), delta=self.delta)
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        reach = self.reach + _raised(self, stream, items)
+        reach = self.reach + _raised(self.later, stream, items)
         return _survivors(added(values, self._noise(stream, items, reach)), reach + 1)
 
     def _noise(self, stream: Stream, items: Items, reach: NDArray[np.int64]) -> Integers:
@@ -241,23 +238,26 @@ def _touched(mechanism: _Threshold) -> int:
 @lru_cache(maxsize=1024)
 def _offset(mechanism: _Threshold) -> tuple[int, Fraction]:
     """How far the noise must rarely go, and how often one further; see each class."""
-    match mechanism:
-        case LaplaceThreshold():
-            tail, times, least = tails.laplace(mechanism.scale), mechanism.max_groups, 1
-        case GaussianThreshold():
-            tail, times, least = gaussian_tail.exactly(mechanism.sigma), mechanism.max_groups, 1
-        case TruncatedLaplaceThreshold():
-            tail, times = tails.truncated_laplace(mechanism.scale, mechanism.linf), _touched(mechanism)
-            least = mechanism.linf
+    tail, ends = _tail(mechanism), isinstance(mechanism, TruncatedLaplaceThreshold)
+    times, least = (_touched(mechanism), mechanism.linf) if ends else (mechanism.max_groups, 1)
     far = tails.smallest(tail, times=times, delta=mechanism.delta, least=least)
     if far == least:
         return far, Fraction(0)
     return far - 1, tails.smallest_share(tail, far, times=times, delta=mechanism.delta)
 
 
-def _raised(mechanism: _Threshold, stream: Stream, items: Items) -> NDArray[np.int64]:
+def _tail(mechanism: _Threshold) -> tails.Tail:
+    match mechanism:
+        case LaplaceThreshold():
+            return tails.laplace(mechanism.scale)
+        case GaussianThreshold():
+            return gaussian_tail.exactly(mechanism.sigma)
+    return tails.truncated_laplace(mechanism.scale, mechanism.linf)
+
+
+def _raised(later: Fraction, stream: Stream, items: Items) -> NDArray[np.int64]:
     """By how much each key's threshold is raised: 0 or 1."""
-    return bernoulli(stream.derive("later"), items, mechanism.later).astype(np.int64)
+    return bernoulli(stream.derive("later"), items, later).astype(np.int64)
 
 
 def on_people(
@@ -275,15 +275,6 @@ def on_people(
 def _survivors(noisy: Integers, threshold: NDArray[np.int64]) -> Survivors:
     kept = np.flatnonzero(noisy >= threshold)
     return kept, noisy[kept]
-
-
-def _log_mass(mechanism: LaplaceThreshold | GaussianThreshold, tail: tails.Tail, value: int, out: int | None) -> float:
-    at = mechanism.threshold
-    often = (float(1 - mechanism.later), at), (float(mechanism.later), at + 1)  # thresholds, and how likely each is
-    if out is None:
-        return math.log(math.fsum(chance * math.exp(_log_below(tail, least - value)) for chance, least in often))
-    chance = math.fsum(chance for chance, least in often if out >= least)
-    return mechanism.noise.log_mass(out - value) + math.log(chance) if chance else -math.inf
 
 
 def _log_below(tail: tails.Tail, t: int) -> float:
