@@ -1,4 +1,7 @@
-"""diffprivlib: tools on arrays, one column at a time."""
+"""diffprivlib: tools on arrays, one column at a time.
+
+Of everybody it has no count: `count_nonzero` is cut off at the array's length, which is the very number.
+"""
 
 import duckdb
 from diffprivlib import tools
@@ -8,11 +11,6 @@ from harness import EPSILON, HIGH, LOW, QUANTILES, run
 def columns(path, *names):
     found = duckdb.sql(f"SELECT {', '.join(names)} FROM '{path}'").fetchnumpy()
     return [found[name] for name in names]
-
-
-def count(path):
-    (ages,) = columns(path, "age")
-    return tools.count_nonzero(ages >= 0, epsilon=EPSILON)
 
 
 def filtered_count(path):
@@ -41,7 +39,6 @@ def five_quantiles(path):
 
 run(
     {
-        "count": count,
         "filtered count": filtered_count,
         "mean by state": mean_by_state,
         "median": median,
