@@ -104,9 +104,9 @@ def truths(path: Path) -> dict[str, Any]:
 
 
 def error(question: str, values: list[Any], truth: Any) -> dict[str, float]:
-    """Mean absolute error and how uncertain it is; of unknown keys over those released, whose number is told too."""
+    """Mean absolute error, and its spread from answer to answer; of unknown keys over those released, also how many."""
     each = [fmean(_off(question, value, truth) or [0.0]) for value in values]
-    told = {"error": fmean(each), "uncertain": stdev(each) / len(each) ** 0.5}
+    told = {"error": fmean(each), "spread": stdev(each)}
     return told | ({"keys": fmean(len(value) for value in values)} if question == "unknown keys" else {})
 
 
@@ -259,7 +259,7 @@ def show(told: dict[str, Any]) -> None:
         parts += [
             f"{told['multiple']:8.1f} x plain",
             f"{told['cpu_multiple']:8.1f} x its CPU",
-            f"error {told['error']:10.3g} ± {2 * told['uncertain']:.2g} ({told['repetitions']})",
+            f"error {told['error']:10.3g} ({told['repetitions']})",
         ]
         parts += [f"{told['keys']:.0f} keys"] if "keys" in told else []
     print(head, *parts, flush=True)
@@ -277,7 +277,8 @@ def misses(told: list[dict[str, Any]]) -> list[str]:
         what = f"{each['question']} at {each['rows']:,} rows: {each['who']}"
         if whole[each["who"]] and each["multiple"] < FASTER * own["multiple"]:
             found.append(f"{what} is only {each['multiple'] / own['multiple']:.1f} times slower")
-        surely = 2 * math.hypot(each["uncertain"], own["uncertain"])
+        spread = max(each["spread"], own["spread"])  # three answers may agree by chance
+        surely = 2 * spread * math.sqrt(1 / each["repetitions"] + 1 / own["repetitions"])
         if each["error"] < own["error"] - surely and each.get("keys", 0) >= own.get("keys", 0):
             found.append(f"{what} is off by {each['error']:.3g}, ours by {own['error']:.3g}")
     return found
