@@ -248,6 +248,14 @@ def test_a_fork_redraws_the_same_noise_and_cannot_share_bits() -> None:
     os.close(writer)
 
 
+def test_bits_of_another_process_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Stream.fresh()
+    stream.bits(64)
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with pytest.raises(RuntimeError, match="before a fork"):
+        stream.bits(64)
+
+
 def test_nothing_in_the_package_draws_from_numpy_or_random() -> None:
     source = Path(discreet.__file__).parent
     offending = re.compile(r"(np|numpy)\.random|default_rng|^\s*(import|from) (random|secrets)\b", re.MULTILINE)

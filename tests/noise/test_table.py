@@ -41,6 +41,15 @@ MASSES = [kind(scale) for kind in (laplace, gaussian) for scale in SCALES]
 MIXED = Mass(linear=Fraction(1, 30), quadratic=Fraction(1, 2000))
 
 
+@pytest.mark.parametrize("mass", MASSES)
+def test_too_few_bits_are_found_out_and_more_taken(mass: Mass, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table from hardly any guard bits either cannot be told, or is the same."""
+    wanted = table(mass)
+    for guard in (-64, -60, -48):
+        monkeypatch.setattr("discreet.noise.table._guard", lambda *_, guard=guard: guard)
+        assert table.__wrapped__(mass) == wanted
+
+
 def bins(made: Table) -> list[Enclosure]:
     """The probability of each bin, from the thresholds and aliases that draws use: what falls to it in all."""
     one = 1 << BITS

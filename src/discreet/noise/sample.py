@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import count
 from math import factorial
 from typing import Any
 
@@ -78,7 +77,8 @@ def _draw(stream: Stream, items: Items, sampler: str, scale: Fraction, mass: Mas
         return _one_by_one(columns.table, own, items)
     drawn: Integers = np.empty(len(items), dtype=np.int64)
     left: NDArray[np.int64] | None = None
-    for trial in count():
+    trial = 0
+    while True:
         rounds, refused = (own.round(2 * trial), own.round(2 * trial + 1)), [np.empty(0, dtype=np.int64)]
         for where in _chunks(len(items), left):
             ids = items.ids[where]
@@ -96,8 +96,8 @@ def _draw(stream: Stream, items: Items, sampler: str, scale: Fraction, mass: Mas
             refused.append(places + where.start if isinstance(where, slice) else where[places])
         left = np.concatenate(refused)
         if not len(left):
-            break
-    return drawn
+            return drawn
+        trial += 1
 
 
 def _chunks(n: int, left: NDArray[np.int64] | None) -> Iterator[Places]:
@@ -199,14 +199,13 @@ def _trial(made: Table, stream: Stream, trial: int, item: Words, first: int, sec
 
 def _one_by_one(made: Table, stream: Stream, items: Items) -> NDArray[np.object_]:
     drawn = np.empty(len(items), dtype=object)
-    left = list(range(len(items)))
-    for trial in count():
-        if not left:
-            break
+    left, trial = list(range(len(items))), 0
+    while left:
         ids = items.ids[left]
         words, accepting = stream.round(2 * trial)(ids), stream.round(2 * trial + 1)(ids)
         for i, place in enumerate(left):
             first, second, third = int(words[i, 0]), int(words[i, 1]), int(accepting[i, 0])
             drawn[place] = _trial(made, stream, trial, ids[i], first, second, third)
         left = [place for place in left if drawn[place] is None]
+        trial += 1
     return drawn
