@@ -13,14 +13,16 @@ from .grammar import Grammar
 from .worlds import POLICIES, World, world
 
 
-def run(count: int, *, seconds: float, each: int = 250, stop: int = 1) -> tuple[Counter[str], list[str]]:
-    """Try `count` statements, or as many as fit into so many seconds of processor time."""
+def run(
+    count: int, *, seconds: float, each: int = 250, stop: int = 1, seed: str | None = None
+) -> tuple[Counter[str], list[str]]:
+    """Try `count` statements, or as many as fit into so many seconds of processor time; new ones without a seed."""
     counts: Counter[str] = Counter()
     found: list[str] = []
     began = time.process_time()
     names = list(POLICIES)
     for batch in range(-(-count // each)):
-        source = random.Random(os.urandom(16))
+        source = random.Random(os.urandom(16) if seed is None else f"{seed} {batch}")
         here = world(names[batch % len(names)], source)
         grammar = Grammar("town" if here.name.startswith("town") else "shop", source)
         for _ in range(min(each, count - batch * each)):
