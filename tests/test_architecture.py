@@ -20,6 +20,7 @@ LAYERS = (
     ("curator", "town"),
     ("anonymity", "attacks", "audit"),
     ("cli",),
+    ("__main__",),
 )
 FORBIDDEN = {
     "sql": {"engines", "release", "ledger", "noise"},
