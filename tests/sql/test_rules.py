@@ -180,7 +180,7 @@ TIED = "SELECT clinic, COUNT(*) FROM (SELECT clinic, ROW_NUMBER() OVER (PARTITIO
 def by_order(sql: str, times: int = 6) -> int:
     """How many different results a question has when the rows are stored in other orders."""
     dice, name = random.Random(), "hospital"
-    people = [databases.person(policies.policy(name), dice, [], number=number) for number in range(1, 40)]
+    people = [databases.person(policies.policy(name), dice, [], number=number) for number in range(1, 300)]
     query = harness.planned(sql, policies.policy(name), name=name).blocks[0].query
     results = set()
     for attempt in range(times):
