@@ -112,6 +112,7 @@ def test_the_loss_metric_starts_from_nothing() -> None:
     assert less_one(np.array([0.0, 5 / 74, 1.0]), 74) == pytest.approx([0, 4 / 73, 1])
     assert less_one(np.array([0.0, 0.25, 1.0]), float("inf")) == pytest.approx([0, 0.25, 1])
     assert less_one(np.array([0.0]), 1) == [0]
+    assert less_one(np.array([0.0]), 0) == [0]
 
 
 def test_a_band_edge_belongs_to_the_band_it_starts() -> None:

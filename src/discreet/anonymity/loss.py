@@ -87,8 +87,10 @@ def _entries(measure: Measure, hierarchy: Hierarchy, counts: Floats) -> list[Flo
 
 def less_one(spans: Floats, domain: float) -> Floats:
     """The shares (m - 1) / (n - 1) from the shares m / n of a domain of n values."""
+    if domain <= 1:  # one value, or none where a column is all NULL
+        return spans
     one = 1 / domain
-    return np.where(spans > 0, (spans - one) / (1 - one), 0.0) if domain > 1 else spans
+    return np.where(spans > 0, (spans - one) / (1 - one), 0.0)
 
 
 def _bits(hierarchy: Hierarchy, counts: Floats) -> list[Floats]:
