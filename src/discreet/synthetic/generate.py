@@ -48,10 +48,11 @@ class Places:
         self.units, self.width = table.shape
         self._ends = ends.ravel()
         self._finer = 1 << self.width.bit_length()  # a power of two: what the guide says is exact
-        self._guide = np.searchsorted(self._ends, np.arange(self.units * self._finer) / self._finer, side="right")
+        guide = np.searchsorted(self._ends, np.arange(self.units * self._finer) / self._finer, side="right")
+        self._guide = np.append(guide, guide[-1])  # among millions of units a number may be rounded up to the last end
 
     def at_most(self, numbers: Floats) -> NDArray[np.intp]:
-        """How many ends are at most each of the numbers, which lie below the last end."""
+        """How many ends are at most each of the numbers, which do not lie beyond the last end."""
         found: NDArray[np.intp] = self._guide[(numbers * self._finer).astype(np.intp)]
         late = np.flatnonzero(self._ends[found] <= numbers)
         found[late] = np.searchsorted(self._ends, numbers[late], side="right")
