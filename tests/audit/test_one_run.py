@@ -74,10 +74,10 @@ def test_too_little_noise_is_found_out(tmp_path: Path, monkeypatch: pytest.Monke
     def quiet(self: Any, mechanism: Any, *arguments: Any, **named: Any) -> Any:
         field = "scale" if hasattr(mechanism, "scale") else "sigma"
         self._accountant = type("Free", (), {"price": lambda *_: self._paid})()
-        return marginal(self, replace(mechanism, **{field: getattr(mechanism, field) / 20}), *arguments, **named)
+        return marginal(self, replace(mechanism, **{field: getattr(mechanism, field) / 100}), *arguments, **named)
 
     monkeypatch.setattr(Allowance, "marginal", quiet)
-    found, claimed = audited("independent", tmp_path, people=200, asked=1, budget="delta: 0")
+    found, claimed = audited("independent", tmp_path, people=400, asked=1, budget="delta: 0")
     assert found.proved > claimed
 
 
