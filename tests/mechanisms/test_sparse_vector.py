@@ -185,7 +185,7 @@ def test_a_number_may_depend_on_the_answers() -> None:
 
 def test_the_threshold_is_drawn_anew_after_each_yes_and_only_then() -> None:
     with recording() as tape:
-        answers = list(FOUR.release([-99, 99, -99, -99, 99, -99], Stream.fresh(), threshold=0))
+        answers = list(FOUR.release([-999, 999, -999, -999, 999, -999], Stream.fresh(), threshold=0))
     assert answers == [False, True, False, False, True, False]
     thresholds = [draw.path[-1] for draw in tape.draws if draw.path[-1][0] == "threshold"]
     assert thresholds == [("threshold", hits) for hits in (0, 0, 1, 1, 1, 2)]
