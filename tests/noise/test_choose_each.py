@@ -49,7 +49,7 @@ def test_equal_words_are_raced_and_words_near_the_ends_too(kind: Any) -> None:
     """Crafted: all candidates of a row have the same two words, the smallest or the largest; more bits decide."""
     for word in (0, 1, 2**33, 2**63, 2**64 - 1):
         with recording(craft=lambda asked, words, w=word: np.full_like(words, w) if asked.round == 1 else words):
-            places = chosen(np.zeros((40, 3), dtype=np.int64), kind=kind)
+            places = chosen(np.zeros((100, 3), dtype=np.int64), kind=kind)  # one of three is missing: 1e-17
         assert set(np.ravel(places)) == {0, 1, 2}
 
 
@@ -61,7 +61,7 @@ def test_only_those_that_may_win_are_raced(monkeypatch: pytest.MonkeyPatch) -> N
 
     def small(asked: Any, words: Any) -> Any:
         if asked.round == 1:
-            words = words.copy()
+            words = np.maximum(words, 2**40)  # or one in 10,000 times a third would be below 2^34 by itself
             words[[500, 600], 0] = 2**20
         return words
 
