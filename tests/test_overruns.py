@@ -105,7 +105,8 @@ def test_a_refusal_leaves_at_a_multiple_of_the_deadline(tmp_path: Path, monkeypa
 def test_whatever_happens_inside_leaves_at_the_deadline() -> None:
     told: list[str] = []
     for work, kind, overruns in ((lambda: None, None, 0), (_fail, EngineFailure, 0), (_late, Overrun, 1)):
-        until, began = Until(began=time.monotonic(), deadline=Fraction(1, 20)), time.monotonic()
+        began = time.monotonic()
+        until = Until(began=began, deadline=Fraction(1, 20))
         told.clear()
         raised = None
         try:
