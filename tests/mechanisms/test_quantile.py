@@ -179,10 +179,10 @@ def test_equal_rows_are_parted_in_proportion() -> None:
             epsilon=F(1), quantiles=DECILES, cells=101, slices=slices, max_rows=1, neighbors="add_remove",
             choice="exponential",
         )  # fmt: skip
-        found = mechanism.release_each(np.tile(counts, (20, 1)), Stream.fresh(), Items.positions(20))
+        found = mechanism.release_each(np.tile(counts, (100, 1)), Stream.fresh(), Items.positions(100))
         off[slices] = abs(found - exact).max()
     assert off[64] <= 3
-    assert off[1] >= 15
+    assert off[1] >= 15  # in about half of the releases
 
 
 def rank_error(counts: Any, quantiles: tuple[Fraction, ...], found: Any) -> Any:
