@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from discreet.sql.plan import Block
+
 from . import check
 from .check import Violation, verdict
 from .run import run, summary
-from .worlds import POLICIES, world
+from .worlds import POLICIES, World, world
 
 FOUND = Path(__file__).parent / "found.sql"
 
@@ -70,11 +72,17 @@ def test_the_check_sees_violations() -> None:
         replace(block, key_sql=("cost",)),
         replace(block, sums=('(SELECT sum(c) FROM (SELECT count(*) AS c FROM "visits")) * count(*)',)),
     )
-    seen = set()
-    for here in (world("shop", source) for _ in range(4)):
-        for index, each in enumerate(wrong):
-            try:
-                check._measured(each, here)
-            except Violation:
-                seen.add(index)
-    assert seen == set(range(len(wrong)))
+    unseen = list(wrong)
+    for here in (world("shop", source) for _ in range(15)):  # the last is not seen in 1 of 20: in none of 15, 1e-19
+        unseen = [each for each in unseen if not _seen(each, here)]
+        if not unseen:
+            break
+    assert not unseen
+
+
+def _seen(block: Block, here: World) -> bool:
+    try:
+        check._measured(block, here)
+    except Violation:
+        return True
+    return False
