@@ -38,13 +38,14 @@ from discreet.release import Allowance, Exact
 from discreet.sql.estimates import Mean, Spread, Together
 from discreet.sql.finish import Noisy, noisy_table
 from discreet.sql.margins import half_width
-from discreet.sql.plan import Key
+from discreet.sql.plan import Key, table_name
 from discreet.sql.values import Number
 from sql import databases, harness, policies
 
 ANSWERS = 1_000  # of each kind under each accountant
 CHUNK = 200  # answers noised at once, so that as much noise is redrawn for each as for a single one
 ALARM = 1e-9 / 50
+NOISY = table_name(0)
 
 KINDS = {
     "count": "SELECT COUNT(*) AS x FROM people WHERE age > 40",
@@ -127,9 +128,9 @@ def _noised(each: BlockOffer, exact: Sequence[Any], paid: Any, purse: Any) -> pa
         for mechanism, measurement in zip(each.measured, block.measurements, strict=True)
     ]
     noisy = Noisy(numbers=numbers, picks=[], survivors=None)
-    table = noisy_table(block, noisy, each.measured, Redraw(secret), _run, name="b0")
+    table = noisy_table(block, noisy, each.measured, Redraw(secret), _run, name=NOISY)
     if block.derived:
-        derived = _run(f"SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM b0", {"b0": table})
+        derived = _run(f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{NOISY}"', {NOISY: table})
         table = table.append_column("d", derived.column(0))
     return table
 
@@ -153,7 +154,7 @@ def _true(each: BlockOffer, exact: Sequence[Any], column: str) -> float:
         return float(columns[column][0].as_py())
     table = pa.table(columns)
     return float(
-        _run(f"SELECT CAST({each.block.derived[0]} AS DOUBLE) AS d FROM b0", {"b0": table}).column(0)[0].as_py()
+        _run(f'SELECT CAST({each.block.derived[0]} AS DOUBLE) AS d FROM "{NOISY}"', {NOISY: table}).column(0)[0].as_py()
     )
 
 

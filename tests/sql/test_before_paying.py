@@ -31,19 +31,46 @@ def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pyt
     def failing(sql: str) -> None:
         raise EngineFailure
 
+    paid = curator.ledger()
     monkeypatch.setattr(curator._engine, "check", failing)
     with pytest.raises(Rejected, match="cannot be computed by the engine"):
         curator.ask("SELECT COUNT(*) FROM people WHERE age > 77", analyst="ann", epsilon="1")
-    assert curator.ledger() == ()
+    assert curator.ledger() == paid
 
 
 @pytest.mark.parametrize("kept", ["n > 0", "n < 0", "n = 0"])
 def test_what_fails_behind_a_filter_is_refused_unpaid(curator: Curator, kept: str) -> None:
     """Which rows pass is noise's to decide: a comparison of texts with numbers is tried with each kind of them."""
-    groups = "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
+    paid, groups = curator.ledger(), "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
     with pytest.raises(Rejected, match="does not fit together"):
         curator.ask(f"SELECT sex > 5 AS x FROM {groups} AS t WHERE {kept}", analyst="ann", epsilon="1")
-    assert curator.ledger() == ()
+    assert curator.ledger() == paid
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("SELECT n FROM g WHERE n > -1000000", None),
+        ("SELECT n FROM g WHERE n > 1000000", None),
+        ("SELECT a.n FROM g AS a JOIN g AS b ON a.n > b.n - 1000000", None),
+        ("SELECT town FROM clinics WHERE LENGTH(town) < (SELECT 1000000 + MAX(n) FROM g)", None),
+        ("SELECT sex FROM g WHERE sex = 'F' AND n > -1000000", "F"),
+    ],
+)
+def test_noise_decides_how_many_rows_a_value_has(curator: Curator, value: str, expected: str | None) -> None:
+    """Several rows give NULL, as a division by zero does: an error would come after the charge."""
+    groups = "WITH g AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
+    answer = curator.ask(f"{groups} SELECT n, ({value}) AS x FROM g", analyst="ann", epsilon="1")
+    assert set(answer.table.column("x").to_pylist()) == {expected}
+    assert None not in answer.margins.column("n").to_pylist()
+
+
+def test_several_rows_that_noise_does_not_decide_are_refused_unpaid(curator: Curator) -> None:
+    paid = curator.ledger()
+    groups = "WITH g AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"
+    with pytest.raises(Rejected, match="one row and one column"):
+        curator.ask(f"{groups} SELECT n, (SELECT n FROM g) AS x FROM g", analyst="ann", epsilon="1")
+    assert curator.ledger() == paid
 
 
 def test_every_query_of_every_plan_binds(curator: Curator) -> None:

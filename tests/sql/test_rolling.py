@@ -216,7 +216,7 @@ def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: s
         noisy = Noisy(numbers=added_up(block, finer, numbers), picks=[], survivors=None)
         table = noisy_table(block, noisy, each.noise, Redraw(secret), _run, name=name)
         if block.derived:
-            value = _run(f"SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM {name}", {name: table})
+            value = _run(f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{name}"', {name: table})
             table = table.append_column("d", value.column(0))
         tables.append(table)
     return tables[0], tables[1]

@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from discreet.sql.expressions import NEAREST, TRANSLATORS
 from discreet.sql.parse import reject, show, spelt, whole
+from discreet.sql.requests import aggregates_in
 
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment
@@ -285,12 +286,28 @@ def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Callable[[exp.Express
     return exp.Ordered(this=rewrite(target), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
 
 
-def subquery(node: exp.Expression, analysis: Analysis, environment: Environment) -> exp.Expression:
+def subquery(node: exp.Expression, analysis: Analysis, environment: Environment) -> Released:
     """A subquery inside an expression: it must be aggregated or public itself."""
     result = analysis.query(node, environment)
     if not isinstance(result, Released):
         raise reject(node, "this subquery returns rows of people.", "Aggregate inside it.")
+    return result
+
+
+def embedded(node: exp.Expression, result: Released) -> exp.Expression:
+    """What stands in an expression in the place of a subquery."""
+    table = isinstance(node.parent, exp.Exists) or (isinstance(node.parent, exp.In) and node.arg_key == "query")
+    if not table and len(result.outputs) == 1 and (result.selected or result.tree.find(exp.Join)):
+        return exp.Subquery(this=_only(result.tree))
     return exp.Subquery(this=result.tree.copy())
+
+
+def _only(tree: exp.Select) -> exp.Select:
+    """The one row of a table of one column; NULL if noise leaves several: an error would come after the charge."""
+    alias = exp.TableAlias(this=exp.to_identifier("s"), columns=[exp.to_identifier("only")])
+    single = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
+    first = exp.Case(ifs=[exp.If(this=single, true=exp.func("FIRST", exp.column("only", table="s")))])
+    return exp.select(first).from_(exp.Subquery(this=tree.copy(), alias=alias))
 
 
 # --- SELECT over released tables --------------------------------------------------------------------------------------
@@ -299,7 +316,8 @@ def subquery(node: exp.Expression, analysis: Analysis, environment: Environment)
 def select(node: exp.Select, tables: list[Released], analysis: Analysis, environment: Environment) -> Released:
     """A SELECT whose tables, in the order of its FROM clause and joins, are public or already noisy."""
     sources: dict[str, Released] = {}
-    remaining, blocks = iter(tables), len(analysis.blocks)
+    inside: list[Released] = []
+    remaining = iter(tables)
 
     def table(part: exp.Expression) -> exp.Expression:
         found = next(remaining)
@@ -309,7 +327,8 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
 
     def rewrite(part: exp.Expression) -> exp.Expression:
         if isinstance(part, exp.Query | exp.Subquery):
-            return subquery(part, analysis, environment)
+            inside.append(subquery(part, analysis, environment))
+            return embedded(part, inside[-1])
         if isinstance(part, exp.Column):
             _known(part, sources)
         return rebuilt(part, rewrite)
@@ -320,7 +339,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
     for join in node.args.get("joins") or []:
         tree.append("joins", _join(join, table, rewrite))
     aliases = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
-    grouped = bool(node.args.get("group")) or any(item.find(exp.AggFunc) for item in node.expressions)
+    grouped = bool(node.args.get("group")) or any(aggregates_in(item) for item in node.expressions)
     outputs: list[Output] = []
     for item in node.expressions:
         for expression, output in _items(item, sources, rewrite):
@@ -344,7 +363,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
             tree.set(name, rebuilt(node.args[name], late))
     finish(tree, node, late)
     selected = selects(node) or bool(node.args.get("where")) or any(source.selected for source in sources.values())
-    noisy = any(source.noisy for source in sources.values()) or len(analysis.blocks) > blocks
+    noisy = any(part.noisy for part in (*sources.values(), *inside))
     return Released(
         tree=tree,
         outputs=tuple(outputs),

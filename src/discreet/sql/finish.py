@@ -153,8 +153,8 @@ def _derived_margins(
     for derived in block.derived:
         items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived)))
         try:
-            center = run(f"SELECT {items} FROM {name}", {name: table})
-            replicas = run(f"SELECT {items} FROM {name}", {name: pa.table(moved)})
+            center = run(f'SELECT {items} FROM "{name}"', {name: table})
+            replicas = run(f'SELECT {items} FROM "{name}"', {name: pa.table(moved)})
         except Exception:  # a column that is no number has no margin
             margins.append(pa.nulls(groups, pa.float64()))
             continue

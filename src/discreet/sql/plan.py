@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.budget import Neighbors
+from discreet.declaration import HIDDEN
 from discreet.sql.estimates import Estimate, as_written, number_type
 from discreet.sql.picks import Pick, Picked, Window
 from discreet.sql.sensitivity import Sensitivity
@@ -305,4 +306,5 @@ def key_position(sql: str, domain: PublicDomain, *, nullable: bool) -> str:
 
 
 def table_name(block: int) -> str:
-    return f"b{block}"
+    """What runs after noise calls the block's noisy table: a name that no table of a policy can have."""
+    return f"{HIDDEN}{block}"

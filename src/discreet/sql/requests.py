@@ -39,6 +39,19 @@ def is_aggregate(node: exp.Expression) -> bool:
     return isinstance(node, exp.AggFunc | exp.AnyValue | exp.Filter | exp.WithinGroup) or type(node) in REQUESTS
 
 
+def aggregates_in(node: exp.Expression) -> bool:
+    """Whether an expression aggregates rows of its own SELECT: not those of a subquery, nor over a window."""
+    if isinstance(node, exp.Query | exp.Subquery):
+        return False
+    if isinstance(node, exp.Window):
+        return any(aggregates_in(part) for part in node.this.iter_expressions()) or any(
+            aggregates_in(part)
+            for name, part in node.args.items()
+            if name != "this" and isinstance(part, exp.Expression)
+        )
+    return is_aggregate(node) or any(aggregates_in(part) for part in node.iter_expressions())
+
+
 def read(node: exp.Expression, scope: Scope) -> Request:
     """The request that an aggregate's syntax makes, or `Rejected`."""
     condition = None

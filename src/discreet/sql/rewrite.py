@@ -22,19 +22,7 @@ if TYPE_CHECKING:
 def has_aggregate(node: exp.Select) -> bool:
     """Whether this SELECT itself aggregates; subqueries and window functions do not count."""
     clauses = [*node.expressions, *(node.args[name] for name in ("having", "qualify", "order") if node.args.get(name))]
-    return any(aggregates_in(part) for part in clauses)
-
-
-def aggregates_in(node: exp.Expression) -> bool:
-    if isinstance(node, exp.Query | exp.Subquery):
-        return False
-    if isinstance(node, exp.Window):
-        return any(aggregates_in(part) for part in node.this.iter_expressions()) or any(
-            aggregates_in(part)
-            for name, part in node.args.items()
-            if name != "this" and isinstance(part, exp.Expression)
-        )
-    return requests.is_aggregate(node) or any(aggregates_in(part) for part in node.iter_expressions())
+    return any(requests.aggregates_in(part) for part in clauses)
 
 
 def meanings_of(node: exp.Select, names: Names) -> list[exp.Expression]:
@@ -80,7 +68,6 @@ class Rewrite:
     derived: list[str] = field(default_factory=list)
 
     def released(self) -> Released:
-        table = table_name(self.index)
         items, outputs = [], []
         for item in self.node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
@@ -89,7 +76,7 @@ class Rewrite:
             name = item.output_name or spelt(item)
             items.append(exp.alias_(expression, name, quoted=True))
             outputs.append(self.output(name, expression))
-        tree = exp.select(*items).from_(table)
+        tree = exp.select(*items).from_(exp.table_(table_name(self.index), quoted=True))
         conditions = [self.node.args[name].this for name in ("having",) if self.node.args.get(name)]
         for condition in conditions:
             tree = tree.where(self.rewritten(condition), copy=False)
@@ -124,7 +111,7 @@ class Rewrite:
     def rewritten(self, node: exp.Expression) -> exp.Expression:
         """A copy of the expression with keys and aggregates replaced by columns of the noisy table."""
         if isinstance(node, exp.Query | exp.Subquery):
-            return after.subquery(node, self.analysis, self.environment)
+            return after.embedded(node, after.subquery(node, self.analysis, self.environment))
         if isinstance(node, exp.Window):
             return after.rebuilt(
                 node, lambda part: after.rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
@@ -133,7 +120,7 @@ class Rewrite:
             return self.aggregate(node)
         if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
             return after.rebuilt(node, self.rewritten)
-        if not aggregates_in(node) and node.find(exp.Column):
+        if not requests.aggregates_in(node) and node.find(exp.Column):
             found = self.key(node)
             if found is not None:
                 return found
