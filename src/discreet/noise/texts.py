@@ -55,8 +55,9 @@ def _absorb(state: Words, column: Texts, cipher: Any) -> None:
     words: Words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))  # the word at every byte
     left, done = np.flatnonzero(lengths), 0
     while len(left):
-        start, rest = column.places[left] + done, lengths[left] - done
-        state[left, 0] ^= words[start] & _KEPT[np.minimum(rest, 8)]
-        state[left, 1] ^= words[start + 8] & _KEPT[np.clip(rest - 8, 0, 8)]
-        state[left] = encrypted(cipher, state[left])
+        rows: Any = left if len(left) < len(state) else slice(None)  # of all rows nothing is gathered
+        start, rest = column.places[:-1][rows] + done, lengths[rows] - done
+        state[rows, 0] ^= words[start] & _KEPT[np.minimum(rest, 8)]
+        state[rows, 1] ^= words[start + 8] & _KEPT[np.clip(rest - 8, 0, 8)]
+        state[rows] = encrypted(cipher, state[rows])
         left, done = left[rest > 16], done + 16

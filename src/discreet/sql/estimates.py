@@ -80,7 +80,7 @@ class Linear:
 
     def values(self, components: Components) -> pa.Array:
         units = self._units(components)
-        largest = max((abs(int(unit)) for unit in units), default=0)
+        largest = max(abs(int(units.min())), abs(int(units.max()))) if len(units) else 0
         kind = number_type(self.step, 32 * largest)  # with room for a few that are added up after noise
         if pa.types.is_integer(kind) and units.dtype != object:
             return pa.array(units * self.step.numerator, kind)
