@@ -367,7 +367,7 @@ def test_time_in_hardened_mode(tmp_path: Path) -> None:
     )
     for name, tables in (("victim", people()), ("without", people(victim=False))):
         curator = opened(tmp_path / name, tables, deadline="0.6s")
-        curator.ask("SELECT COUNT(*) FROM people", analyst="alice", epsilon="0.1")
+        outcome(curator, "SELECT COUNT(*) FROM people")  # which a busy machine may refuse
         began = time.monotonic()
         said = outcome(curator, slow)
         took = time.monotonic() - began
