@@ -39,7 +39,12 @@ SURE = 1 - 1e-9
 
 
 WEAK = {"Quantiles": 0.2, "AboveThreshold": 0.3, "GaussianThreshold": 0.3, "TopK": 0.4, "DiscreteGaussian": 0.4}
-MORE = {"AboveThreshold": 1_000_000}  # its events are rare
+MORE = {  # their events are rare
+    "AboveThreshold": 1_000_000,
+    "ExponentialMechanism": 400_000,
+    "PermuteAndFlip": 400_000,
+    "Quantile": 200_000,
+}
 
 
 def test_every_mechanism_and_protocol_has_a_case() -> None:
@@ -66,7 +71,7 @@ def test_too_little_noise_is_found_out(name: str) -> None:
 def test_bounds_of_coins() -> None:
     """Randomized response at ε = log 3: no more than that is proved, and most of it."""
     draws = np.random.default_rng()
-    first, second = (draws.random(10**5) < p for p in (0.75, 0.25))
+    first, second = (draws.random(10**6) < p for p in (0.75, 0.25))
     bound = epsilon.lower_bound(first.astype(np.int64), second.astype(np.int64), delta=0, confidence=SURE)
     assert 0.9 * np.log(3) < bound.proved <= np.log(3)
     alike = epsilon.lower_bound(first.astype(np.int64), first.astype(np.int64), delta=0, confidence=SURE)
@@ -118,10 +123,10 @@ def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.Cap
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    page = tmp_path / "page.html"
-    assert run(["audit", "mechanism", "--runs", "2000", "--out", str(page)]) == 0
+    page, sure = tmp_path / "page.html", ["--runs", "2000", "--confidence", str(SURE)]
+    assert run(["audit", "mechanism", *sure, "--out", str(page)]) == 0
     assert capsys.readouterr().out.count("holds") == len(cases.cases())
     assert page.read_text(encoding="utf-8").count("<rect") == 2 * len(cases.cases())
-    assert run(["audit", "mechanism", "DiscreteLaplace", "--runs", "2000", "--format", "json"]) == 0
+    assert run(["audit", "mechanism", "DiscreteLaplace", *sure, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["sound"]
     assert run(["audit", "mechanism", "nothing"]) == 2
