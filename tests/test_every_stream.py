@@ -418,7 +418,7 @@ def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any, times: int) 
 )
 def test_margins_cover_what_leaves_by_the_door(strategy: Any) -> None:
     """20,000 cells through an allowance: margins of periods, totals and windows hold for 95 %, 0.8 of them do not."""
-    cells, rho = 20_000, Fraction(1, 50)
+    cells, rho = 20_000, Fraction(1, 500_000)  # σ of hundreds: a whole number more or less at a margin is no matter
     l2_squared = strategy.l2_squared(times=1, apart=1, cells=1)
     mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
     allowance = Allowance(
