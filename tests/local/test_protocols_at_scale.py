@@ -192,13 +192,15 @@ HALF_HOURS = Decimals(lo=Fraction(0), hi=Fraction(24), step=Fraction(1, 2))
 
 def test_the_likeliest_distribution_is_near_the_truth_and_beats_inversion() -> None:
     wave, n = SquareWave(domain=HALF_HOURS, epsilon=2), 50_000
-    hours = np.array(["6", "7", "7.5", "8", "8", "9"], dtype=float)[uniform(n, 6)]
-    truth = np.bincount((hours * 2).astype(int), minlength=49) / n
-    found = wave.estimate(wave.encode(hours))
-    # Kolmogorov's distance; that of inversion is several times as large.
-    assert abs(np.cumsum(found.consistent - truth)).max() < 0.1
-    assert ((found.consistent - truth) ** 2).sum() < ((found.estimates - truth) ** 2).sum()
-    assert found.consistent.sum() == pytest.approx(1)
+    errors = np.zeros(2)
+    for _ in range(12):  # in one of some hundreds inversion is the nearer one
+        hours = np.array(["6", "7", "7.5", "8", "8", "9"], dtype=float)[uniform(n, 6)]
+        truth = np.bincount((hours * 2).astype(int), minlength=49) / n
+        found = wave.estimate(wave.encode(hours))
+        assert abs(np.cumsum(found.consistent - truth)).max() < 0.1  # Kolmogorov's distance
+        assert found.consistent.sum() == pytest.approx(1)
+        errors += [((each - truth) ** 2).sum() for each in (found.consistent, found.estimates)]
+    assert errors[0] < errors[1]  # which is several times as large
 
 
 def test_smoothing_suits_a_smooth_density() -> None:
