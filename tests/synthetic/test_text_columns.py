@@ -20,7 +20,8 @@ COLUMNS = ["age", "smoker", "notes"]
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> tuple[object, Description]:
-    made = curator(tmp_path_factory.mktemp("texts"), count=2000, more=NULLABLE)
+    budget = "delta: 1e-12, accountant: zcdp"  # of 200 rare texts each is listed with a probability of some of it
+    made = curator(tmp_path_factory.mktemp("texts"), count=2000, more=NULLABLE, budget=budget)
     return made, made.describe("people", epsilon=50, columns=COLUMNS, synthesizer="mst")
 
 
