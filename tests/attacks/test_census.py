@@ -7,6 +7,7 @@ import itertools
 import statistics as st
 from collections import Counter
 from fractions import Fraction
+from time import process_time
 
 import numpy as np
 import pytest
@@ -51,7 +52,9 @@ def test_the_seven_people():
     assert found.finding.success == 1.0
     assert found.finding.interval == (1.0, 1.0)
     assert found.finding.chance < 0.01
-    assert found.seconds < 1
+    started = process_time()  # other programs' share of the machine does not count
+    census(SEVEN)
+    assert process_time() - started < 1
 
 
 def test_with_fewer_statistics_there_are_more_worlds():

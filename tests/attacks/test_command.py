@@ -47,7 +47,7 @@ def test_census(run, folder):
     assert ALWAYS | {"worlds", "capped", "common", "certainty", "seconds"} <= found.keys()
     assert (found["worlds"], found["capped"], len(found["common"]), len(found["certainty"])) == (1, False, 7, 7)
     assert {"age": 8, "sex": "F", "race": "B", "marital": "S"} in found["common"]
-    assert found["seconds"] < 1
+    assert 0 < found["seconds"] < 60  # how quick it is, test_census says
     assert "everybody is reconstructed" in run("census", folder / "stats.json", json_wanted=False)
 
 

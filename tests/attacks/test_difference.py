@@ -70,7 +70,7 @@ def test_pairs_of_whom_a_sum_follows_are_told():
 
 def test_planted_pairs_and_chains_among_many_questions():
     """Ranges over two columns, and among them: everybody but one; a sum in four parts without one; and a mean."""
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(8)  # now and then a range holds the planted person alone, which is a shorter chain
     n, m = 3000, 400
     table = pa.table(
         {

@@ -67,14 +67,14 @@ def test_least_squares_beats_the_program_under_bounded_noise():
     """The facts' case: n = 100, m = 4n, uniform noise of 0.5 sqrt(n): about 0.95 against 0.84 of the bits."""
     rng = np.random.default_rng()
     right = {"lp": 0, "least-squares": 0}
-    for _ in range(4):
+    for _ in range(7):
         bits, queries, answers = drawn(100, 400, rng)
         noisy = answers + rng.uniform(-5, 5, 400)
         for method in right:
             right[method] += int((reconstruct(queries, noisy, method=method, truth=bits).bits == bits).sum())
     assert right["least-squares"] > right["lp"]
-    assert 0.88 < right["least-squares"] / 400 <= 1
-    assert 0.70 < right["lp"] / 400 < 0.95
+    assert 0.88 < right["least-squares"] / 700 <= 1  # at least seven deviations away, like the others
+    assert 0.70 < right["lp"] / 700 < 0.95
 
 
 @pytest.mark.parametrize("noise", [0.0, 1.0, 5.0, 20.0])

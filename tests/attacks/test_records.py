@@ -39,7 +39,7 @@ def by_hand(target, candidates, numeric):
 
 
 def test_nearest_is_the_nearest():
-    rng = np.random.default_rng()
+    rng = np.random.default_rng(8)  # of other people two may be as near as a rounding error
     release, targets = people(200, rng), people(40, rng)
     coded = encode(release, targets)
     assert coded.rows[0].shape == (200, 5)
