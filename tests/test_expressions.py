@@ -56,7 +56,7 @@ TABLE = POLICY.tables["t"]
 @cache
 def engine() -> Any:
     """The same rows, as a snapshot stores them (stored) and as an analyst thinks of them (plain)."""
-    dice = random.Random()
+    dice = random.Random("rows")
     choices = [databases.edges(column, [3.0, 50.0]) for name, column in TABLE.columns.items() if name != "id"]
     rows = [(number, number, *(dice.choice(each) for each in choices)) for number in range(1, 121)]
     connection = duckdb.connect(config={"threads": 1})
@@ -306,11 +306,13 @@ def flag(depth: int) -> st.SearchStrategy[str]:
 PATTERNS = ["a%", "%b", "_", "%", "", "A_", "%c d%", "a", "_%_"]
 EXPRESSIONS = st.one_of(number(3), flag(3), text(2), day(2))
 DRAWN = settings(suppress_health_check=list(HealthCheck), derandomize=False, database=None)
+SAME = settings(DRAWN, derandomize=True)
 
 
-@settings(DRAWN, max_examples=250)
+@settings(SAME, max_examples=250)
 @given(EXPRESSIONS)
 def test_expressions_are_what_duckdb_computes(expression: str) -> None:
+    """The same ones every time, so that what fails is a change's own. `make slow` draws others."""
     check(expression)
 
 
@@ -451,7 +453,7 @@ def test_whole_quotients_of_decimals_drop_the_fraction(ours: str, engine_s: str)
 def test_most_drawn_expressions_are_answered() -> None:
     answered = total = 0
 
-    @settings(DRAWN, max_examples=100)
+    @settings(SAME, max_examples=100)
     @given(EXPRESSIONS)
     def count(expression: str) -> None:
         nonlocal answered, total
