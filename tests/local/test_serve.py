@@ -156,11 +156,14 @@ def test_kill_9_loses_no_acknowledged_report_and_counts_none_twice(tmp_path: Pat
     batches = [[submission(survey, person(), {"drank": i % 2}) for i in range(10)] for _ in range(1200)]
     current: list[Serving] = [Serving(tmp_path)]
     acknowledged: set[int] = set()
-    stop = threading.Event()
+    stop, up = threading.Event(), threading.Event()
+    up.set()
 
     def send(mine: list[int]) -> None:
         for number in mine:
             while number not in acknowledged and not stop.is_set():
+                if not up.wait(1):  # a free port may be given to another test's collector
+                    continue
                 try:
                     status, receipt = ask(current[0].address, "POST", "/reports", b"".join(batches[number]))
                     if status == 200:
@@ -179,10 +182,12 @@ def test_kill_9_loses_no_acknowledged_report_and_counts_none_twice(tmp_path: Pat
         deadline = time.monotonic() + 60
         while len(acknowledged) < before + 60 and time.monotonic() < deadline:
             time.sleep(0.002)
+        up.clear()  # what is on its way is cut off
         current[0].kill()
         held = kept(tmp_path)
         assert all(name in held for number in list(acknowledged) for name in respondents(batches[number]))
         current[0] = Serving(tmp_path)
+        up.set()
         kills += 1
     for sender in senders:
         sender.join(120)
