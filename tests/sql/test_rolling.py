@@ -225,7 +225,7 @@ def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: s
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_margins_of_what_is_added_up_cover(kind: str, accountant: str) -> None:
-    """At least 95 % in every coarser group; and margins of a third would be caught."""
+    """At least 95 % in every coarser group; and margins of a fifth would be caught, in one group at least."""
     found = offered(f"SELECT {KINDS[kind]} AS x FROM people GROUP BY CUBE (smoker, diagnosis, sex)")
     purse = accountant_of(policies.policy("hospital", "add_remove", accountant))
     if accountant == "zcdp":  # the same plan, whose margins must hold whatever noise is on it
@@ -233,6 +233,7 @@ def test_margins_of_what_is_added_up_cover(kind: str, accountant: str) -> None:
         found = offer(found.plan, purse, amount=purse.allot(epsilon=Fraction(1)), limit=limit)
     coarse = [each for each in found.blocks if each.block.rolled is not None and len(each.block.keys) in (0, 1)]
     assert len(coarse) == 4
+    caught = False
     for each in coarse:
         assert each.block.rolled is not None
         source = found.blocks[each.block.rolled.block]
@@ -243,7 +244,8 @@ def test_margins_of_what_is_added_up_cover(kind: str, accountant: str) -> None:
         known = ~np.isnan(off)  # a group with hardly anybody in it may have no deviation
         least = stats.binom.ppf(ALARM, known.sum(axis=0), 0.95)
         assert (((off <= margins * (1 + 1e-9) + 1e-9) & known).sum(axis=0) >= least).all()
-        assert (((off <= margins / 5) & known).sum(axis=0) < least).any()
+        caught |= bool((((off <= margins / 5) & known).sum(axis=0) < least).any())
+    assert caught
 
 
 def floats(table: pa.Table, name: str) -> Any:
