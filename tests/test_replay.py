@@ -197,7 +197,8 @@ def test_a_leak_inside_a_choice_is_found(neighbors: Pair, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(quantile, "_cut", trimmed)
     sql = "SELECT QUANTILE_CONT(age + 0, [0.25, 0.5, 0.75]) FROM people"
-    found = transcripts(neighbors, lambda each: each.ask(sql, analyst="alice", epsilon=2), monkeypatch)
+    # At so large an epsilon the first quantile is never at the victim's end, beyond which nothing could be left out.
+    found = transcripts(neighbors, lambda each: each.ask(sql, analyst="alice", epsilon=50), monkeypatch)
     assert "the sampler of a draw" in differences(*found)[0]
 
 
