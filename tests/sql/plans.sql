@@ -105,6 +105,14 @@ SELECT smoker, age // 40 AS a, COUNT(*) AS people FROM people GROUP BY ROLLUP (s
 SELECT sex, smoker, diagnosis, COUNT(*) AS people FROM people GROUP BY CUBE (sex, smoker, diagnosis);
 --> COUNT(*): 1 1 1 | 2 √2 1
 
+-- count / one row / rollup, named as its column: People by sex, the total with a name of its own
+SELECT CASE WHEN GROUPING(sex) = 1 THEN 'all' ELSE sex END AS sex, COUNT(*) AS people FROM people GROUP BY ROLLUP (sex) ORDER BY sex, GROUPING(sex);
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / cube by positions and aliases: Smokers by decade, ordered by how many
+SELECT age // 40 AS a, smoker, COUNT(*) AS people FROM people GROUP BY GROUPING SETS ((a), (a, 2), ()) ORDER BY people DESC, GROUPING(a, smoker);
+--> COUNT(*): 1 1 1 | 2 √2 1
+
 -- persons / one row / rollup: Of people with one row each, counts are people
 SELECT sex, COUNT(DISTINCT person_id) AS people FROM people GROUP BY ROLLUP (sex);
 --> COUNT(DISTINCT person_id): 1 1 1 | 2 √2 1

@@ -118,6 +118,18 @@ def test_answers_are_right(tidy: Setup) -> None:
     assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize(
+    "order", ["GROUPING(sex), sex", "GROUPING(sex) DESC, people, sex", "COUNT(*) DESC, sex", "SUM(age) - 7 * COUNT(*)"]
+)
+def test_grouping_sets_in_the_order_of_what_is_not_shown(order: str, tmp_path: Path) -> None:
+    curator, plain = setup("hospital", tmp_path, bounded.tidy, "same")
+    groups = "SELECT COALESCE(sex, 'nobody') AS sex, COUNT(*) AS people FROM people GROUP BY ROLLUP (sex)"
+    statement = f"{groups} ORDER BY {order} LIMIT 3"
+    answer = curator.ask(statement, analyst="ann", epsilon="1e45")
+    assert answer.table.column_names == ["sex", "people"]
+    assert rows_of(answer.table) == plain.sql(statement).fetchall()
+
+
 # With dirty data, other rows than plain DuckDB's are kept of equal ones, and groups of a NULL that is not meant are
 # left out, which shows in whatever is computed from all groups.
 _NOT_WITH_DIRT = (

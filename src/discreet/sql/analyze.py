@@ -347,7 +347,7 @@ class Analysis:
             if name not in _SELECT_PARTS and part not in (None, False, []):
                 raise reject(node, f"{_word(name)} is not answered.", "Leave it out, or write it where it is used.")
         if grouping.has_sets(node):
-            return self.query(grouping.expanded(node), environment)
+            return self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
         sources = self.sources(node, environment)
         relation = self.joined(node, sources)
         if relation is None:
@@ -360,6 +360,15 @@ class Analysis:
                 return self.per_person(node, relation, keys)
             return self.measure(node, relation, environment, keys)
         return self.project(node, relation, environment)
+
+    def columns_of(self, node: exp.Select, environment: Environment) -> frozenset[str]:
+        """The names of the columns of all that a SELECT reads; blocks that were met on the way are forgotten."""
+        blocks = len(self.blocks)
+        sources = self.sources(node, environment)
+        del self.blocks[blocks:]
+        return frozenset(
+            column.name for each in sources for column in (each.fields if isinstance(each, Relation) else each.outputs)
+        )
 
     def scope(self, relation: Relation, environment: Environment) -> RowScope:
         return RowScope(fields=relation.fields, analysis=self, environment=environment, relation=relation)
