@@ -414,6 +414,28 @@ CASE WHEN NULL THEN 1 ELSE 2 END
 CASE WHEN b THEN z ELSE i END
 CASE WHEN b THEN NULL ELSE NULL END
 NULLIF(i, NULL)
+isoyear(long)
+EXTRACT(isoyear FROM day) + date_part('isoyear', ts)
+cbrt(i)
+cbrt(c - 50)
+pi() * i
+pi() + d
+CAST(pi() * d AS INT)
+k LIKE 'a!%' ESCAPE '!'
+k NOT LIKE 'c!_d' ESCAPE '!'
+k LIKE 'c# d' ESCAPE '#'
+k || '%_' LIKE '_!%!_' ESCAPE '!'
+k || '!' ILIKE 'A%!!' ESCAPE '!'
+s || '%' LIKE '%!%' ESCAPE '!'
+s || '_' NOT ILIKE 'A!_' ESCAPE '!'
+NULL LIKE '!%' ESCAPE '!'
+EXTRACT(EPOCH FROM ts - late)
+EXTRACT(EPOCH FROM (late - ts)) / 3600
+EXTRACT(EPOCH FROM ts - TIMESTAMP '2024-02-29 12:00:00.25')
+EXTRACT(EPOCH FROM ts - day)
+epoch(TIMESTAMP '2024-02-29 12:00:00' - late)
+day > '2024-1-5'
+day = DATE '2024-2-29'
 """.strip().splitlines()
 
 
@@ -448,6 +470,84 @@ def test_whole_quotients_of_decimals_drop_the_fraction(ours: str, engine_s: str)
     """So that income // 10000 makes intervals of incomes; DuckDB's own // of decimals keeps the fraction."""
     plain = engine().sql(f"SELECT {engine_s} FROM plain ORDER BY id").fetchall()
     assert stored_values(*analyzed(ours)) == [value for (value,) in plain]
+
+
+def _age(months: str, start: str, end: str) -> str:
+    """How many months there are between, as calendars are read: the day and time of the first must have come again."""
+
+    def ahead(a: str, b: str) -> str:
+        later = f"strftime({b}, '%d %H:%M:%S') < strftime({a}, '%d %H:%M:%S')"
+        return f"((date_diff('month', {a}, {b}) - ({later})::INT) // {months})"
+
+    return f"CASE WHEN {start} <= {end} THEN {ahead(start, end)} ELSE -{ahead(end, start)} END"
+
+
+ELSEWHERE = (
+    ("DATE_DIFF(long, day, DAY)", "date_diff('day', day, long)"),
+    ("DATE_DIFF(ts, `day`, MONTH)", "date_diff('month', day, ts)"),
+    ("DATE_DIFF(t.ts, '2024-01-01', QUARTER)", "date_diff('quarter', DATE '2024-01-01', ts)"),
+    ("DATE_DIFF('day', long, day)", "date_diff('day', long, day)"),
+    ("DATEDIFF(month, long, day)", "date_diff('month', long, day)"),
+    ("DATEDIFF(long, day)", "date_diff('day', day, long)"),
+    ("DATEDIFF(ts, DATE '2024-02-29')", "date_diff('day', DATE '2024-02-29', ts)"),
+    ("DATETIME_DIFF(ts, late, HOUR)", "date_diff('hour', late, ts)"),
+    ("TIMESTAMP_DIFF(ts, late, HOUR)", "date_sub('hour', late, ts)"),
+    ("TIMESTAMPDIFF(WEEK, long, day)", "date_sub('week', long, day)"),
+    ("TIMESTAMPDIFF(DAY, ts, late)", "date_sub('day', ts, late)"),
+    ("TIMESTAMPDIFF(MINUTE, day, ts)", "date_sub('minute', day, ts)"),
+    ("TIMESTAMPDIFF(SECOND, late, '2024-02-29 11:59:59')", "date_sub('second', late, TIMESTAMP '2024-02-29 11:59:59')"),
+    ("TIMESTAMPDIFF(YEAR, long, DATE '1992-02-29')", _age("12", "long", "DATE '1992-02-29'")),
+    ("TIMESTAMPDIFF(YEAR, long, '2024-12-30')", _age("12", "long", "DATE '2024-12-30'")),
+    ("TIMESTAMPDIFF(QUARTER, day, long)", _age("3", "day", "long")),
+    ("TIMESTAMPDIFF(MONTH, late, day)", _age("1", "late", "day::TIMESTAMP")),
+    ("TIMESTAMPDIFF(MONTH, ts, TIMESTAMP '2024-04-29 12:00:00')", _age("1", "ts", "TIMESTAMP '2024-04-29 12:00:00'")),
+    ("DATE_TRUNC(long, YEAR)", "date_trunc('year', long)"),
+    ("DATE_TRUNC(ts, HOUR)", "date_trunc('hour', ts)"),
+    ("DATE_TRUNC(month, day)", "date_trunc('month', day)"),
+    ("DATE_PART(year, long)", "date_part('year', long)"),
+    ("day < TO_DATE('2024-01-31')", "day < DATE '2024-01-31'"),
+    ("day < TO_DATE('2024-01-31', 'YYYY-MM-DD')", "day < DATE '2024-01-31'"),
+    ("CAST(d AS FLOAT64)", "d"),
+    ("SAFE_CAST(d AS FLOAT64)", "d"),
+    ("`i` + t.`n`", "i + n"),
+    (
+        "WIDTH_BUCKET(i, 0, 10, 4)",
+        "CASE WHEN i < 0 THEN 0 WHEN i >= 10 THEN 5 ELSE CAST(floor(i * 4 / 10) AS INT) + 1 END",
+    ),
+    (
+        "WIDTH_BUCKET(c, 0.5, 50.5, 3)",
+        "CASE WHEN c < 0.5 THEN 0 WHEN c >= 50.5 THEN 4 ELSE CAST(floor((c - 0.5) * 3 / 50) AS INT) + 1 END",
+    ),
+    ("WIDTH_BUCKET(z, -5, 100, 21)", "CAST(floor((z + 5) / 5) AS INT) + 1"),
+)
+
+
+@pytest.mark.parametrize(("ours", "engine_s"), ELSEWHERE, ids=lambda written: written)
+def test_what_other_databases_write(ours: str, engine_s: str) -> None:
+    plain = engine().sql(f"SELECT {engine_s} FROM plain ORDER BY id").fetchall()
+    for mine, (theirs,) in zip(stored_values(*analyzed(ours)), plain, strict=True):
+        assert agree(mine, theirs), f"{ours} is {theirs}, and we say {mine}"
+
+
+@pytest.mark.parametrize(
+    ("expression", "lo", "hi"),
+    [
+        ("WIDTH_BUCKET(i, 0, 10, 4)", 0, 5),
+        ("WIDTH_BUCKET(i, -7, 21, 4)", 1, 4),
+        ("WIDTH_BUCKET(i, 30, 40, 4)", 0, 0),
+        ("TIMESTAMPDIFF(YEAR, long, DATE '2024-12-31')", 0, 64),
+        ("TIMESTAMPDIFF(MONTH, long, DATE '2024-12-30')", 0, 779),
+        ("isoyear(long)", 1959, 2025),
+        ("EXTRACT(EPOCH FROM ts - TIMESTAMP '2024-02-28')", 0, 3 * 86_400),
+        ("k LIKE '!%' ESCAPE '!'", None, None),
+    ],
+)
+def test_ranges_are_as_wide_as_the_values(expression: str, lo: int | None, hi: int | None) -> None:
+    domain = analyzed(expression)[1].domain
+    if isinstance(domain, Number):
+        assert (domain.at(domain.lo), domain.at(domain.hi)) == (lo, hi)
+    else:
+        assert lo is None
 
 
 def test_most_drawn_expressions_are_answered() -> None:

@@ -375,7 +375,7 @@ SELECT SUM(born) FROM people
 
 -- a mode without public values
 SELECT MODE(zip) FROM people
---> public values
+--> MODE(zip) is one of the texts that people have, and those are not public
 
 -- a median of text
 SELECT MEDIAN(zip) FROM people
@@ -656,7 +656,7 @@ DROP TABLE people
 
 -- nothing
 ;
---> one statement at a time
+--> there is no question in this text
 
 -- half a statement
 SELECT COUNT( FROM people
@@ -1118,9 +1118,9 @@ SELECT sex, COUNT(*) FROM people GROUP BY CUBE (sex, smoker, diagnosis, age, bor
 SELECT sex, GROUPING(zip), COUNT(*) FROM people GROUP BY ROLLUP (sex)
 --> is not one of the grouped columns
 
--- Monday: names as MySQL writes them
-SELECT `sex`, COUNT(*) FROM `people` GROUP BY `sex`
---> not between ` and `
+-- Monday: a name that does not end
+SELECT `sex, COUNT(*) FROM people GROUP BY sex
+--> this is not SQL that can be read
 
 -- Monday: names as SQL Server writes them
 SELECT [sex], COUNT(*) FROM [people] GROUP BY [sex]
@@ -1174,9 +1174,17 @@ SELECT EVERY(smoker) FROM people
 SELECT PERCENTILE_CONT(age, 0.5) OVER () FROM people
 --> looks at other people's rows
 
--- Monday: equal buckets
-SELECT WIDTH_BUCKET(age, 0, 120, 6) AS b, COUNT(*) FROM people GROUP BY b
---> WIDTH_BUCKET(age, 0, 120, 6) is not answered. Write x // 20
+-- Monday: buckets from right to left
+SELECT WIDTH_BUCKET(age, 120, 0, 6) AS b, COUNT(*) FROM people GROUP BY b
+--> the smaller end first. Write WIDTH_BUCKET(age, 0, 100, 10)
+
+-- buckets that depend on the row
+SELECT WIDTH_BUCKET(age, 0, balance, 6) AS b, COUNT(*) FROM people GROUP BY b
+--> needs two ends and a number of buckets, written out
+
+-- buckets of noisy numbers
+SELECT WIDTH_BUCKET(n, 0, 100, 5) FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t
+--> Write n // 20
 
 -- Monday: quarters of an hour
 SELECT TIME_BUCKET(INTERVAL '15 minutes', seen) AS t, COUNT(*) FROM visits GROUP BY t
@@ -1293,3 +1301,139 @@ SELECT COUNT(*) FROM people WHERE age IN (SELECT a.beds + 2 * b.beds + 7 * c.bed
 -- a constant among the keys of each person, in other words
 SELECT COUNT(*) FROM (SELECT person_id, STRPOS('', 'F') AS g, COUNT(*) AS n FROM visits GROUP BY person_id, STRPOS('', 'F')) AS t
 --> a constant key is the same for everybody
+
+-- a comment by itself
+/* SELECT COUNT(*) FROM people */
+--> there is no question in this text
+
+-- a question and a comment and a question
+SELECT COUNT(*) FROM people; /* and */ SELECT COUNT(*) FROM visits
+--> one statement at a time
+
+-- a greeting
+hello
+--> hello is not a question in SQL. Write one, for example SELECT COUNT(*) FROM a_table
+
+-- a statement of one word
+CHECKPOINT
+--> CHECKPOINT is not a question in SQL
+
+-- a sum by itself
+1 + 1
+--> 1 + 1 is not a question in SQL
+
+-- the word alone
+SELECT
+--> SELECT is followed by nothing
+
+-- the word alone, in brackets
+SELECT COUNT(*) FROM (SELECT) AS t
+--> SELECT is followed by nothing
+
+-- a lock
+SELECT COUNT(*) FROM people FOR UPDATE
+--> FOR UPDATE and the like lock rows
+
+-- a parameter as MySQL and BigQuery write it
+SELECT COUNT(*) FROM people WHERE sex = @wanted
+--> @wanted has no value here: parameters are not answered
+
+-- a parameter after noise
+SELECT sex, COUNT(*) AS n FROM people GROUP BY sex HAVING n > @least
+--> @least has no value here
+
+-- weeks from Sunday to Sunday
+SELECT SUM(DATE_DIFF(born, DATE '1990-01-01', WEEK)) FROM people
+--> weeks begin on other days. Write DATE_DIFF('day', earlier, later); 'week' counts how many weeks have passed
+
+-- the Sunday before
+SELECT DATE_TRUNC(born, WEEK) AS w, COUNT(*) FROM people GROUP BY w
+--> Write DATE_TRUNC('week', day): the Monday before it
+
+-- a difference of one date
+SELECT SUM(DATEDIFF(born)) FROM people
+--> DATEDIFF(born) has too few arguments, or too many. Write DATE_DIFF('day', earlier, later)
+
+-- a part of nothing
+SELECT DATE_TRUNC('month') AS m, COUNT(*) FROM people GROUP BY m
+--> too few arguments
+
+-- a difference in no unit
+SELECT SUM(TIMESTAMPDIFF(FORTNIGHT, born, DATE '2024-12-31')) FROM people
+--> begins with no unit of time that is answered
+
+-- a difference of years of BigQuery's timestamps
+SELECT SUM(TIMESTAMP_DIFF(seen, TIMESTAMP '2024-01-01', YEAR)) FROM visits
+--> Write DATE_DIFF('month', earlier, later)
+
+-- time that has passed, after noise
+SELECT TIMESTAMPDIFF(DAY, m, DATE '2024-12-31') FROM (SELECT MEDIAN(born) AS m FROM people) AS t
+--> TIMESTAMPDIFF is not a function that can be answered. Write DATE_DIFF('day', earlier, later)
+
+-- seconds since 1970
+SELECT SUM(EXTRACT(EPOCH FROM seen)) FROM visits
+--> is answered for the time between two timestamps
+
+-- seconds between dates
+SELECT SUM(EPOCH(born - DATE '1990-01-01')) FROM people
+--> is answered for the time between two timestamps
+
+-- the last day of the month
+SELECT LAST_DAY(born) AS d, COUNT(*) FROM people GROUP BY d
+--> Write DATE_TRUNC('month', day), the first day
+
+-- the decade's first day
+SELECT DATE_TRUNC('decade', born) AS d, COUNT(*) FROM people GROUP BY d
+--> decades are YEAR(x) // 10 * 10
+
+-- a date in another order
+SELECT COUNT(*) FROM people WHERE born > TO_DATE('31/01/1990', 'DD/MM/YYYY')
+--> Write DATE '2024-12-31', or CAST(x AS DATE)
+
+-- no such day
+SELECT COUNT(*) FROM people WHERE born > DATE '1990-2-30'
+--> is not a date
+
+-- many years
+SELECT COUNT(*) FROM people WHERE born + INTERVAL 1000000 YEAR > DATE '2000-01-01'
+--> moves the date too far. Move it by less
+
+-- a text of a billion letters
+SELECT COUNT(*) FROM people WHERE LPAD(zip, 1000000000, 'x') = 'a'
+--> 1000000000 is too large
+
+-- a text of thousands of letters
+SELECT COUNT(*) FROM people WHERE RPAD(zip, 5000, 'x') = 'a'
+--> makes texts of over 1,000 letters
+
+-- an escape of nothing
+SELECT COUNT(*) FROM people WHERE zip LIKE 'a!' ESCAPE '!'
+--> nothing follows the last !
+
+-- an escape of nothing, after noise
+SELECT sex, COUNT(*) FROM people GROUP BY sex HAVING sex LIKE '%!!!' ESCAPE '!'
+--> nothing follows the last !
+
+-- a long escape
+SELECT COUNT(*) FROM people WHERE zip LIKE 'a!!b' ESCAPE '!!'
+--> needs a pattern and one sign, written out
+
+-- a whole match of an expression
+SELECT COUNT(*) FROM people WHERE regexp_full_match(zip, 'a+')
+--> regular expressions are not answered
+
+-- an identifier drawn by lot
+SELECT COUNT(*) FROM people WHERE uuid() = zip
+--> uuid() would give another answer each time
+
+-- the first ones, as others write it
+SELECT TOP (3) sex, COUNT(*) FROM people GROUP BY sex
+--> Write LIMIT 3 at the end
+
+-- quantiles as BigQuery writes them
+SELECT APPROX_QUANTILES(age, 4) FROM people
+--> Write QUANTILE_CONT(x, [0.25, 0.5, 0.75])
+
+-- a percentile in percent
+SELECT PERCENTILE(age, 50) FROM people
+--> Write QUANTILE_CONT(x, 0.5), with a number between 0 and 1

@@ -83,6 +83,36 @@ SAME = (
         "SELECT COUNT(DISTINCT v.person_id) AS n FROM people AS p JOIN visits AS v USING (person_id)",
         "SELECT COUNT(DISTINCT p.person_id) AS n FROM people AS p JOIN visits AS v USING (person_id)",
     ),
+    ("SELECT mean(age) AS a, favg(income) AS b FROM people", "SELECT avg(age) AS a, avg(income) AS b FROM people"),
+    ("SELECT AVG(p.`age`) AS n FROM `people` AS `p`", 'SELECT AVG(p."age") AS n FROM "people" AS "p"'),
+    ("SELECT COUNT(*) FROM people; -- how many", "SELECT COUNT(*) FROM people"),
+    ("SELECT COUNT(*) FROM people;\n/* the end */\n;", "SELECT COUNT(*) FROM people"),
+    ("-- how many\nSELECT COUNT(*) FROM people;", "SELECT COUNT(*) FROM people"),
+    ("SELECT sex, COUNT(*) FROM people GROUP BY (), sex, ()", "SELECT sex, COUNT(*) FROM people GROUP BY sex"),
+    (
+        "SELECT sex, GROUPING_ID(sex) AS g, COUNT(*) FROM people GROUP BY ROLLUP (sex)",
+        "SELECT sex, GROUPING(sex) AS g, COUNT(*) FROM people GROUP BY ROLLUP (sex)",
+    ),
+    (
+        "SELECT SUM(DATE_DIFF(born, DATE '1990-01-01', DAY)) AS n FROM people",
+        "SELECT SUM(DATE_DIFF('day', DATE '1990-01-01', born)) AS n FROM people",
+    ),
+    (
+        "SELECT SUM(DATEDIFF(DATE_TRUNC(born, MONTH), '1990-01-01')) AS n FROM people",
+        "SELECT SUM(DATE_DIFF('day', '1990-01-01', DATE_TRUNC('month', born))) AS n FROM people",
+    ),
+    (
+        "SELECT DATE_TRUNC(born, QUARTER) AS q, COUNT(*) FROM people GROUP BY q",
+        "SELECT DATE_TRUNC('quarter', born) AS q, COUNT(*) FROM people GROUP BY q",
+    ),
+    (
+        "SELECT DATE_PART(year, born) AS y, COUNT(*) FROM people GROUP BY y",
+        "SELECT DATE_PART('year', born) AS y, COUNT(*) FROM people GROUP BY y",
+    ),
+    (
+        "SELECT COUNT(*) AS n FROM people WHERE zip LIKE 'a' ESCAPE '!'",
+        "SELECT COUNT(*) AS n FROM people WHERE zip LIKE 'a'",
+    ),
     (
         "SELECT zip[1:2] AS z, COUNT(*) FROM people GROUP BY z",
         "SELECT substr(zip, 1, 2) AS z, COUNT(*) FROM people GROUP BY z",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from calendar import monthrange
 from collections.abc import Callable, Sequence
@@ -53,19 +54,23 @@ PARTS: dict[str, tuple[str, int, int]] = {
     "year": ("year", 0, 0),
     "decade": ("decade", 0, 0),
     "century": ("century", 0, 0),
+    "isoyear": ("isoyear", 0, 0),
 }
 
 
-_LONG: dict[str, Callable[[int], int]] = {
-    "year": lambda year: year,
-    "decade": lambda year: year // 10,
-    "century": lambda year: (year - 1) // 100 + 1,
+_LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
+    "year": lambda day: day.year,
+    "decade": lambda day: day.year // 10,
+    "century": lambda day: (day.year - 1) // 100 + 1,
+    "isoyear": lambda day: day.isocalendar().year,
 }
+_DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})\s*")
 
 
 def parse_day(text: str) -> date | None:
+    found = _DATE.fullmatch(text)
     try:
-        return date.fromisoformat(text.strip()[:10]) if len(text.strip()) == 10 else None
+        return date(*map(int, found.groups())) if found is not None else None
     except ValueError:
         return None
 
@@ -236,6 +241,8 @@ def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Tr
     inner = interval.this.unnest() if interval.this is not None else None
     negative = isinstance(inner, exp.Neg)
     amount = (inner.this if negative else inner).name if inner is not None else ""
+    if unit in _UNITS and re.fullmatch("-?[0-9]{7,}", amount):
+        raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
     if not isinstance(value.domain, Day | Moment) or unit not in _UNITS or not _DAYS.fullmatch(amount):
         raise reject(
             node,
@@ -308,7 +315,7 @@ def part(value: Value, name: str, node: exp.Expression) -> Value:
         raise reject(node, f"{show(node)} needs a date.", "Use a column that the policy declares as date or timestamp.")
     engine_name, lo, hi = PARTS[name]
     if name in _LONG:
-        lo, hi = (_LONG[name](end.year) for end in (value.domain.lo, value.domain.hi))
+        lo, hi = (_LONG[name](end) for end in (value.domain.lo, value.domain.hi))
     sql = (
         f"(CASE WHEN {value.sql} IS NOT NULL THEN 0 END)"
         if name in _CLOCK and isinstance(value.domain, Day)
@@ -319,9 +326,75 @@ def part(value: Value, name: str, node: exp.Expression) -> Value:
 
 def _extract(node: exp.Expression, read: Read) -> Value:
     name = node.this.name.lower()
+    if name == "epoch":
+        return _seconds(node, node.expression, read)
     if name not in PARTS:
         raise reject(node, f"EXTRACT({name.upper()}) is not answered.", f"Parts are: {', '.join(sorted(PARTS))}.")
     return part(read(node.expression), name, node)
+
+
+def _seconds(node: exp.Expression, gap: exp.Expression, read: Read) -> Value:
+    """EXTRACT(EPOCH FROM later - earlier), of timestamps: how many seconds have passed."""
+    inner = gap.unnest()
+    if isinstance(inner, exp.Sub):
+        later, earlier = read_constants(read(inner.this), read(inner.expression), node)
+        if any(isinstance(each.domain, Moment) for each in (later, earlier)):
+            return _apart(as_moment(earlier, node), as_moment(later, node))
+    raise reject(
+        node,
+        f"{show(node)} is answered for the time between two timestamps.",
+        "Write EXTRACT(EPOCH FROM later - earlier), or DATE_DIFF('second', TIMESTAMP '2024-01-01', seen).",
+    )
+
+
+def _apart(earlier: Value, later: Value) -> Value:
+    """The seconds between two timestamps, on the grid that both have."""
+    a, b = earlier.domain, later.domain
+    assert isinstance(a, Moment)
+    assert isinstance(b, Moment)
+    steps = [each.step for each in (a, b) if each.lo < each.hi]  # a single moment needs no grid of its own
+    step = common_step(*steps, seconds_between(a.lo, b.lo)) or Fraction(1)
+    lo, hi = (math.floor(seconds_between(*ends) / step) for ends in ((a.hi, b.lo), (a.lo, b.hi)))
+    micros = f"date_diff('microsecond', {earlier.sql}, {later.sql})"
+    return Value(
+        sql=f"({micros} // {int(step * 1_000_000)})",
+        domain=Number(step=step, lo=lo, hi=hi),
+        nullable=earlier.nullable or later.nullable,
+    )
+
+
+def passed(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
+    """TIMESTAMPDIFF(unit, start, end): how many whole units have passed; 11 months are no year."""
+    start, end = read_constants(start, end, node)
+    a, b = as_moment(start, node), as_moment(end, node)
+    assert isinstance(a.domain, Moment)
+    assert isinstance(b.domain, Moment)
+    lo, hi = (_whole(unit, *ends) for ends in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi)))
+    months, seconds = _UNITS[unit]
+    if months:
+        # A month has passed when its day and time have come: those are counted as if every month had 31 days.
+        clock = [f"(date_diff('microsecond', date_trunc('month', {x.sql}), {x.sql}))" for x in (a, b)]
+        ahead = f"date_diff('month', {a.sql}, {b.sql})"
+        late = f"(CASE WHEN {ahead} > 0 AND {clock[1]} < {clock[0]} THEN 1 ELSE 0 END)"
+        early = f"(CASE WHEN {ahead} < 0 AND {clock[1]} > {clock[0]} THEN 1 ELSE 0 END)"
+        sql = f"(({ahead} - {late} + {early}) // {months})"
+    else:
+        sql = f"(date_diff('microsecond', {a.sql}, {b.sql}) // {seconds * 1_000_000})"
+    nullable = start.nullable or end.nullable
+    return Value(sql=sql, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=nullable)
+
+
+def _whole(unit: str, start: datetime, end: datetime) -> int:
+    """Whole units from start to end: monotone in both, so the ends of the ranges bound it."""
+    if end < start:
+        return -_whole(unit, end, start)
+    months, seconds = _UNITS[unit]
+    if not months:
+        return int(seconds_between(start, end) // seconds)
+    late = seconds_between(_midnight(end.date().replace(day=1)), end) < seconds_between(
+        _midnight(start.date().replace(day=1)), start
+    )
+    return (_count("month", start, end) - late) // months
 
 
 def _named_part(name: str) -> Callable[[Any, Read], Value]:
@@ -344,7 +417,8 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
         raise reject(
             node,
             f"DATE_TRUNC('{grain}') is not answered.",
-            "Truncate to day, week, month, quarter or year (timestamps also to hour, minute, second).",
+            "Truncate to day, week, month, quarter or year (timestamps also to hour, minute, second);"
+            " decades are YEAR(x) // 10 * 10.",
         )
     day = as_day(value, node)
     assert isinstance(day.domain, Day)
@@ -470,4 +544,5 @@ FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.DateDiff: _date_diff,
     exp.DayOfWeekIso: _named_part("isodow"),
     exp.TimeToStr: _formatted,
+    exp.TimeToUnix: lambda node, read: _seconds(node, node.this, read),
 }

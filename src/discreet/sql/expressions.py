@@ -57,6 +57,10 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
 
 
 _CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime)
+_REGULAR = (
+    *(exp.RegexpLike, exp.RegexpILike, exp.RegexpFullMatch, exp.SimilarTo, exp.RegexpCount, exp.RegexpInstr),
+    *(exp.RegexpExtract, exp.RegexpExtractAll, exp.RegexpReplace, exp.RegexpSplit),
+)
 REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
     (
         (exp.Subquery, exp.Exists, exp.Query),
@@ -69,7 +73,7 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
         "Windows are allowed per person (PARTITION BY the owner), or on aggregated results.",
     ),
     (
-        (exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace, exp.RegexpILike, exp.SimilarTo, exp.RegexpSplit),
+        _REGULAR,
         "regular expressions are not answered: their running time depends on the data.",
         "Use LIKE, CONTAINS, STARTS_WITH or SPLIT_PART, for example name LIKE 'Ka%'.",
     ),
@@ -80,13 +84,12 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
         "Write the date out: DATE '2024-12-31'.",
     ),
     ((exp.Placeholder, exp.Parameter), "{node} has no value here.", "Write the value out."),
-    ((exp.Rand,), "{node} would give another answer each time.", "Leave it out: the noise is added for you."),
+    ((exp.Rand, exp.Uuid), "{node} would give another answer each time.", "Leave it out: the noise is added for you."),
     (
         (exp.ToChar,),
         "TO_CHAR and the like are not answered.",
         "Write STRFTIME(day, '%Y-%m') for dates, CAST(x AS VARCHAR) for numbers.",
     ),
-    ((exp.WidthBucket,), "{node} is not answered.", "Write x // 20, or FLOOR(x / 0.5)."),
     ((exp.DateBin,), "{node} is not answered.", "Write DATE_TRUNC('hour', seen), or HOUR(seen) // 6."),
     ((exp.Initcap,), "{node} is not answered.", "Write UPPER(x) or LOWER(x)."),
     ((exp.AddMonths,), "{node} is not answered.", "Write day + INTERVAL 3 MONTH."),
@@ -97,7 +100,6 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
         "Write x > (SELECT MIN(y) FROM t) for ANY, x > (SELECT MAX(y) FROM t) for ALL.",
     ),
     ((exp.LastDay,), "{node} is not answered.", "Write DATE_TRUNC('month', day), the first day."),
-    ((exp.TimeToUnix,), "{node} is not answered.", "Write DATE_DIFF('second', TIMESTAMP '2024-01-01', seen)."),
     ((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), "{node} works on bits.", "Use %, AND, OR or <>."),
 )
 _OTHER_NAMES: dict[type[exp.Expression], tuple[str, ...]] = {
@@ -264,6 +266,17 @@ def _like(*, ignore_case: bool) -> Translator:
         return flag(f"NOT {found.sql}", found) if node.args.get("negate") else found
 
     return apply
+
+
+def _escape(node: exp.Escape, scope: Scope) -> Value:
+    """x LIKE '10!%' ESCAPE '!'."""
+    inner, sign = node.this, node.expression.name
+    if not isinstance(inner, exp.Like | exp.ILike):
+        raise reject(node, f"{show(node)} is not answered.", "ESCAPE goes with LIKE.")
+    check_arguments(inner)
+    value = translate(inner.this, scope)
+    found = strings.like(value, inner, ignore_case=isinstance(inner, exp.ILike), escape=sign)
+    return flag(f"NOT {found.sql}", found) if inner.args.get("negate") else found
 
 
 def _case(node: exp.Case, scope: Scope) -> Value:
@@ -473,6 +486,11 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
         if wanted in dates.PARTS:
             return dates.part(translate(arguments[1], scope), wanted, node)
         raise reject(node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(dates.PARTS))}.")
+    if name == "timestampdiff" and len(arguments) == 3 and arguments[0].is_string:
+        start, end = (translate(part, scope) for part in arguments[1:])
+        return dates.passed(arguments[0].name, start, end, node)
+    if name == "width_bucket" and len(arguments) == 4:
+        return _bucket(node, scope)
     for kinds, reason, hint in REFUSED:
         if name in _names(kinds):
             raise reject(node, reason.format(node=show(node)), hint)
@@ -483,13 +501,31 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
     )
 
 
+def _bucket(node: exp.Anonymous, scope: Scope) -> Value:
+    value, *rest = (as_number(translate(part, scope), part) for part in node.expressions)
+    lo, hi, count = (numbers.grid(each).at(numbers.grid(each).lo) for each in rest)
+    if not all(each.constant for each in rest) or lo >= hi or count.denominator != 1 or not 1 <= count <= 10_000:
+        raise reject(
+            node,
+            f"{show(node)} needs two ends and a number of buckets, written out, the smaller end first.",
+            "Write WIDTH_BUCKET(age, 0, 100, 10).",
+        )
+    return numbers.bucket(value, (lo, hi), int(count), node)
+
+
 NEAREST = {
+    "width_bucket": "Write n // 20, or FLOOR(n / 0.5).",
+    "timestampdiff": "Write DATE_DIFF('day', earlier, later).",
+    "percentile": "Write QUANTILE_CONT(x, 0.5), with a number between 0 and 1.",
+    "top": "Write LIMIT 3 at the end.",
+    "last_day": "Write DATE_TRUNC('month', day), the first day.",
+    "yearmonth": "Write STRFTIME(day, '%Y-%m').",
     "age": "Write DATE_DIFF('year', born, DATE '2024-12-31').",
     "datesub": "Write DATE_DIFF('day', earlier, later), or day - INTERVAL 1 MONTH.",
     "date_sub": "Write DATE_DIFF('day', earlier, later), or day - INTERVAL 1 MONTH.",
     "eomonth": "Write DATE_TRUNC('month', day), the first day.",
     "datename": "Write MONTHNAME(day), DAYNAME(day) or STRFTIME(day, '%Y-%m').",
-    "to_date": "Write CAST(x AS DATE).",
+    "to_date": "Write DATE '2024-12-31', or CAST(x AS DATE).",
     "to_varchar": "Write CAST(x AS VARCHAR), or STRFTIME(day, '%Y-%m').",
     "yearweek": "Write STRFTIME(day, '%G-%V'), or WEEK(day).",
     "mad": "Ask how x is spread: QUANTILE_CONT(x, [0.25, 0.5, 0.75]).",
@@ -543,6 +579,7 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.NullSafeNEQ: _distinct_from(False),
     exp.Like: _like(ignore_case=False),
     exp.ILike: _like(ignore_case=True),
+    exp.Escape: _escape,
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,
@@ -561,6 +598,12 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
         lambda value, node: numbers.real_function(value, node, sql="ln({x})", function=math.log, above=0.0, strict=True)
     ),
     exp.Log: _logarithm,
+    exp.Cbrt: _numeric_function(
+        lambda value, node: numbers.real_function(
+            value, node, sql="cbrt({x})", function=math.cbrt, above=-math.inf, strict=False
+        )
+    ),
+    exp.Pi: lambda node, scope: number(Fraction(str(math.pi))),
     exp.Exp: _numeric_function(
         lambda value, node: numbers.real_function(
             value, node, sql="exp({x})", function=math.exp, above=-math.inf, strict=False

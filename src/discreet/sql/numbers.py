@@ -13,7 +13,7 @@ from typing import Literal
 from sqlglot import exp
 
 from discreet.sql.parse import reject, show
-from discreet.sql.values import Number, Value, integer_sql
+from discreet.sql.values import Number, Value, integer_sql, number
 
 LARGEST = 2**90  # units; leaves room for 2^36 rows in the engine's 128-bit sums
 QUOTIENT_STEP = Fraction(1, 1_000_000)  # the grid of a quotient of two columns
@@ -196,6 +196,14 @@ def clamp(value: Value, lo: Value, hi: Value, node: exp.Expression) -> Value:
     return Value(sql=sql, domain=bounds, nullable=value.nullable)
 
 
+def bucket(value: Value, ends: tuple[Fraction, Fraction], count: int, node: exp.Expression) -> Value:
+    """Which of `count` equal parts between the ends holds the number: from 1, 0 below them, count + 1 above."""
+    lo, hi = ends
+    parts = scale(add(value, number(-lo), node), count / (hi - lo))
+    place = add(rounded(parts, Fraction(1), "down", node), number(1), node)
+    return clamp(place, number(0), number(count + 1), node)
+
+
 def real_function(
     value: Value, node: exp.Expression, *, sql: str, function: Callable[[float], float], above: float, strict: bool
 ) -> Value:
@@ -268,7 +276,7 @@ def _half_even(n: str, d: int) -> str:
     return f"({up} - (CASE WHEN (2 * {n} + {d}) % {2 * d} = 0 AND {up} % 2 = 1 THEN 1 ELSE 0 END))"
 
 
-_FLOATS = (exp.Div, exp.Sqrt, exp.Ln, exp.Log, exp.Exp, exp.Pow)
+_FLOATS = (exp.Div, exp.Sqrt, exp.Cbrt, exp.Ln, exp.Log, exp.Exp, exp.Pow, exp.Pi)
 _KEPT = (
     exp.Add,
     exp.Sub,

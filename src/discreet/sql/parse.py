@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 import re
-from itertools import islice
+from itertools import islice, pairwise
+from typing import ClassVar
 
-import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import Rejected
 
@@ -41,7 +42,6 @@ _UNREADABLE = tuple(
     (re.compile(pattern, re.IGNORECASE), hint)
     for pattern, hint in (
         (r"\s*SELECT\s+(DISTINCT\s+)?TOP\b", "Write LIMIT at the end instead of TOP."),
-        (r".*`", "Write names as they are, or in double quotes, not between ` and `."),
         (r".*\b(FROM|JOIN)\s+\[", "Write names as they are, or in double quotes, not between [ and ]."),
         (r".*\bXOR\b", "Write a <> b instead of a XOR b."),
         (r".*\bDECODE\s*\(", "Write CASE x WHEN 'a' THEN 'b' ELSE 'c' END instead of DECODE."),
@@ -49,10 +49,20 @@ _UNREADABLE = tuple(
 )
 
 
+_EXAMPLE = "Write one, for example SELECT COUNT(*) FROM a_table."
+
+
+class _Dialect(DuckDB):  # type: ignore[misc]
+    """DuckDB's, with names between ` and ` too, as BigQuery and MySQL have them."""
+
+    class Tokenizer(DuckDB.Tokenizer):  # type: ignore[misc]
+        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
+
+
 def parse(text: str, *, limit: int) -> exp.Query:
     """The tree of one SELECT statement, or `Rejected`."""
     if not text.strip():
-        raise Rejected("the statement is empty.", hint="Write a SELECT, for example SELECT COUNT(*) FROM a_table.")
+        raise Rejected("there is no question in this text.", hint=_EXAMPLE)
     if len(text.encode("utf-8", "surrogatepass")) > limit:
         raise Rejected(
             f"the statement is longer than the {limit} bytes that the policy allows.", hint="Ask less at once."
@@ -62,8 +72,11 @@ def parse(text: str, *, limit: int) -> exp.Query:
         raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
     _check_brackets(text)
     try:
-        _check_joins(text)
-        trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if tree is not None]
+        tokens = _Dialect().tokenize(text)
+        _check_joins(tokens)
+        _check_parameters(tokens)
+        found = _Dialect().parser().parse(_set_aside(tokens), text)
+        trees = [tree for tree in found if tree is not None and not isinstance(tree, exp.Semicolon)]
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}
         line, column = where.get("line") or 1, where.get("col") or 1
@@ -73,16 +86,23 @@ def parse(text: str, *, limit: int) -> exp.Query:
         raise Rejected("this is not SQL that can be read.", hint=hint, line=line, column=column) from None
     except (RecursionError, ValueError):
         raise Rejected("the statement is nested too deeply to be read.", hint="Split it.") from None
+    if not trees:
+        raise Rejected("there is no question in this text.", hint=_EXAMPLE)
     if len(trees) != 1:
         raise Rejected("one statement at a time.", hint="Remove what follows the first semicolon.")
     tree = trees[0]
     while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
         tree = tree.this
+    if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
+        raise Rejected(f"{spelt(tree)} is not a question in SQL.", hint=_EXAMPLE)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         name = _statement_name(tree)
         raise Rejected(f"{name} is not a question.", hint=_HINTS.get(name, "Only SELECT statements are answered."))
     _check_size(tree)
     _remember_places(tree, text)
+    _check_selects(tree)
+    for call in reversed([call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _MARKED]):
+        _arrange(call)
     return tree
 
 
@@ -156,10 +176,10 @@ def _check_brackets(text: str) -> None:
         raise Rejected(f"the statement is nested more than {MAX_DEPTH} deep.", hint="Split it.")
 
 
-def _check_joins(text: str) -> None:
+def _check_joins(tokens: list[Token]) -> None:
     """Refuse JOIN JOIN JOIN ... without conditions, on which the parser's time doubles with each."""
     pending, previous = 0, None
-    for token in sqlglot.tokenize(text, dialect="duckdb"):
+    for token in tokens:
         if token.token_type is TokenType.JOIN and previous not in (TokenType.CROSS, TokenType.NATURAL):
             pending += 1
         elif token.token_type in (TokenType.ON, TokenType.USING):
@@ -167,6 +187,26 @@ def _check_joins(text: str) -> None:
         previous = token.token_type
         if pending > MAX_OPEN_JOINS:
             raise Rejected("many JOINs have no condition.", hint="Write JOIN t ON a.owner = t.owner after each.")
+
+
+def _check_parameters(tokens: list[Token]) -> None:
+    """Refuse @day, a parameter elsewhere: DuckDB would read ABS(day)."""
+    for sign, name in pairwise(tokens):
+        if sign.text == "@" and name.token_type is not TokenType.L_PAREN and name.start == sign.end + 1:
+            raise Rejected(
+                f"@{name.text} has no value here: parameters are not answered.",
+                hint=f"Write the value out (and ABS({name.text}) for what is without its sign).",
+                line=sign.line,
+                column=sign.col,
+            )
+
+
+def _check_selects(tree: exp.Expression) -> None:
+    for select in tree.find_all(exp.Select):
+        if not select.expressions and not select.args.get("from_"):
+            raise reject(select, "SELECT is followed by nothing.", _EXAMPLE)
+        if select.args.get("locks"):
+            raise reject(select, "FOR UPDATE and the like lock rows to change them, and nothing is.", "Leave it out.")
 
 
 def _check_size(tree: exp.Expression) -> None:
@@ -192,6 +232,59 @@ def _remember_places(tree: exp.Expression, text: str) -> None:
             written = None if start is None else _called(text[start : start + 200])
             if written is not None:
                 node.meta["written"] = written
+
+
+# --- calls whose arguments other databases write in another order -----------------------------------------------------
+
+_ASIDE = "#"  # marks the name of a call that the parser is to leave as it is written
+_TURNED = ("DATE_DIFF", "DATEDIFF", "DATE_TRUNC", "TIMESTAMPDIFF")
+_MARKED = tuple(name + _ASIDE for name in _TURNED)
+_UNITS = ("second", "minute", "hour", "day", "month", "quarter", "year")  # not weeks: elsewhere they begin on Sundays
+
+
+def _set_aside(tokens: list[Token]) -> list[Token]:
+    for token, following in pairwise(tokens):
+        if token.text.upper() in _TURNED and following.token_type is TokenType.L_PAREN:
+            token.text += _ASIDE
+    return tokens
+
+
+def _arrange(call: exp.Anonymous) -> None:
+    """DATE_DIFF(later, earlier, DAY), DATEDIFF(later, earlier), DATE_TRUNC(day, YEAR), as DuckDB writes them."""
+    name, parts = call.name.removesuffix(_ASIDE).upper(), list(call.expressions)
+    call.set("this", name)
+    if len(parts) not in {"DATE_TRUNC": (2,), "TIMESTAMPDIFF": (3,)}.get(name, (2, 3)):
+        raise reject(call, f"{show(call)} has too few arguments, or too many.", _ORDERS[name])
+    first, last = _word(parts[0]), _word(parts[-1])
+    behind = first not in _UNITS and not parts[0].is_string and (len(parts) == 3 or name == "DATE_TRUNC")
+    if name == "TIMESTAMPDIFF":
+        if first not in (*_UNITS, "week"):
+            raise reject(call, f"{show(call)} begins with no unit of time that is answered.", _ORDERS[name])
+        call.set("expressions", [exp.Literal.string(first), *parts[1:]])
+        return
+    if behind and last in ("week", "isoweek"):
+        raise reject(call, f"{show(call)}: where this is written, weeks begin on other days.", _ORDERS[name])
+    if behind and last in _UNITS:
+        parts = [exp.Literal.string(last), *reversed(parts[:-1])]
+    elif name != "DATE_TRUNC" and len(parts) == 2:
+        parts = [exp.Literal.string("day"), *reversed(parts)]
+    built = DuckDB.Parser.FUNCTIONS[name](parts)
+    built.meta.update(call.meta)
+    call.replace(built)
+
+
+_ORDERS = {
+    "DATE_DIFF": "Write DATE_DIFF('day', earlier, later); 'week' counts how many weeks have passed.",
+    "DATEDIFF": "Write DATE_DIFF('day', earlier, later); 'week' counts how many weeks have passed.",
+    "DATE_TRUNC": "Write DATE_TRUNC('week', day): the Monday before it.",
+    "TIMESTAMPDIFF": "Write TIMESTAMPDIFF(DAY, earlier, later).",
+}
+
+
+def _word(node: exp.Expression) -> str:
+    """A name that stands by itself, such as DAY; no name otherwise."""
+    bare = isinstance(node, exp.Column) and not node.table and not node.this.args.get("quoted")
+    return node.name.lower() if bare else ""
 
 
 _FORGOTTEN = (exp.ArgMax, exp.ArgMin, exp.GroupConcat, exp.Initcap)

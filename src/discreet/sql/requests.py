@@ -44,7 +44,8 @@ def aggregates_in(node: exp.Expression) -> bool:
     if isinstance(node, exp.Query | exp.Subquery):
         return False
     if isinstance(node, exp.Window):
-        return any(aggregates_in(part) for part in node.this.iter_expressions()) or any(
+        over = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        return any(aggregates_in(part) for part in over.iter_expressions()) or any(
             aggregates_in(part)
             for name, part in node.args.items()
             if name != "this" and isinstance(part, exp.Expression)
@@ -238,6 +239,12 @@ def _within_group(node: exp.WithinGroup, scope: Scope, label: str, condition: st
 
 def _mode(node: exp.Mode, scope: Scope, label: str, condition: str | None) -> Request:
     value = _argument(node, scope)
+    if isinstance(value.domain, Text | Opaque):
+        raise reject(
+            node,
+            f"{show(node)} is one of the texts that people have, and those are not public.",
+            "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 1, which shows what many share.",
+        )
     if not isinstance(value.domain, Coded | Flag | Number | Day) or value.domain.size > MOST_MODES:
         raise reject(node, f"{show(node)} needs a column with at most {MOST_MODES} public values.", "Round it first.")
     return Request(kind="mode", label=label, value=value, condition=condition)
@@ -297,6 +304,11 @@ _REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
         (exp.RegrSlope, exp.RegrIntercept, exp.RegrR2),
         "is not answered",
         "The slope is COVAR_POP(y, x) / VAR_POP(x), the intercept AVG(y) - slope * AVG(x), R² is CORR(y, x) squared.",
+    ),
+    (
+        (exp.ApproxQuantiles,),
+        "is not answered",
+        "Write QUANTILE_CONT(x, [0.25, 0.5, 0.75]), and MIN(x) and MAX(x) for the ends.",
     ),
     (_LISTS, "lists the values of people", "Count them: SELECT x, COUNT(*) FROM t GROUP BY x."),
     (

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from discreet.sql.parse import whole
+from discreet.sql.parse import reject, show, whole
 
 Rule = Callable[[exp.Expression], exp.Expression]
 
@@ -56,19 +56,28 @@ def _named(node: exp.Expression) -> exp.Expression:
         return kind(this=parts[0], expression=parts[1])
     if name in ("date_add", "dateadd") and len(parts) == 3 and isinstance(parts[0], exp.Column | exp.Literal):
         return exp.Add(this=parts[2], expression=exp.Interval(this=parts[1], unit=exp.var(parts[0].name)))
+    if name in ("date_part", "datepart") and len(parts) == 2 and isinstance(parts[0], exp.Column):
+        part = exp.Literal.string(parts[0].name.lower())
+        return node if parts[0].table else exp.Anonymous(this="date_part", expressions=[part, parts[1]])
+    if name == "to_date" and (len(parts) == 1 or (len(parts) == 2 and parts[1].name.upper() in _DASHED)):
+        return exp.Cast(this=parts[0], to=exp.DataType.build("DATE"))
     return node
 
+
+_DASHED = ("YYYY-MM-DD", "%Y-%M-%D")  # how dates are written here, in the words of other databases
 
 _AGGREGATES: dict[str, type[exp.Expression]] = {
     "every": exp.LogicalAnd,
     "var": exp.Variance,
     "varp": exp.VariancePop,
     "stdevp": exp.StddevPop,
+    "mean": exp.Avg,
+    "favg": exp.Avg,
 }
 
 
 def _other(node: exp.Expression) -> exp.Expression:
-    """SAFE_DIVIDE(a, b), NVL2(a, b, c), EQUAL_NULL(a, b), DATE(seen)."""
+    """SAFE_DIVIDE(a, b), NVL2(a, b, c), EQUAL_NULL(a, b), DATE(seen), GROUPING_ID(a, b), CAST(x AS FLOAT64)."""
     match node:
         case exp.SafeDivide():  # where division by zero is NULL, all division is safe
             return exp.Paren(this=exp.Div(this=_held(node.this), expression=_held(node.expression)))
@@ -79,7 +88,44 @@ def _other(node: exp.Expression) -> exp.Expression:
             return exp.Cast(this=node.this, to=exp.DataType.build("DATE"))
         case exp.EqualNull():
             return exp.Paren(this=exp.NullSafeEQ(this=_held(node.this), expression=_held(node.expression)))
+        case exp.GroupingId() if node.expressions:
+            return exp.Grouping(expressions=node.expressions)
+        case exp.DataType() if str(node.args.get("kind")).upper() == "FLOAT64":
+            return exp.DataType.build("DOUBLE")
+        case exp.WidthBucket() if set(_used(node)) == {"this", "min_value", "max_value", "num_buckets"}:
+            parts = [node.args[name] for name in ("this", "min_value", "max_value", "num_buckets")]
+            return exp.Anonymous(this="width_bucket", expressions=parts)
+        case exp.TimestampDiff() | exp.DatetimeDiff():
+            return _passed(node)
     return node
+
+
+def _passed(node: exp.Expression) -> exp.Expression:
+    """TIMESTAMP_DIFF(later, earlier, HOUR) counts whole hours, DATETIME_DIFF(later, earlier, HOUR) ends of hours."""
+    unit = node.args["unit"].name.lower() if node.args.get("unit") is not None else ""
+    if isinstance(node, exp.DatetimeDiff) and unit in ("second", "minute", "hour", "day", "month", "quarter", "year"):
+        return exp.DateDiff(
+            this=node.this, expression=node.expression, unit=exp.var(unit.upper()), date_part_boundary=True
+        )
+    if isinstance(node, exp.TimestampDiff) and unit in ("second", "minute", "hour", "day"):
+        parts = [exp.Literal.string(unit), node.expression, node.this]
+        return exp.Anonymous(this="timestampdiff", expressions=parts)
+    return node
+
+
+def _escaped(node: exp.Expression) -> exp.Expression:
+    """LIKE '10!%' ESCAPE '!': without the ESCAPE where nothing is escaped; what the engine cannot read is refused."""
+    if not isinstance(node, exp.Escape) or not isinstance(node.this, exp.Like | exp.ILike):
+        return node
+    pattern, sign = node.this.expression, node.expression
+    written = isinstance(pattern, exp.Literal) and isinstance(sign, exp.Literal) and pattern.is_string
+    if not written or len(sign.name) != 1 or not sign.name.isascii() or sign.name.isalnum():
+        raise reject(
+            node, f"{show(node)} needs a pattern and one sign, written out.", "Write code LIKE '10!%' ESCAPE '!'."
+        )
+    if pattern.name.replace(sign.name * 2, "").endswith(sign.name):
+        raise reject(node, f"{show(node)}: nothing follows the last {sign.name}.", "Write code LIKE '10!%' ESCAPE '!'.")
+    return node if sign.name in pattern.name else node.this
 
 
 def _held(node: exp.Expression) -> exp.Expression:
@@ -187,7 +233,7 @@ def _equal(left: exp.Expression, right: exp.Expression) -> exp.Expression:
 
 
 def _one_group(node: exp.Expression) -> exp.Expression:
-    """GROUP BY ALL where every item is an aggregate, and GROUP BY (): one group."""
+    """GROUP BY ALL where every item is an aggregate, and GROUP BY (): one group; GROUP BY a, () is GROUP BY a."""
     group = node.args.get("group") if isinstance(node, exp.Select) else None
     if group is None:
         return node
@@ -195,6 +241,8 @@ def _one_group(node: exp.Expression) -> exp.Expression:
     none = set(_used(group)) == {"expressions"} and all(key == exp.Tuple() for key in group.expressions)
     if (every or none) and all(item.find(exp.AggFunc) for item in node.expressions):
         node.set("group", None)
+    elif exp.Tuple() in group.expressions and not none:
+        group.set("expressions", [key for key in group.expressions if key != exp.Tuple()])
     return node
 
 
@@ -268,6 +316,7 @@ RULES: tuple[Rule, ...] = (
     _windows,
     _named,
     _other,
+    _escaped,
     _added,
     _calendar,
     _turned,

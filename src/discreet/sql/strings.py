@@ -173,41 +173,54 @@ def compare_identifiers(operator: str, left: Value, right: Value, node: exp.Expr
     return Value(sql=f"({texts[0]} {operator} {texts[1]})", domain=Flag(), nullable=left.nullable or right.nullable)
 
 
-def like(value: Value, node: exp.Expression, *, ignore_case: bool) -> Value:
+def like(value: Value, node: exp.Expression, *, ignore_case: bool, escape: str = "") -> Value:
     pattern = node.expression
     if not isinstance(pattern, exp.Literal) or not pattern.is_string:
         raise reject(node, "LIKE needs a constant pattern.", "Write name LIKE 'Ka%'.")
     text = pattern.this
     if isinstance(value.domain, Coded):
         fold = (lambda part: _characters(part, str.lower)) if ignore_case else str
-        found = [code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), fold(text))]
+        signs = _signs(fold(text), escape)
+        found = [code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), signs)]
         return among(value, found)
     if isinstance(value.domain, Missing):
         return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
     if isinstance(value.domain, Text):
-        return Value(
-            sql=f"({value.sql} {'ILIKE' if ignore_case else 'LIKE'} {literal(text)})",
-            domain=Flag(),
-            nullable=value.nullable,
-        )
+        sql = f"{value.sql} {'ILIKE' if ignore_case else 'LIKE'} {literal(text)}"
+        sql += f" ESCAPE {literal(escape)}" if escape else ""
+        return Value(sql=f"({sql})", domain=Flag(), nullable=value.nullable)
     raise reject(node, f"LIKE is for text, and {show(node.this)} is not text.", "Compare it with =, < or BETWEEN.")
 
 
-def _is_like(text: str, pattern: str) -> bool:
-    """Whether a text is like a pattern of % and _; on a mismatch only the last % takes one letter more."""
+_ANY, _ONE = "any", "one"
+
+
+def _signs(pattern: str, escape: str) -> list[str]:
+    """The letters of a pattern, % and _ by what they stand for; behind the escape they stand for themselves."""
+    signs, letters = [], iter(pattern)
+    for letter in letters:
+        if letter == escape:
+            signs.append(next(letters, ""))
+        else:
+            signs.append({"%": _ANY, "_": _ONE}.get(letter, letter))
+    return signs
+
+
+def _is_like(text: str, signs: Sequence[str]) -> bool:
+    """Whether a text is like a pattern; on a mismatch only the last % takes one letter more."""
     at = place = mark = 0
     star = -1
     while at < len(text):
-        if place < len(pattern) and pattern[place] == "%":
+        if place < len(signs) and signs[place] == _ANY:
             star, mark, place = place, at, place + 1
-        elif place < len(pattern) and pattern[place] in ("_", text[at]):
+        elif place < len(signs) and signs[place] in (_ONE, text[at]):
             at, place = at + 1, place + 1
         elif star >= 0:
             mark += 1
             at, place = mark, star + 1
         else:
             return False
-    return not pattern[place:].strip("%")
+    return all(sign == _ANY for sign in signs[place:])
 
 
 def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> Value:
@@ -311,9 +324,13 @@ def _trim(node: exp.Expression, read: Read) -> Value:
 
 def _whole_constant(node: exp.Expression, read: Read) -> int:
     inner = node.this if isinstance(node, exp.Neg) else node
-    if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit() and len(inner.this) < 10:
+    if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit():
+        if len(inner.this) >= 10:
+            raise reject(
+                node, f"{show(node)} is too large: texts are at most {MAX_LENGTH} letters long.", "Write less."
+            )
         return -int(inner.this) if isinstance(node, exp.Neg) else int(inner.this)
-    raise reject(node, "this place needs a whole number written out.", "Write SUBSTR(x, 1, 3).")
+    raise reject(node, "this place needs a whole number written out.", "Write SUBSTR(x, 1, 3), or LPAD(x, 5, '0').")
 
 
 def _substring(node: exp.Expression, read: Read) -> Value:
@@ -492,7 +509,9 @@ def _pad(node: exp.Expression, read: Read) -> Value:
     value, length = read(node.this), _whole_constant(node.expression, read)
     given = node.args.get("fill_pattern")
     fill = _text_constant(given, read, node) if given is not None else " "
-    if not 0 <= length <= 1_000 or not fill:
+    if length > 1_000:
+        raise reject(node, f"{show(node)} makes texts of over 1,000 letters.", "Write LPAD(code, 5, '0').")
+    if length < 0 or not fill:
         raise reject(node, f"{show(node)} is not answered.", "Write LPAD(code, 5, '0').")
     left = bool(node.args.get("is_left"))
 
