@@ -478,6 +478,47 @@ SELECT before, clinic, COUNT(*) FROM (SELECT clinic, LAG(clinic) OVER (PARTITION
 FROM visits) AS t GROUP BY before, clinic;
 --> COUNT(*): 3 3 3 | 6 √18 3
 
+-- mean / window / own mean beside each row: How far visits cost from the person's own mean
+SELECT AVG(ABS(cost - own)) FROM (SELECT cost, AVG(cost) OVER (PARTITION BY person_id) AS own FROM visits) AS t;
+--> AVG(ABS(cost - own)): 300000000 300000000 300000000 | 600000000 √180000000000000000 300000000
+
+-- sum / window / running: What people had paid by their second visit
+SELECT SUM(paid) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day) AS paid,
+ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS n FROM visits) AS t WHERE n = 2;
+--> SUM(paid): 300000 300000 300000 | 300000 300000 300000
+
+-- count / window / frame of rows: Visits that cost more than the two before them together
+SELECT COUNT(*) FROM (SELECT cost, SUM(cost) OVER (PARTITION BY person_id ORDER BY day, cost ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING)
+AS before FROM visits) AS t WHERE cost > before;
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- count / window / first value: Visits to the clinic where the person began, by clinic
+SELECT first, COUNT(*) FROM (SELECT clinic, FIRST_VALUE(clinic) OVER (PARTITION BY person_id ORDER BY day, cost) AS first
+FROM visits) AS t WHERE clinic = first GROUP BY first;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / window / last value: Visits by the clinic where the person was last
+SELECT last, COUNT(*) FROM (SELECT LAST_VALUE(clinic) OVER (PARTITION BY person_id ORDER BY day, cost
+ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING) AS last FROM visits) AS t GROUP BY last;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- sum, both signs / window / default: Changes of pain, from no pain at first
+SELECT SUM(pain - before) FROM (SELECT pain, LAG(pain, 1, 0) OVER (PARTITION BY person_id ORDER BY day, cost) AS before
+FROM visits) AS t;
+--> SUM(pain - before): 30 30 30 | 60 60 60
+
+-- count / window / tiles: Visits by half of the person's own time
+SELECT half, COUNT(*) FROM (SELECT NTILE(2) OVER (PARTITION BY person_id ORDER BY day, cost) AS half FROM visits) AS t GROUP BY half;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / window / count with a filter: Visits of people who had a dear one
+SELECT COUNT(*) FROM (SELECT COUNT(*) FILTER (WHERE cost > 500) OVER (PARTITION BY person_id) AS dear FROM visits) AS t WHERE dear > 0;
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- count / window / running count: How many visits in, by clinic
+SELECT clinic, n, COUNT(*) FROM (SELECT clinic, COUNT(*) OVER (PARTITION BY person_id ORDER BY day) AS n FROM visits) AS t GROUP BY clinic, n;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
 -- count / QUALIFY / group category: The dearest visit of each person, by clinic
 SELECT clinic, COUNT(*) FROM (SELECT clinic FROM visits
 QUALIFY ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost DESC) = 1) AS t GROUP BY clinic;

@@ -990,17 +990,33 @@ SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person_id, visit_id
 SELECT COUNT(*) FROM (SELECT RANK() OVER (PARTITION BY person_id) AS n FROM visits) AS t WHERE n = 1
 --> needs an ORDER BY
 
--- running sums of each person
-SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day) AS x FROM visits) AS t
---> Use ROW_NUMBER, RANK
+-- running ranks in percent, of each person
+SELECT AVG(x) FROM (SELECT PERCENT_RANK() OVER (PARTITION BY person_id ORDER BY day) AS x FROM visits) AS t
+--> Within each person: ROW_NUMBER, RANK
+
+-- the last value of a frame that ends at the row itself
+SELECT x, COUNT(*) FROM (SELECT LAST_VALUE(clinic) OVER (PARTITION BY person_id ORDER BY day) AS x FROM visits) AS t GROUP BY x
+--> Write FIRST_VALUE with the opposite order
+
+-- tiles as many as a column says
+SELECT x, COUNT(*) FROM (SELECT NTILE(pain) OVER (PARTITION BY person_id ORDER BY day) AS x FROM visits) AS t GROUP BY x
+--> needs a whole number
 
 -- a window's frame
-SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day ROWS 2 PRECEDING) AS x FROM visits) AS t
---> has a frame, or is named. Leave frames and named windows out
+SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY cost RANGE BETWEEN 2 PRECEDING AND CURRENT ROW) AS x FROM visits) AS t
+--> Count rows: ROWS BETWEEN
+
+-- a window's frame without some rows
+SELECT SUM(x) FROM (SELECT SUM(cost) OVER (PARTITION BY person_id ORDER BY day ROWS BETWEEN 2 PRECEDING AND CURRENT ROW EXCLUDE TIES) AS x FROM visits) AS t
+--> has a frame that is not answered
+
+-- a frame of a row number
+SELECT SUM(x) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day ROWS 2 PRECEDING) AS x FROM visits) AS t
+--> has a frame. Leave it out
 
 -- what stands before the first visit
-SELECT AVG(cost - b) FROM (SELECT cost, LAG(cost, 1, 0) OVER (PARTITION BY person_id ORDER BY day) AS b FROM visits) AS t
---> LAG and LEAD take a column and a whole number
+SELECT AVG(cost - b) FROM (SELECT cost, LAG(cost, 1, pain) OVER (PARTITION BY person_id ORDER BY day) AS b FROM visits) AS t
+--> has a default that is not a constant
 
 -- the visit before
 SELECT COUNT(DISTINCT x) FROM (SELECT LAG(visit_id) OVER (PARTITION BY person_id ORDER BY day) AS x FROM visits) AS t

@@ -16,7 +16,7 @@ import pytest
 
 import test_every_aggregate as every
 from discreet.errors import Rejected
-from discreet.sql import aggregates, analyze, joins, persons
+from discreet.sql import aggregates, analyze, joins, windows
 from discreet.sql.analyze import Analysis
 from discreet.sql.relation import Relation
 from discreet.sql.sensitivity import Sensitivity
@@ -201,8 +201,8 @@ def by_order(sql: str, times: int = 6) -> int:
 
 def test_ties_are_decided_by_content(monkeypatch: pytest.MonkeyPatch) -> None:
     assert by_order(TIED) == 1
-    original = persons.window
+    original = windows.window
     monkeypatch.setattr(
-        persons, "window", lambda node, names, relation: original(node, names, replace(relation, fields=()))
+        windows, "window", lambda node, names, relation: original(node, names, replace(relation, fields=()))
     )
     assert by_order(TIED) > 1

@@ -1,4 +1,4 @@
-"""What is computed within each person's own rows: GROUP BY owner, and windows over the owner.
+"""What is computed within each person's own rows: GROUP BY owner. `windows` has the windows over the owner.
 
 The results are exact per person and stay private rows: one person still changes only that person's rows. Ties are
 decided by the rows' content, never by their position (S4).
@@ -94,8 +94,7 @@ def _count(node: exp.Count, names: Names, rows: int, condition: str) -> Value:
 
 def _count_if(node: exp.CountIf, names: Names, rows: int, condition: str) -> Value:
     flag = as_flag(translate(node.this, names), node).sql
-    inner = condition.removeprefix(" FILTER (WHERE ").removesuffix(")") if condition else "TRUE"
-    return Value(sql=f"count(*) FILTER (WHERE {flag} AND {inner})", domain=Number(step=Fraction(1), lo=0, hi=rows))
+    return Value(sql=f"count(CASE WHEN {flag} THEN 1 END){condition}", domain=Number(step=Fraction(1), lo=0, hi=rows))
 
 
 def _sum(node: exp.Sum, names: Names, rows: int, condition: str) -> Value:
@@ -221,83 +220,3 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     group = ", ".join([relation.owner, *(key.sql for key in others)])
     source = f"(SELECT {', '.join(parts)} FROM {relation.source}{where} GROUP BY {group}) AS {alias}"
     return Relation(source=source, owner=owner.sql, fields=tuple(fields), rows=rows, conditions=conditions)
-
-
-# --- windows ----------------------------------------------------------------------------------------------------------
-
-
-def names_owner(node: exp.Window, names: Names) -> bool:
-    """Whether a window is over each person's own rows."""
-    parts = [names.column(part) for part in node.args.get("partition_by") or [] if isinstance(part, exp.Column)]
-    return any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts)
-
-
-def window(node: exp.Window, names: Names, relation: Relation) -> Value:
-    """A window over each person's own rows: PARTITION BY must name the owner."""
-    if any(part for name, part in node.args.items() if name not in ("this", "partition_by", "order", "over")):
-        raise reject(node, f"{show(node)} has a frame, or is named.", "Leave frames and named windows out.")
-    parts = [translate(part, names) for part in node.args.get("partition_by") or []]
-    if not any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts):
-        raise reject(
-            node,
-            f"{show(node)} looks at other people's rows.",
-            "Add the owner to PARTITION BY, or aggregate first and use the window on the result.",
-        )
-    if any(isinstance(part.domain, Opaque) and not part.domain.owner for part in parts):
-        raise reject(
-            node,
-            "an identifier other than the owner cannot part a window.",
-            "Partition by the owner and plain columns.",
-        )
-    partition = ", ".join(part.sql for part in parts)
-    order = node.args.get("order")
-    ordering = []
-    for item in order.expressions if order else []:
-        value = translate(item.this, names)
-        nulls = "FIRST" if item.args.get("nulls_first") else "LAST"
-        ordering.append(f"{value.sql} {'DESC' if item.args.get('desc') else 'ASC'} NULLS {nulls}")
-    inner, rows = node.this, relation.rows
-    counted = Number(step=Fraction(1), lo=1, hi=max(rows, 1))
-    if isinstance(inner, exp.RowNumber | exp.Lag | exp.Lead):
-        # Privacy: S4. All columns break ties, so that which row comes first never depends on where it is stored.
-        total = [*ordering, *dict.fromkeys(each.value.sql for each in relation.fields)]
-        over = f"OVER (PARTITION BY {partition} ORDER BY {', '.join(total)})"
-        if isinstance(inner, exp.RowNumber):
-            return Value(sql=f"row_number() {over}", domain=counted, numbering=len(parts) == 1)
-        return _shifted(inner, names, over, node)
-    if isinstance(inner, exp.Rank | exp.DenseRank):
-        if not ordering:
-            raise reject(node, f"{show(node)} needs an ORDER BY.", "Add ORDER BY inside OVER (...).")
-        function = "rank" if isinstance(inner, exp.Rank) else "dense_rank"
-        return Value(sql=f"{function}() OVER (PARTITION BY {partition} ORDER BY {', '.join(ordering)})", domain=counted)
-    if type(inner) in (exp.Count, exp.Sum, exp.Min, exp.Max) and not ordering:
-        value = AGGREGATES[type(inner)](inner, names, rows, "")
-        over = f"OVER (PARTITION BY {partition})"
-        sql = value.sql
-        if sql.startswith("CAST("):  # a sum, whose cast goes outside the window
-            function, _, kind = sql.removeprefix("CAST(").removesuffix(")").rpartition(" AS ")
-            return replace(value, sql=f"CAST({function} {over} AS {kind})", nullable=True)
-        return replace(value, sql=f"{sql} {over}", nullable=value.nullable)
-    raise reject(
-        node,
-        f"{show(node)} is not answered within each person.",
-        "Use ROW_NUMBER, RANK, DENSE_RANK, LAG, LEAD with ORDER BY, or COUNT, SUM, MIN, MAX without.",
-    )
-
-
-def _shifted(inner: exp.Expression, names: Names, over: str, node: exp.Expression) -> Value:
-    check = inner.args.get("offset")
-    if inner.args.get("default") is not None or (
-        check is not None and not (isinstance(check, exp.Literal) and check.this.isdigit())
-    ):
-        raise reject(
-            node, f"{show(node)}: LAG and LEAD take a column and a whole number.", "Write LAG(x) or LAG(x, 2)."
-        )
-    value = translate(inner.this, names)
-    if isinstance(value.domain, Opaque):
-        raise reject(node, "an identifier cannot be computed with.", "Use another column.")
-    offset = 1 if check is None else int(check.this[:6])
-    function = "lag" if isinstance(inner, exp.Lag) else "lead"
-    return replace(
-        value, sql=f"{function}({value.sql}, {offset}) {over}", nullable=True, constant=False, numbering=False
-    )

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.errors import Rejected
-from discreet.sql import joins, persons, public
+from discreet.sql import joins, public, windows
 from discreet.sql.expressions import translate
 from discreet.sql.parse import reject, show
 from discreet.sql.relation import Names, Relation
@@ -31,13 +31,13 @@ class RowScope(Names):
 
     def special(self, node: exp.Expression) -> Value | None:
         if isinstance(node, exp.Window):
-            if not self.windows and persons.names_owner(node, self):
+            if not self.windows and windows.names_owner(node, self):
                 raise reject(
                     node,
                     f"{show(node)} cannot stand here, only in a SELECT list without aggregates or in QUALIFY.",
                     "Compute it in a subquery: SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (...) AS n FROM t) AS s.",
                 )
-            return persons.window(node, replace(self, windows=False), self.relation)
+            return windows.window(node, replace(self, windows=False), self.relation)
         if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
             return self.scalar(node)
         if isinstance(node, exp.In) and node.args.get("query") is not None:
