@@ -65,6 +65,18 @@ def test_noise_decides_how_many_rows_a_value_has(curator: Curator, value: str, e
     assert None not in answer.margins.column("n").to_pylist()
 
 
+def test_which_group_is_the_largest(curator: Curator) -> None:
+    groups = "(SELECT sex, 1000 * COUNT(*) AS n FROM people GROUP BY sex) AS t"
+    every = curator.ask(f"SELECT sex, n FROM {groups}", analyst="ann", epsilon="50").table.to_pylist()
+    picked = "ARG_MAX(sex, n) AS sex, QUANTILE_DISC(n, 1) AS n, BOOL_AND(n > 1000000) AS large"
+    found = curator.ask(f"SELECT {picked} FROM {groups}", analyst="ann", epsilon="50").table.to_pylist()[0]
+    assert not found.pop("large")
+    assert found in every
+    assert found["n"] == max(each["n"] for each in every)
+    with pytest.raises(Rejected, match="lists several values"):
+        curator.ask(f"SELECT ARG_MAX(sex, n, n) AS most FROM {groups}", analyst="ann", epsilon="1")
+
+
 def test_several_rows_that_noise_does_not_decide_are_refused_unpaid(curator: Curator) -> None:
     paid = curator.ledger()
     groups = "WITH g AS (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"

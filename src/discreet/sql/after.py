@@ -138,6 +138,13 @@ _AGGREGATES = (
     exp.Corr,
     exp.CovarPop,
     exp.CovarSamp,
+    exp.ArgMax,
+    exp.ArgMin,
+    exp.LogicalOr,
+    exp.LogicalAnd,
+    exp.Quantile,
+    exp.PercentileCont,
+    exp.PercentileDisc,
 )
 _WINDOWS = (
     exp.Window,
@@ -186,6 +193,8 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         return _element(node, rewrite)
     if type(node) not in _KNOWN:
         raise reject(node, f"{show(node)} is not answered on aggregated results.", "docs/language.md lists what is.")
+    if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
+        raise reject(node, f"{show(node)} lists several values.", "Use ORDER BY and LIMIT.")
     copy = type(node)(**{name: _rebuilt_part(part, rewrite) for name, part in node.args.items()})
     copy.meta.update(node.meta)
     if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
