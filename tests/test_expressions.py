@@ -505,6 +505,7 @@ ELSEWHERE = (
     ("DATE_TRUNC(ts, HOUR)", "date_trunc('hour', ts)"),
     ("DATE_TRUNC(month, day)", "date_trunc('month', day)"),
     ("DATE_PART(year, long)", "date_part('year', long)"),
+    ("DATE_PART('epoch', ts - late)", "date_part('epoch', ts - late)"),
     ("day < TO_DATE('2024-01-31')", "day < DATE '2024-01-31'"),
     ("day < TO_DATE('2024-01-31', 'YYYY-MM-DD')", "day < DATE '2024-01-31'"),
     ("CAST(d AS FLOAT64)", "d"),

@@ -19,6 +19,22 @@ SELECT COUNT(*) AS smokers FROM people WHERE smoker AND age > 60;
 SELECT COUNT(*) FROM people WHERE zip LIKE 'A%' OR zip IN ('a', 'b');
 --> COUNT(*): 1 1 1 | 1 1 1
 
+-- count / one row / where escape: Who has a postcode with a _ in it, or a cold?
+SELECT COUNT(*) FROM people WHERE zip || '_' LIKE 'a%!_' ESCAPE '!' OR diagnosis LIKE 'co!ld' ESCAPE '!';
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / one row / group iso year: People by the year to which the week of their birth belongs
+SELECT isoyear(born) AS year, COUNT(*) FROM people GROUP BY year;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- sum / one row / pi: How far people went around, in circles as wide as their age
+SELECT SUM(PI() * age) FROM people;
+--> SUM(PI() * age): 120 120 120 | 120 120 120
+
+-- mean / visits / seconds passed: How many hours after new year people were seen
+SELECT AVG(EXTRACT(EPOCH FROM seen - TIMESTAMP '2024-01-01') / 3600) AS hours FROM visits;
+--> AVG(EXTRACT(EPOCH FROM seen - CAST('2024-01-01' AS TIMEST...: 518400 518400 518400 | 1036800 √537477120000 518400
+
 -- count / one row / where null: Whose diagnosis is unknown?
 SELECT COUNT(*) FROM people WHERE diagnosis IS NULL AND NOT (income IS NULL);
 --> COUNT(*): 1 1 1 | 1 1 1

@@ -260,22 +260,13 @@ def _distinct_from(equal: bool) -> Translator:
     return apply
 
 
-def _like(*, ignore_case: bool) -> Translator:
-    def apply(node: exp.Expression, scope: Scope) -> Value:
-        found = strings.like(translate(node.this, scope), node, ignore_case=ignore_case)
-        return flag(f"NOT {found.sql}", found) if node.args.get("negate") else found
-
-    return apply
-
-
-def _escape(node: exp.Escape, scope: Scope) -> Value:
-    """x LIKE '10!%' ESCAPE '!'."""
-    inner, sign = node.this, node.expression.name
+def _like(node: exp.Expression, scope: Scope) -> Value:
+    """x LIKE 'Ka%', x ILIKE 'ka%', x LIKE '10!%' ESCAPE '!'."""
+    inner, sign = (node.this, node.expression.name) if isinstance(node, exp.Escape) else (node, "")
     if not isinstance(inner, exp.Like | exp.ILike):
         raise reject(node, f"{show(node)} is not answered.", "ESCAPE goes with LIKE.")
     check_arguments(inner)
-    value = translate(inner.this, scope)
-    found = strings.like(value, inner, ignore_case=isinstance(inner, exp.ILike), escape=sign)
+    found = strings.like(translate(inner.this, scope), inner, ignore_case=isinstance(inner, exp.ILike), escape=sign)
     return flag(f"NOT {found.sql}", found) if inner.args.get("negate") else found
 
 
@@ -363,6 +354,15 @@ def _extreme(function: str) -> Translator:
 
 def _numeric_function(apply: Callable[[Value, exp.Expression], Value]) -> Translator:
     return lambda node, scope: apply(as_number(translate(node.this, scope), node), node)
+
+
+def _real(sql: str, function: Callable[[float], float], *, above: float = -math.inf) -> Translator:
+    """A function of real numbers above a point at which it is not defined itself."""
+    return _numeric_function(
+        lambda value, node: numbers.real_function(
+            value, node, sql=sql, function=function, above=above, strict=math.isfinite(above)
+        )
+    )
 
 
 def _round(node: exp.Round, scope: Scope) -> Value:
@@ -481,11 +481,6 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
         return numbers.clamp(value, lo, hi, node)
     if name in dates.PARTS and len(arguments) == 1:
         return dates.part(translate(arguments[0], scope), name, node)
-    if name in ("date_part", "datepart") and len(arguments) == 2:
-        wanted = arguments[0].name.lower() if isinstance(arguments[0], exp.Literal) else ""
-        if wanted in dates.PARTS:
-            return dates.part(translate(arguments[1], scope), wanted, node)
-        raise reject(node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(dates.PARTS))}.")
     if name == "timestampdiff" and len(arguments) == 3 and arguments[0].is_string:
         start, end = (translate(part, scope) for part in arguments[1:])
         return dates.passed(arguments[0].name, start, end, node)
@@ -505,11 +500,8 @@ def _bucket(node: exp.Anonymous, scope: Scope) -> Value:
     value, *rest = (as_number(translate(part, scope), part) for part in node.expressions)
     lo, hi, count = (numbers.grid(each).at(numbers.grid(each).lo) for each in rest)
     if not all(each.constant for each in rest) or lo >= hi or count.denominator != 1 or not 1 <= count <= 10_000:
-        raise reject(
-            node,
-            f"{show(node)} needs two ends and a number of buckets, written out, the smaller end first.",
-            "Write WIDTH_BUCKET(age, 0, 100, 10).",
-        )
+        wanted = "two ends and a number of buckets, written out, the smaller end first"
+        raise reject(node, f"{show(node)} needs {wanted}.", "Write WIDTH_BUCKET(age, 0, 100, 10).")
     return numbers.bucket(value, (lo, hi), int(count), node)
 
 
@@ -518,8 +510,6 @@ NEAREST = {
     "timestampdiff": "Write DATE_DIFF('day', earlier, later).",
     "percentile": "Write QUANTILE_CONT(x, 0.5), with a number between 0 and 1.",
     "top": "Write LIMIT 3 at the end.",
-    "last_day": "Write DATE_TRUNC('month', day), the first day.",
-    "yearmonth": "Write STRFTIME(day, '%Y-%m').",
     "age": "Write DATE_DIFF('year', born, DATE '2024-12-31').",
     "datesub": "Write DATE_DIFF('day', earlier, later), or day - INTERVAL 1 MONTH.",
     "date_sub": "Write DATE_DIFF('day', earlier, later), or day - INTERVAL 1 MONTH.",
@@ -577,9 +567,9 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Is: _is,
     exp.NullSafeEQ: _distinct_from(True),
     exp.NullSafeNEQ: _distinct_from(False),
-    exp.Like: _like(ignore_case=False),
-    exp.ILike: _like(ignore_case=True),
-    exp.Escape: _escape,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _like,
     exp.Case: _case,
     exp.If: _if,
     exp.Coalesce: _coalesce,
@@ -594,21 +584,11 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Trunc: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "toward_zero", node)),
     exp.Pow: _power,
     exp.Sqrt: _numeric_function(_square_root),
-    exp.Ln: _numeric_function(
-        lambda value, node: numbers.real_function(value, node, sql="ln({x})", function=math.log, above=0.0, strict=True)
-    ),
+    exp.Cbrt: _real("cbrt({x})", math.cbrt),
+    exp.Ln: _real("ln({x})", math.log, above=0.0),
     exp.Log: _logarithm,
-    exp.Cbrt: _numeric_function(
-        lambda value, node: numbers.real_function(
-            value, node, sql="cbrt({x})", function=math.cbrt, above=-math.inf, strict=False
-        )
-    ),
     exp.Pi: lambda node, scope: number(Fraction(str(math.pi))),
-    exp.Exp: _numeric_function(
-        lambda value, node: numbers.real_function(
-            value, node, sql="exp({x})", function=math.exp, above=-math.inf, strict=False
-        )
-    ),
+    exp.Exp: _real("exp({x})", math.exp),
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Anonymous: _anonymous,

@@ -94,7 +94,7 @@ def parse(text: str, *, limit: int) -> exp.Query:
     while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
         tree = tree.this
     if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
-        raise Rejected(f"{spelt(tree)} is not a question in SQL.", hint=_EXAMPLE)
+        raise Rejected(f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         name = _statement_name(tree)
         raise Rejected(f"{name} is not a question.", hint=_HINTS.get(name, "Only SELECT statements are answered."))

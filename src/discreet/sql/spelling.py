@@ -56,9 +56,8 @@ def _named(node: exp.Expression) -> exp.Expression:
         return kind(this=parts[0], expression=parts[1])
     if name in ("date_add", "dateadd") and len(parts) == 3 and isinstance(parts[0], exp.Column | exp.Literal):
         return exp.Add(this=parts[2], expression=exp.Interval(this=parts[1], unit=exp.var(parts[0].name)))
-    if name in ("date_part", "datepart") and len(parts) == 2 and isinstance(parts[0], exp.Column):
-        part = exp.Literal.string(parts[0].name.lower())
-        return node if parts[0].table else exp.Anonymous(this="date_part", expressions=[part, parts[1]])
+    if name in ("date_part", "datepart") and len(parts) == 2 and isinstance(parts[0], exp.Column | exp.Literal):
+        return exp.Extract(this=exp.var(parts[0].name), expression=parts[1])
     if name == "to_date" and (len(parts) == 1 or (len(parts) == 2 and parts[1].name.upper() in _DASHED)):
         return exp.Cast(this=parts[0], to=exp.DataType.build("DATE"))
     return node
