@@ -1,8 +1,12 @@
 """Half-widths with a coverage of at least 95 %, for combinations of several noisy numbers (S11).
 
-Small scales are computed exactly, by convolving the masses. Large ones use the continuous distribution with an
-allowance for the grid: a discrete Laplace variable is floor(E) - floor(E') for exponential E, E', so it is within 1 of
-a continuous one; the discrete Gaussian's tails differ from the continuous one's by less than that.
+Their masses are convolved on a lattice of at most `_POINTS` points, whatever the scale and the factors: exactly where
+the combination has so few values, and else with each noisy number moved to the nearest point, by half a step at most,
+which the half-width makes good (`_half_width`).
+
+Noise that is wider still uses the continuous distribution with an allowance for the grid: a discrete Laplace variable
+is floor(E) - floor(E') for exponential E, E', so it is within 1 of a continuous one; the discrete Gaussian's tails
+differ from the continuous one's by less than that.
 
 Of a number that was added up from c noisy ones (`Several`), the sum T of c discrete draws is a continuous sum less what
 the floors took away, which is independent of T and symmetric. T is symmetric and falls to both sides, so no interval of
@@ -12,6 +16,8 @@ the floors took away, which is independent of T and symmetric. T is symmetric an
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -25,6 +31,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.simulate import Noise, Several
 
 Floats = npt.NDArray[np.float64]
+Tail = Callable[[Floats], Floats]  # P(Z >= t) for any t > 0
 
 
 class _Confidence(NamedTuple):
@@ -33,37 +40,103 @@ class _Confidence(NamedTuple):
 
 
 CONFIDENCE: Final = _Confidence(exact=0.95, simulated=0.965)
-_EXACT_SIZE = 400_000  # lattice points up to which masses are convolved
+_POINTS = 1 << 16  # of a lattice: half a megabyte, and a millisecond to transform
+_HALF = _POINTS // 2 - 1  # to each side of zero
+_REST = 5e-10  # probability beyond a lattice: half of what is asked for above 95 %, the other half is for rounding
 
 
 def half_width(noise: Any, factors: tuple[Fraction, ...]) -> int:
     """Smallest h such that the rounded error of sum(factor * noise) is at most h with 95 %, in whole units."""
     mechanism, draws = _drawn(noise)
     used = tuple(sorted(abs(factor) for factor in factors if factor))
-    if used == (Fraction(1),) and draws == 1:
-        return int(mechanism.margin(CONFIDENCE.exact))
-    common = math.lcm(*(factor.denominator for factor in used))
-    whole = tuple(int(factor * common) for factor in used)
-    spread, gaussian = _spread(mechanism), isinstance(mechanism, DiscreteGaussian)
-    if _lattice(whole, spread, draws) <= _EXACT_SIZE and (draws == 1 or spread <= 32):
-        return _exact_half_width(mechanism, whole, common, draws)
-    plain = tuple(float(factor) for factor in used)
-    if draws == 1:
-        return max(0, math.ceil(_unit_quantile(gaussian, plain) * spread + float(sum(used)) - 0.5))
-    # Of one number nothing is added for the grid (see above); of several, each is first spread over its unit.
-    grid = 1.5 * sum(plain) if len(plain) > 1 else 0.0
-    return max(0, math.ceil(several_quantile(gaussian, plain, draws) * spread + grid - 0.5))
+    if not used:
+        return 0
+    gaussian = isinstance(mechanism, DiscreteGaussian)
+    spread = max(_spread(mechanism), 0.01)  # at which noise is other than zero once in 1e43
+    if len(used) == 1:
+        one = (Fraction(1),)
+        alone = int(mechanism.margin(CONFIDENCE.exact)) if draws == 1 else _half_width(gaussian, spread, one, draws)
+        return _rounded(used[0] * alone, used[0].denominator)
+    return _half_width(gaussian, spread, used, draws)
 
 
 def _drawn(noise: Any) -> tuple[Any, int]:
     return (noise.noise, noise.draws) if isinstance(noise, Several) else (noise, 1)
 
 
-def _lattice(whole: tuple[int, ...], spread: float, draws: int) -> float:
-    """Lattice points that hold such a sum but for a part that is beyond a float."""
-    if draws == 1:
-        return sum(whole) * spread * 25
-    return max(whole) * spread * 25 + 14 * math.hypot(*whole) * math.sqrt(2 * draws) * spread
+def _rounded(most: Fraction, denominator: int) -> int:
+    """Smallest h such that an error of at most `most`, a multiple of 1 / denominator, is below h + 1/2."""
+    return max(0, math.ceil(most - Fraction(1, 2) + Fraction(1, 2 * denominator)))
+
+
+@lru_cache(maxsize=1024)
+def _half_width(gaussian: bool, spread: float, factors: tuple[Fraction, ...], draws: int) -> int:
+    plain = tuple(float(factor) for factor in factors)
+    reach = _reach(gaussian, plain, draws) * spread
+    common = math.lcm(*(factor.denominator for factor in factors))
+    unit = Fraction(math.gcd(*(int(factor * common) for factor in factors)), common)  # all values are multiples of it
+    if reach <= _HALF * unit:
+        first = _within(_tail(gaussian, spread), plain, draws, step=float(unit), half=math.ceil(reach / float(unit)))
+        return _rounded(first * unit, common)
+    # Of one number nothing is added for the grid (see above); of several, each is first spread over its unit.
+    grid = (1.0 if draws == 1 else 1.5 if len(factors) > 1 else 0.0) * sum(plain)
+    half_steps = len(factors) * draws / 2  # by which the sum is moved at most
+    step = _step(reach, half_steps)
+    if half_steps * step < grid:
+        first = _within(_tail(gaussian, spread), plain, draws, step=step, half=_HALF)
+        most = (first + half_steps) * step * (1 + 1e-9)
+    else:
+        most = several_quantile(gaussian, plain, draws) * spread + grid
+    return max(0, math.ceil(most - 0.5))
+
+
+def _step(reach: float, half_steps: float) -> float:
+    """Of the finest lattice that holds a sum within reach also when it is moved so far."""
+    return reach / max(_HALF - half_steps, 1.0)
+
+
+def _reach(gaussian: bool, factors: tuple[float, ...], draws: int) -> float:
+    """Beyond which sum(factor * noise) of scale 1 is with a probability of at most `_REST`, by Chernoff's bound.
+
+    E exp(t Z) is at most exp(t^2 / 2) for both Gaussians and at most 1 / (1 - t^2) for both Laplaces, t < 1: of the
+    discrete one it is 1 / (1 - r^2) with r = sinh(t / 2s) / sinh(1 / 2s), which is at most t as sinh is convex.
+    """
+    rest = math.log(2 / _REST)
+    if gaussian:
+        return math.hypot(*factors) * math.sqrt(2 * draws * rest)
+    largest = max(factors)
+    t = np.linspace(0.01, 0.99, 99)
+    logs = -sum(np.log1p(-((factor / largest * t) ** 2)) for factor in factors)
+    return float(((rest + draws * logs) / t).min()) * largest
+
+
+def _tail(gaussian: bool, spread: float) -> Tail:
+    """Of discrete noise."""
+    if not gaussian:
+        return lambda t: np.asarray(np.exp(-np.ceil(t) / spread) / (1 + math.exp(-1 / spread)))
+    z = np.arange(math.ceil(10 * spread) + 2)  # beyond 10 sigma is less than 1e-22
+    mass = np.exp(-((z / spread) ** 2) / 2)
+    beyond = np.append(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1), 0.0)
+    return lambda t: np.asarray(beyond[np.minimum(np.ceil(t), len(z)).astype(np.int64)])
+
+
+def _within(tail: Tail, factors: tuple[float, ...], draws: int, *, step: float, half: int) -> int:
+    """The smallest v for which the sum is within v steps with 95 %, when each noise is moved to the nearest of these.
+
+    The lattice is a ring, round which what is beyond its `half` comes back inside: no more than `_REST`.
+    """
+    size = 2 ** math.ceil(math.log2(2 * half + 2))
+    edges = np.arange(half + 1, dtype=np.float64) + 0.5
+    transform: Any = 1.0
+    for factor, times in Counter(factors).items():
+        beyond = tail(edges * (step / factor))
+        around = np.zeros(size)
+        around[0], around[1 : half + 1] = 1 - 2 * beyond[0], -np.diff(beyond)
+        around[-1 : -half - 1 : -1] = around[1 : half + 1]
+        transform = transform * np.fft.rfft(around).real ** times
+    total = np.fft.irfft(transform**draws, size)
+    inside = total[0] + 2 * np.concatenate(([0.0], np.cumsum(total[1 : half + 1])))
+    return int(np.searchsorted(inside, CONFIDENCE.exact + 2 * _REST))
 
 
 def redrawn_quantile(distance: Floats) -> Floats:
@@ -132,17 +205,9 @@ def _unit_quantile(gaussian: bool, factors: tuple[float, ...]) -> float:
     """95 % quantile of |sum(factor * noise)| for continuous noise of scale 1, rounded up."""
     if gaussian:
         return 1.959963984540055 * math.hypot(*factors)
-    # Each Laplace variable is moved to the nearest point of a lattice, by at most half a step.
-    step, half = max(factors) * 40 / 2**14, 2**14
-    points = np.arange(-half, half + 1) * step
-    size = 2 ** math.ceil(math.log2(len(factors) * len(points)))
-    transform: Any = 1.0
-    for factor in factors:
-        transform = transform * np.fft.rfft(_laplace_lattice(points, step, factor), size)
-    total = np.fft.irfft(transform, size)[: len(factors) * (len(points) - 1) + 1]
-    middle = len(total) // 2
-    inside = total[middle] + np.cumsum(total[middle + 1 :] + total[:middle][::-1])
-    return float((np.searchsorted(inside, CONFIDENCE.exact + 1e-9) + 1 + len(factors) / 2) * step)
+    step = _step(_reach(gaussian, factors, 1), len(factors) / 2)
+    first = _within(lambda t: np.asarray(np.exp(-t) / 2), factors, 1, step=step, half=_HALF)
+    return (first + len(factors) / 2) * step * (1 + 1e-9)
 
 
 @lru_cache(maxsize=1024)
@@ -162,45 +227,3 @@ def several_quantile(gaussian: bool, factors: tuple[float, ...], draws: int) -> 
         inside = 2 * step / math.pi * (middle / 2 + float(np.sin(t * middle) @ weights))
         lo, hi = (middle, hi) if inside < CONFIDENCE.exact + 1e-9 else (lo, middle)
     return hi * deviation
-
-
-def _laplace_lattice(points: Any, step: float, factor: float) -> Floats:
-    edges = np.append(points - step / 2, points[-1] + step / 2)
-    below = np.where(
-        edges < 0, 0.5 * np.exp(np.minimum(edges, 0) / factor), 1 - 0.5 * np.exp(-np.maximum(edges, 0) / factor)
-    )
-    return np.diff(below)
-
-
-@lru_cache(maxsize=256)
-def _exact_half_width(mechanism: Any, whole: tuple[int, ...], common: int, draws: int) -> int:
-    """By convolution of the masses: |sum(whole * z)| < common * (h + 1/2) must hold with 95 %."""
-    total = np.ones(1)
-    reach = math.ceil(_spread(mechanism) * 25) + 1
-    z = np.arange(-reach, reach + 1)
-    mass = np.exp([mechanism.log_mass(int(each)) for each in z])
-    for factor in whole:
-        spaced = np.zeros(2 * reach * factor + 1)
-        spaced[::factor] = mass
-        total = np.convolve(total, spaced) if len(spaced) < 2000 else _fft_convolve(total, spaced)
-    if draws > 1:
-        total = _convolved(total, draws, math.ceil(_lattice(whole, _spread(mechanism), draws)))
-    middle = len(total) // 2
-    inside = total[middle] + np.concatenate(([0.0], np.cumsum(total[middle + 1 :] + total[:middle][::-1])))
-    first = int(np.searchsorted(inside, CONFIDENCE.exact + 1e-9))  # largest |value| that must be inside
-    return max(0, math.ceil(Fraction(first, common) - Fraction(1, 2) + Fraction(1, 2 * common)))
-
-
-def _convolved(mass: Floats, times: int, reach: int) -> Floats:
-    """A symmetric mass convolved with itself, on the lattice points up to `reach`; what is beyond them is nothing."""
-    length = 2 ** math.ceil(math.log2(2 * max(reach, len(mass)) + 1))
-    middle = len(mass) // 2
-    around = np.roll(np.pad(mass, (0, length - len(mass))), -middle)
-    total = np.fft.irfft(np.fft.rfft(around).real ** times, length)
-    return np.concatenate((total[-reach:], total[: reach + 1]))
-
-
-def _fft_convolve(a: Floats, b: Floats) -> Floats:
-    size = len(a) + len(b) - 1
-    length = 2 ** math.ceil(math.log2(size))
-    return np.asarray(np.fft.irfft(np.fft.rfft(a, length) * np.fft.rfft(b, length), length)[:size])
