@@ -436,6 +436,8 @@ EXTRACT(EPOCH FROM ts - day)
 epoch(TIMESTAMP '2024-02-29 12:00:00' - late)
 day > '2024-1-5'
 day = DATE '2024-2-29'
+late > TIMESTAMP '2024-2-29 01:30'
+late > '2024-2-29 12:30:00'
 """.strip().splitlines()
 
 

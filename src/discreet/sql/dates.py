@@ -65,6 +65,7 @@ _LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
     "isoyear": lambda day: day.isocalendar().year,
 }
 _DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})\s*")
+_MOMENT = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})((?:[ T].+)?)")
 
 
 def parse_day(text: str) -> date | None:
@@ -76,8 +77,10 @@ def parse_day(text: str) -> date | None:
 
 
 def parse_moment(text: str) -> datetime | None:
+    written = _MOMENT.fullmatch(text.strip())
     try:
-        found = datetime.fromisoformat(text.strip())
+        year, month, day, clock = written.groups() if written is not None else ("", "", "", "")
+        found = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{clock}")
     except ValueError:
         return None
     return found if found.tzinfo is None else None
@@ -329,7 +332,7 @@ def _extract(node: exp.Expression, read: Read) -> Value:
     if name == "epoch":
         return _seconds(node, node.expression, read)
     if name not in PARTS:
-        raise reject(node, f"EXTRACT({name.upper()}) is not answered.", f"Parts are: {', '.join(sorted(PARTS))}.")
+        raise reject(node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(PARTS))}.")
     return part(read(node.expression), name, node)
 
 

@@ -506,6 +506,7 @@ def _bucket(node: exp.Anonymous, scope: Scope) -> Value:
 
 
 NEAREST = {
+    "date_part": "Write DATE_PART('year', day).",
     "width_bucket": "Write n // 20, or FLOOR(n / 0.5).",
     "timestampdiff": "Write DATE_DIFF('day', earlier, later).",
     "percentile": "Write QUANTILE_CONT(x, 0.5), with a number between 0 and 1.",

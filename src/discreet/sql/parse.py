@@ -126,6 +126,12 @@ def whole(node: exp.Expression | None) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 12 else None
 
 
+def word(node: exp.Expression) -> str:
+    """A name that stands by itself, such as DAY; no name otherwise."""
+    bare = isinstance(node, exp.Column) and not node.table and not node.this.args.get("quoted")
+    return node.name.lower() if bare else ""
+
+
 def is_bare(node: exp.Subquery) -> bool:
     """Whether a query in brackets has nothing behind them, such as a LIMIT, but its name."""
     return not any(part for name, part in node.args.items() if name not in ("this", "alias")) and not columns_of(node)
@@ -192,7 +198,7 @@ def _check_joins(tokens: list[Token]) -> None:
 def _check_parameters(tokens: list[Token]) -> None:
     """Refuse @day, a parameter elsewhere: DuckDB would read ABS(day)."""
     for sign, name in pairwise(tokens):
-        if sign.text == "@" and name.token_type is not TokenType.L_PAREN and name.start == sign.end + 1:
+        if sign.text == "@" and name.text.isidentifier() and name.start == sign.end + 1:
             raise Rejected(
                 f"@{name.text} has no value here: parameters are not answered.",
                 hint=f"Write the value out (and ABS({name.text}) for what is without its sign).",
@@ -255,7 +261,7 @@ def _arrange(call: exp.Anonymous) -> None:
     call.set("this", name)
     if len(parts) not in {"DATE_TRUNC": (2,), "TIMESTAMPDIFF": (3,)}.get(name, (2, 3)):
         raise reject(call, f"{show(call)} has too few arguments, or too many.", _ORDERS[name])
-    first, last = _word(parts[0]), _word(parts[-1])
+    first, last = word(parts[0]), word(parts[-1])
     behind = first not in _UNITS and not parts[0].is_string and (len(parts) == 3 or name == "DATE_TRUNC")
     if name == "TIMESTAMPDIFF":
         if first not in (*_UNITS, "week"):
@@ -279,12 +285,6 @@ _ORDERS = {
     "DATE_TRUNC": "Write DATE_TRUNC('week', day): the Monday before it.",
     "TIMESTAMPDIFF": "Write TIMESTAMPDIFF(DAY, earlier, later).",
 }
-
-
-def _word(node: exp.Expression) -> str:
-    """A name that stands by itself, such as DAY; no name otherwise."""
-    bare = isinstance(node, exp.Column) and not node.table and not node.this.args.get("quoted")
-    return node.name.lower() if bare else ""
 
 
 _FORGOTTEN = (exp.ArgMax, exp.ArgMin, exp.GroupConcat, exp.Initcap)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
-from discreet.sql.parse import reject, show, whole
+from discreet.sql.parse import reject, show, whole, word
 
 Rule = Callable[[exp.Expression], exp.Expression]
 
@@ -56,7 +56,7 @@ def _named(node: exp.Expression) -> exp.Expression:
         return kind(this=parts[0], expression=parts[1])
     if name in ("date_add", "dateadd") and len(parts) == 3 and isinstance(parts[0], exp.Column | exp.Literal):
         return exp.Add(this=parts[2], expression=exp.Interval(this=parts[1], unit=exp.var(parts[0].name)))
-    if name in ("date_part", "datepart") and len(parts) == 2 and isinstance(parts[0], exp.Column | exp.Literal):
+    if name in ("date_part", "datepart") and len(parts) == 2 and (parts[0].is_string or word(parts[0])):
         return exp.Extract(this=exp.var(parts[0].name), expression=parts[1])
     if name == "to_date" and (len(parts) == 1 or (len(parts) == 2 and parts[1].name.upper() in _DASHED)):
         return exp.Cast(this=parts[0], to=exp.DataType.build("DATE"))
