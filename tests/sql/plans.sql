@@ -332,6 +332,102 @@ SELECT v.clinic, COUNT(*) FROM people p LEFT JOIN visits v ON p.person_id = v.pe
 SELECT p.sex, COUNT(*) FROM visits v RIGHT JOIN people p ON p.person_id = v.person_id AND v.cost > 100 GROUP BY p.sex;
 --> COUNT(*): 3 3 3 | 6 √18 3
 
+-- count / left join using owner / where null: People who never came, by the other side's key
+SELECT COUNT(*) FROM people p LEFT JOIN visits v USING (person_id) WHERE v.person_id IS NULL;
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- count / left join using owner / group category: Visits by sex, nobody's visits not counted
+SELECT p.sex, COUNT(v.person_id) AS visits, COUNT(*) FROM people p LEFT JOIN visits v USING (person_id) GROUP BY p.sex;
+--> COUNT(v.person_id), COUNT(*): 3 3 3 | 6 √18 3
+
+-- distinct values / left join using owner / plain: People who came
+SELECT COUNT(DISTINCT v.person_id) FROM people p LEFT JOIN visits v USING (person_id);
+--> COUNT(DISTINCT v.person_id): 3 3 3 | 3 3 3
+
+-- count / right join using owner / group category: The key that is kept is the people's
+SELECT sex, COUNT(person_id), COUNT(v.person_id) AS visits FROM visits v RIGHT JOIN people p USING (person_id) GROUP BY sex;
+--> COUNT(person_id): 3 3 3 | 6 √18 3
+--> COUNT(v.person_id): 3 3 3 | 6 √18 3
+
+-- count / left join using owner / all of one side: The other side's columns, its key among them
+SELECT COUNT(*), COUNT(s.person_id) FROM (SELECT v.* FROM people p LEFT JOIN visits v USING (person_id)) AS s;
+--> COUNT(s.person_id), COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / left join public using / where null: Visits to clinics that are not large
+SELECT COUNT(*) FROM visits v LEFT JOIN (SELECT clinic FROM clinics WHERE beds > 100) AS c USING (clinic) WHERE c.clinic IS NULL;
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- mean / join using owner and more / plain: What the last visit cost
+SELECT AVG(v.cost) FROM visits v JOIN (SELECT person_id, MAX(day) AS day FROM visits GROUP BY person_id) AS l USING (person_id, day);
+--> AVG(v.cost): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- count / left join using owner and more / group category: Last visits and others, by clinic
+SELECT v.clinic, COUNT(l.day) AS last, COUNT(*) AS visits
+FROM visits v LEFT JOIN (SELECT person_id, MAX(day) AS day FROM visits GROUP BY person_id) AS l USING (person_id, day) GROUP BY v.clinic;
+--> COUNT(l.day), COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / using, owner in where / plain: Pairs of visits to one clinic
+SELECT COUNT(*) FROM visits a JOIN visits b USING (clinic) WHERE a.person_id = b.person_id AND a.day < b.day;
+--> COUNT(*): 9 9 9 | 9 9 9
+
+-- count / join in brackets / group category: Visits by sex, in brackets
+SELECT p.sex, COUNT(*) FROM (people p JOIN visits v ON p.person_id = v.person_id) GROUP BY p.sex;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / table in brackets / where: Brackets that change nothing
+SELECT COUNT(*) FROM ((people)) WHERE smoker;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / table in brackets / alias: Brackets with a name
+SELECT q.sex, COUNT(*) FROM (people p) AS q GROUP BY q.sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- mean / join of brackets / group category: Tests by sex, visits and tests joined first
+SELECT p.sex, AVG(l.value) FROM people p JOIN (visits v JOIN labs l ON v.visit_id = l.visit_id) ON p.person_id = v.person_id GROUP BY p.sex;
+--> AVG(l.value): 48000 48000 48000 | 96000 √4608000000 48000
+
+-- count / left join of brackets / group category: Whoever has no visit with a test is there once
+SELECT p.sex, COUNT(*), COUNT(l.value) AS tests, COUNT(v.person_id)
+FROM people p LEFT JOIN (visits v JOIN labs l USING (visit_id)) USING (person_id) GROUP BY p.sex;
+--> COUNT(l.value), COUNT(*): 12 12 12 | 24 √288 12
+--> COUNT(v.person_id): 12 12 12 | 24 √288 12
+
+-- sum / join of brackets, named / group public: Costs by town, the joined tables under one name
+SELECT t.town, SUM(t.cost) FROM people p JOIN (visits v JOIN clinics c USING (clinic)) AS t ON p.person_id = t.person_id WHERE p.smoker GROUP BY t.town;
+--> SUM(t.cost): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- count / joins without brackets / group category: Conditions in the order of closing brackets
+SELECT v.clinic, COUNT(*) FROM people p JOIN visits v JOIN labs l ON v.visit_id = l.visit_id ON p.person_id = v.person_id GROUP BY v.clinic;
+--> COUNT(*): 12 12 12 | 24 √288 12
+
+-- count / EXISTS in brackets / plain: Who had a glucose test?
+SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM (visits v JOIN labs l USING (visit_id)) WHERE v.person_id = p.person_id AND l.test = 'glucose');
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / left joins through a key / group category: People, their visits and tests, and those who have none
+SELECT p.sex, COUNT(*), COUNT(v.visit_id) AS visits, COUNT(l.visit_id) AS tests
+FROM people p LEFT JOIN visits v ON p.person_id = v.person_id LEFT JOIN labs l ON v.visit_id = l.visit_id GROUP BY p.sex;
+--> COUNT(v.visit_id), COUNT(*): 12 12 12 | 24 √288 12
+--> COUNT(l.visit_id): 12 12 12 | 24 √288 12
+
+-- count / left joins through a key, using / group nullable: Tests by kind, and people and visits without
+SELECT l.test, COUNT(*) FROM people p LEFT JOIN visits v USING (person_id) LEFT JOIN labs l USING (visit_id) GROUP BY l.test;
+--> COUNT(*): 12 12 12 | 24 √288 12
+
+-- sum / left join, then through a key / group category: Values by sex
+SELECT p.sex, SUM(l.value) FROM people p LEFT JOIN visits v ON p.person_id = v.person_id JOIN labs l ON v.visit_id = l.visit_id GROUP BY p.sex;
+--> SUM(l.value): 48000 48000 48000 | 96000 √4608000000 48000
+
+-- count / left join, then on its owner / plain: An owner that may be missing meets nobody
+SELECT COUNT(*), COUNT(w.clinic) FROM people p LEFT JOIN visits v ON p.person_id = v.person_id AND v.cost > 500
+LEFT JOIN visits w ON v.person_id = w.person_id;
+--> COUNT(w.clinic), COUNT(*): 9 9 9 | 18 √162 9
+
+-- count / left join, then EXISTS / group category: Visits without a test, and people without a visit
+SELECT p.sex, COUNT(*) FROM people p LEFT JOIN visits v USING (person_id)
+WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE l.visit_id = v.visit_id) GROUP BY p.sex;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
 -- count / join through a key / group category: Tests ordered at each clinic
 SELECT v.clinic, COUNT(*) AS tests FROM visits v JOIN labs l ON v.visit_id = l.visit_id GROUP BY v.clinic;
 --> COUNT(*): 12 12 12 | 24 √288 12

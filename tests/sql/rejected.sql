@@ -217,9 +217,53 @@ SELECT COUNT(*) FROM clinics c LEFT JOIN visits v ON c.clinic = v.clinic
 SELECT COUNT(*) FROM visits v RIGHT JOIN clinics c ON c.clinic = v.clinic
 --> an outer join that keeps public rows
 
--- a foreign owner after an outer join
-SELECT COUNT(*) FROM people p LEFT JOIN visits v ON p.person_id = v.person_id JOIN labs l ON v.visit_id = l.visit_id
+-- tests joined by something that is not their visit
+SELECT COUNT(*) FROM people p LEFT JOIN labs l ON p.person_id = l.visit_id
+--> l.visit_id leads to the owner through visits: join visits first, then ON visits.visit_id = l.visit_id
+
+-- an owner that may be missing in a list
+SELECT COUNT(*) FROM people p LEFT JOIN visits v USING (person_id) WHERE v.person_id NOT IN (SELECT person_id FROM people)
+--> would let one person's rows decide about other people's
+
+-- a list of owners that may be missing: one NULL would empty NOT IN for everybody
+SELECT COUNT(*) FROM people WHERE person_id NOT IN (SELECT v.person_id FROM people p LEFT JOIN visits v USING (person_id))
+--> would let one person's rows decide about other people's
+
+-- a key that USING made one of, where it could be either
+SELECT COUNT(*) FROM visits a JOIN visits b ON a.person_id = b.person_id JOIN labs l USING (visit_id)
+--> USING (visit_id) could mean several columns
+
+-- brackets around a join on something else
+SELECT COUNT(*) FROM people p JOIN (visits v JOIN labs l ON v.pain = l.value) ON p.person_id = v.person_id
 --> private tables can be joined on the owner only
+
+-- brackets around a join that keeps public rows
+SELECT COUNT(*) FROM people p JOIN (clinics c LEFT JOIN visits v USING (clinic)) ON p.person_id = v.person_id
+--> an outer join that keeps public rows
+
+-- a sample of what stands in brackets
+SELECT COUNT(*) FROM people p JOIN (visits v JOIN labs l USING (visit_id)) TABLESAMPLE 10 PERCENT ON p.person_id = v.person_id
+--> Write only the joins in brackets
+
+-- brackets around public tables that are joined
+SELECT c.town FROM clinics c JOIN (wards w JOIN clinics d USING (clinic)) ON c.clinic = w.clinic
+--> Write the joins without them
+
+-- brackets that hide a name
+SELECT COUNT(*) FROM (people p JOIN visits v USING (person_id)) AS t WHERE p.age > 5
+--> there is no column p.age here
+
+-- a union of people's values
+SELECT COUNT(*) FROM (SELECT zip FROM people UNION SELECT note FROM visits) AS s
+--> UNION without ALL
+
+-- a subquery beside each public row
+SELECT town, (SELECT COUNT(*) FROM visits v WHERE v.clinic = c.clinic) AS n FROM clinics c
+--> Join instead: FROM clinics AS c JOIN (SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic) AS s ON s.clinic = c.clinic
+
+-- a subquery beside each public row, by a range
+SELECT band, (SELECT COUNT(*) FROM people p WHERE p.age >= b.low) AS n FROM bands b
+--> Join instead: SELECT b.x, COUNT(*) FROM people AS p JOIN bands AS b ON p.age >= b.low GROUP BY b.x
 
 -- an uncorrelated EXISTS
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM visits WHERE cost > 900)

@@ -172,6 +172,32 @@ def test_joins_need_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     assert '."#owner" = ' in plan.blocks[0].source, "rows of different people never meet, whatever the condition says"
 
 
+@pytest.fixture
+def shared_keys(monkeypatch: pytest.MonkeyPatch) -> databases.Family:
+    """Against all that is assumed, different people have visits of the same identifier, or of none."""
+    monkeypatch.setattr(databases, "_key", lambda table, column, number, place, visits, dice: dice.choice([1, 2, None]))
+    return databases.family("hospital", [], backgrounds=3, size=100, dice=random.Random())
+
+
+KEYED = [case for case in BY_ID.values() if "visit_id" in case.sql]
+
+
+def moved_too_far(found: databases.Family) -> list[str]:
+    moved = []
+    for case in KEYED:
+        try:
+            every.check_sums(case, found)
+        except AssertionError:
+            moved.append(case.id)
+    return moved
+
+
+def test_keys_that_people_share_let_nobody_meet(shared_keys: databases.Family) -> None:
+    """Whoever else has the key of my visit, my rows move no more than is claimed."""
+    assert len(KEYED) > 10
+    assert not moved_too_far(shared_keys)
+
+
 # --- ties -------------------------------------------------------------------------------------------------------------
 
 TIED = "SELECT clinic, COUNT(*) FROM (SELECT clinic, ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY day) AS n FROM visits) AS t WHERE n = 1 GROUP BY clinic"  # noqa: E501

@@ -23,7 +23,7 @@ from discreet.policy import Policy
 from discreet.sql import after, aggregates, grouping, persons, rolling
 from discreet.sql.after import Released
 from discreet.sql.expressions import translate
-from discreet.sql.joins import conjuncts, join
+from discreet.sql.joins import conjuncts, join, unbracketed
 from discreet.sql.parse import MAX_SQL, check_length, columns_of, is_bare, parse, reject, show, spelt, whole, written
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
@@ -269,6 +269,8 @@ class Analysis:
         match node:
             case exp.Table():
                 return self.table(node, environment)
+            case exp.Subquery(this=exp.Table() | exp.Subquery()) if node.this.args.get("joins") and not node.alias:
+                return self.bracketed(node, environment)
             case exp.Subquery():
                 if any(part for name, part in node.args.items() if name not in ("this", "alias")):
                     raise reject(node, f"{show(node)} has a part that is not understood.", "Write a plain subquery.")
@@ -285,6 +287,18 @@ class Analysis:
             case exp.Unnest():
                 raise reject(node, f"{show(node)} is not a table.", _WRITTEN_OUT)
         raise reject(node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery.")
+
+    def bracketed(self, node: exp.Subquery, environment: Environment) -> Relation:
+        """a JOIN (b JOIN c ON ...) ON ...: what stands in brackets is joined first, and its tables keep their names."""
+        if any(part for name, part in node.args.items() if name != "this"):
+            raise reject(node, f"{show(node)} has a part that is not understood.", "Write only the joins in brackets.")
+        inner = unbracketed(exp.Select(from_=exp.From(this=node.this.copy())))
+        relation = self.joined(inner, self.sources(inner, environment))
+        if relation is None:
+            raise reject(
+                node, "brackets around joined tables are answered for private ones.", "Write the joins without them."
+            )
+        return relation
 
     def named(self, result: Relation | Released, node: exp.Expression) -> Relation | Released:
         """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
@@ -346,6 +360,7 @@ class Analysis:
         for name, part in node.args.items():
             if name not in _SELECT_PARTS and part not in (None, False, []):
                 raise reject(node, f"{_word(name)} is not answered.", "Leave it out, or write it where it is used.")
+        node = unbracketed(node)
         if grouping.has_sets(node):
             return self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
         sources = self.sources(node, environment)
@@ -404,8 +419,7 @@ class Analysis:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 dropped = after.excluded(item)
                 chosen = item.table.lower() if isinstance(item, exp.Column) else ""
-                listed = [each for each in relation.fields if chosen in ("", each.table.lower())]
-                fields += [each for each in listed if each.name.lower() not in dropped]
+                fields += [each for each in relation.listed(chosen) if each.name.lower() not in dropped]
                 continue
             value = translate(item.unalias(), scope)
             name = item.output_name or spelt(item)

@@ -19,11 +19,9 @@ from discreet.errors import Rejected
 from discreet.sql.expressions import translate
 from discreet.sql.parse import reject, show
 from discreet.sql.public import PublicSide
-from discreet.sql.relation import Field, Names, Relation
+from discreet.sql.relation import OWNER, Field, Names, Relation
 from discreet.sql.unify import as_flag, comparison
 from discreet.sql.values import Coded, Flag, Opaque, Text, Value
-
-_OWNER_HINT = "Join on the owner: ON a.owner = b.owner, with the owner columns of both tables."
 
 
 def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
@@ -35,6 +33,51 @@ def conjuncts(node: exp.Expression | None) -> list[exp.Expression]:
     if isinstance(node, exp.And):
         return [part for side in (node.this, node.expression) for part in conjuncts(side)]
     return [node]
+
+
+def unbracketed(node: exp.Select) -> exp.Select:
+    """The SELECT without the brackets in its FROM that change nothing.
+
+    FROM (a JOIN b ON ...) JOIN c is a JOIN b JOIN c; (a JOIN b ON ...) AS t is (SELECT * FROM a JOIN b ON ...) AS t.
+    Brackets around joins stay where they decide what is joined first: a JOIN (b JOIN c ON ...) ON ...
+    """
+    clauses = [node.args.get("from_"), *(node.args.get("joins") or [])]
+    if not any(
+        clause is not None and (_in_brackets(clause.this) or clause.this.args.get("joins")) for clause in clauses
+    ):
+        return node
+    copy = node.copy()
+    first, inner = _opened(copy.args["from_"].this)
+    copy.set("from_", exp.From(this=first))
+    for clause in copy.args.get("joins") or []:
+        right, joins = _opened(clause.this)
+        right.set("joins", joins or None)
+        clause.set("this", exp.Subquery(this=right) if joins else right)
+    copy.set("joins", [*inner, *(copy.args.get("joins") or [])])
+    return copy
+
+
+def _in_brackets(node: exp.Expression) -> bool:
+    """(a), (a JOIN b ...): brackets around tables, and not around a SELECT."""
+    if any(part for name, part in node.args.items() if name not in ("this", "alias", "joins")):
+        return False
+    inner = node.this if isinstance(node, exp.Subquery) else None
+    if isinstance(inner, exp.Subquery):
+        return bool(inner.args.get("joins") or inner.alias) or _in_brackets(inner)
+    return isinstance(inner, exp.Table)
+
+
+def _opened(node: exp.Expression) -> tuple[exp.Expression, list[exp.Expression]]:
+    """The first table in brackets, and what is joined to it there."""
+    joins = list(node.args.get("joins") or [])
+    node.set("joins", None)
+    if not _in_brackets(node):
+        return node, joins
+    first, inner = _opened(node.this)
+    if not node.args.get("alias"):
+        return first, [*inner, *joins]
+    every = exp.Select(expressions=[exp.Star()], from_=exp.From(this=first), joins=inner)
+    return exp.Subquery(this=every, alias=node.args["alias"]), joins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,14 +142,19 @@ def _pairs(
     condition: _Condition, left: Sequence[Field], right: Sequence[Field], node: exp.Expression
 ) -> list[tuple[Field, Field]]:
     """USING (a, b): the columns of that name on both sides."""
-    found = []
-    for name in condition.using:
-        ours = [field for field in left if field.name.lower() == name.lower()]
-        theirs = [field for field in right if field.name.lower() == name.lower()]
-        if not ours or not theirs:
-            raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
-        found.append((ours[0], theirs[0]))
-    return found
+    return [(_named(name, left, node), _named(name, right, node)) for name in condition.using]
+
+
+def _named(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
+    """The column of one side that USING means; of several, owners alone are equal."""
+    found = [field for field in fields if field.name.lower() == name.lower() and not field.merged]
+    if not found:
+        raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
+    owners = [field for field in found if isinstance(field.value.domain, Opaque) and field.value.domain.owner]
+    if len({field.value.sql for field in found}) > 1 and not owners:
+        which = f"{found[0].table}.{name}"
+        raise reject(node, f"USING ({name}) could mean several columns.", f"Write ON {which} = b.{name}.")
+    return owners[0] if owners else found[0]
 
 
 def _with_public(
@@ -131,7 +179,7 @@ def _with_public(
     fields = tuple(replace(field, origins=found) for field in right.fields)
     word = "LEFT JOIN" if nullable else "JOIN"
     source = f"{left.source} {word} {right.source} ON {' AND '.join(sql) or 'TRUE'}"
-    return replace(left, source=source, fields=_fields(left, fields, nullable, condition), rows=rows, plain=False)
+    return replace(left, source=source, fields=_fields(left, fields, nullable, condition, node), rows=rows, plain=False)
 
 
 def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[str]:
@@ -176,10 +224,11 @@ def _with_private(
         names = Names(fields=(*left.fields, *right.fields))
     owned, sql = False, []
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
-        if not _same_owner(ours.value, theirs.value):
-            raise reject(node, f"USING ({ours.name}) joins different people's rows.", _OWNER_HINT)
-        owned = True
-        sql.append(f"{ours.value.sql} = {theirs.value.sql}")
+        if _same_owner(ours.value, theirs.value):
+            owned = True
+            sql.append(f"{ours.value.sql} = {theirs.value.sql}")
+        else:
+            sql.append(comparison("=", ours.value, theirs.value, node).sql)
     for part in condition.parts:
         match = _matches_owners(part, left, right, names)
         if match is None:
@@ -189,15 +238,18 @@ def _with_private(
             sql.append(match)
     # FROM a, b WHERE a.owner = b.owner: the condition stands in WHERE, and is applied there too.
     owned = owned or any(_matches_owners(part, left, right, names) is not None for part in conjuncts(where))
+    if not owned and condition.using:
+        listed = ", ".join(condition.using)
+        raise reject(node, f"USING ({listed}) joins different people's rows.", _owner_hint(left, right))
     if not owned:
-        raise reject(node, "private tables can be joined on the owner only.", _OWNER_HINT)
+        raise reject(node, "private tables can be joined on the owner only.", _owner_hint(left, right))
     # Privacy: S4. Whatever else the condition says, rows of different people never meet.
     sql = [f"{left.owner} = {right.owner}", *(each for each in sql if each != f"{left.owner} = {right.owner}")]
     nullable = side == "LEFT"
     rows = left.rows * (max(1, right.rows) if nullable else right.rows)
     source = f"{left.source} {'LEFT JOIN' if nullable else 'JOIN'} {right.source} ON {' AND '.join(sql)}"
     conditions = left.conditions if nullable else (*left.conditions, *right.conditions)
-    fields = _fields(left, right.fields, nullable, condition)
+    fields = _fields(left, right.fields, nullable, condition, node)
     bounds = [each for each in (left.max_groups, right.max_groups) if each is not None]
     return replace(
         left,
@@ -210,34 +262,53 @@ def _with_private(
     )
 
 
-def _fields(left: Relation, right: Sequence[Field], nullable: bool, condition: _Condition) -> tuple[Field, ...]:
-    """All columns; those of USING once, those of an outer side nullable. An owner that may be NULL is none."""
-    used = {name.lower() for name in condition.using}
-    kept = [field for field in right if field.name.lower() not in used]
-    theirs = (_outer(field) if nullable else field for field in kept)
-    merged: dict[str, frozenset[str]] = {}
-    for field in right if not nullable else ():  # a.x and b.x are equal, so either name will do
-        if field.name.lower() in used:
-            merged[field.name.lower()] = frozenset({field.table.lower()}) | field.tables
-    ours = (replace(each, tables=each.tables | merged.get(each.name.lower(), frozenset())) for each in left.fields)
+def _fields(
+    left: Relation, right: Sequence[Field], nullable: bool, condition: _Condition, node: exp.Expression
+) -> tuple[Field, ...]:
+    """All columns; those of an outer side nullable, those of USING once, unless they are written with their table."""
+    ours = {theirs: field for field, theirs in _pairs(condition, left.fields, right, node)}
+    theirs = []
+    for field in right:
+        same = ours.get(field)
+        if nullable:  # then b.x is NULL where a.x is not
+            theirs.append(replace(_outer(field), merged=field.merged or same is not None))
+        elif same is not None and type(same.value.domain) is type(field.value.domain):  # a.x and b.x are one
+            theirs.append(replace(field, value=same.value, origins=same.origins, merged=True))
+        else:
+            theirs.append(replace(field, merged=field.merged or same is not None))
     # A row number stops being one when rows are multiplied.
-    return tuple(replace(field, value=replace(field.value, numbering=False)) for field in (*ours, *theirs))
+    return tuple(replace(field, value=replace(field.value, numbering=False)) for field in (*left.fields, *theirs))
 
 
 def _outer(field: Field) -> Field:
-    """A column of the side that may be missing: NULL is one more value."""
+    """A column of the side that may be missing: NULL is one more value. An owner that may be NULL owns no rows."""
     value = field.value
-    domain = Opaque(owner=False, link=None) if isinstance(value.domain, Opaque) else value.domain
+    domain = Opaque(owner=False, link=_leads(value)) if isinstance(value.domain, Opaque) else value.domain
     origins = frozenset((alias, rows + 1) for alias, rows in field.origins) or frozenset({(value.sql, 2)})
     return replace(field, value=replace(value, nullable=True, domain=domain, constant=False), origins=origins)
 
 
+def _leads(value: Value) -> str | None:
+    """By which key an identifier leads to the owner, if it does: the owner's own name is such a key."""
+    domain = value.domain
+    return None if not isinstance(domain, Opaque) else OWNER if domain.owner else domain.link
+
+
 def _same_owner(left: Value, right: Value) -> bool:
-    """Equality of these two implies that both rows belong to one person."""
-    a, b = left.domain, right.domain
-    if not isinstance(a, Opaque) or not isinstance(b, Opaque):
-        return False
-    return (a.owner and b.owner) or (a.link is not None and a.link == b.link)
+    """Equality of these two, which no NULL is part of, implies that both rows belong to one person."""
+    return _leads(left) is not None and _leads(left) == _leads(right)
+
+
+def _owner_hint(left: Relation, right: Relation) -> str:
+    """What to join two private relations on: their owners, or the key through which one of them is owned."""
+    for side in (right, left):
+        keys = {field: link for field in side.fields if (link := _leads(field.value)) is not None}
+        if keys and OWNER not in keys.values():
+            field, link = next(iter(keys.items()))
+            via, _, column = link.rpartition(".")
+            name = f"{field.table}.{field.name}" if field.table else field.name
+            return f"{name} leads to the owner through {via}: join {via} first, then ON {via}.{column} = {name}."
+    return "Join on the owner: ON a.owner = b.owner, with the owner columns of both tables."
 
 
 def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names: Names) -> str | None:
@@ -262,14 +333,15 @@ def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names
 
 def member(value: Value, owner: str, inner: Relation, node: exp.Expression) -> Value:
     """owner IN (SELECT owner FROM ...): whether the row's own person is among those."""
-    if not isinstance(value.domain, Opaque) or len(inner.fields) != 1 or not _same_owner(value, inner.fields[0].value):
+    listed = inner.fields[0].value
+    if len(inner.fields) != 1 or not _same_owner(value, listed) or value.nullable or listed.nullable:
         raise reject(
             node,
             f"{show(node)} would let one person's rows decide about other people's.",
             "IN (SELECT ...) on private tables is answered for the owner: owner IN (SELECT owner FROM ...).",
         )
     # Privacy: S4. Only rows of the same person decide, whatever the keys are.
-    where = [*inner.conditions, f"{inner.fields[0].value.sql} = {value.sql}", f"{inner.owner} = {owner}"]
+    where = [*inner.conditions, f"{listed.sql} = {value.sql}", f"{inner.owner} = {owner}"]
     return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(where))})")
 
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.domain import Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
 from discreet.domain import Text as DeclaredText
 from discreet.policy import Table, Through
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import reject, show, spelt
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Opaque, Text, Value, quoted
 from discreet.sql.values import Domain as ValueDomain
 
@@ -38,7 +38,7 @@ class Field:
     name: str
     value: Value
     origins: Origins
-    tables: frozenset[str] = frozenset()  # other tables that the name may be written with, where USING made them equal
+    merged: bool = False  # USING made one column of two: this one is found by its table's name only, and not in *
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,13 @@ class Relation:
 
     def called(self, alias: str) -> Relation:
         """The same rows under another name."""
-        return replace(self, fields=tuple(replace(each, table=alias, tables=frozenset()) for each in self.fields))
+        return replace(self, fields=tuple(replace(each, table=alias) for each in self.fields))
+
+    def listed(self, table: str) -> list[Field]:
+        """The columns that * stands for, or table.*."""
+        if not table:
+            return [each for each in self.fields if not each.merged]
+        return [replace(each, merged=False) for each in self.fields if each.table.lower() == table]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +112,15 @@ class Names:
             raise reject(node, f"{show(node)} names a schema, and there is none.", f"Write {node.table}.{node.name}.")
         for fields in (self.fields, self.outer):
             named = [field for field in fields if field.name.lower() == name]
-            found = [field for field in named if table in ("", field.table.lower(), *field.tables)]
+            found = [field for field in named if (field.table.lower() == table if table else not field.merged)]
             if found:
                 break
+        if not found and _beside(node) is not None:
+            raise reject(
+                node,
+                f"{show(node)} is of another SELECT: a subquery beside each row is not answered.",
+                f"Join instead: {_beside(node)}.",
+            )
         if not found:
             hint = f"Columns are {self.listing()}."
             if isinstance(node.this, exp.Star):
@@ -130,6 +142,26 @@ class Names:
     def listing(self) -> str:
         names = list(dict.fromkeys(field.name for field in self.fields))
         return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+
+
+def _beside(node: exp.Column) -> str | None:
+    """For a column of a SELECT further out, the FROM clause that has the inner one joined to it and not beside it."""
+    inner = node.find_ancestor(exp.Select)
+    outer = inner.find_ancestor(exp.Select) if inner is not None else None
+    tables = {} if outer is None else {each.alias_or_name.lower(): each for each in outer.find_all(exp.Table)}
+    named = tables.get(node.table.lower())
+    if inner is None or named is None or named.find_ancestor(exp.Select) is not outer:
+        return None
+    source = inner.args["from_"].this if inner.args.get("from_") else None
+    match, item = node.parent, spelt(inner.expressions[0].unalias())
+    if not isinstance(source, exp.Table) or not isinstance(match, exp.Predicate):
+        return f"FROM {spelt(named)} JOIN (SELECT x, COUNT(*) AS n FROM t GROUP BY x) AS s ON s.x = {node.table}.x"
+    if not isinstance(match, exp.EQ):
+        row = f"{node.table}.x"
+        return f"SELECT {row}, {item} FROM {spelt(source)} JOIN {spelt(named)} ON {spelt(match)} GROUP BY {row}"
+    key = (match.expression if match.this is node else match.this).name
+    grouped = f"SELECT {key}, {item} AS n FROM {source.name} GROUP BY {key}"
+    return f"FROM {spelt(named)} JOIN ({grouped}) AS s ON s.{key} = {spelt(node)}"
 
 
 def distinct_values(origins: Origins, rows: int) -> int:
