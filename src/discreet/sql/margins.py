@@ -42,7 +42,8 @@ class _Confidence(NamedTuple):
 CONFIDENCE: Final = _Confidence(exact=0.95, simulated=0.965)
 _POINTS = 1 << 16  # of a lattice: half a megabyte, and a millisecond to transform
 _HALF = _POINTS // 2 - 1  # to each side of zero
-_REST = 5e-10  # probability beyond a lattice: half of what is asked for above 95 %, the other half is for rounding
+_REST = 1e-10  # probability beyond a lattice
+_MORE = 1e-9  # asked for above 95 %: for the rest of the sum, for those of its parts, and for rounded floats
 
 
 def half_width(noise: Any, factors: tuple[Fraction, ...]) -> int:
@@ -76,23 +77,22 @@ def _half_width(gaussian: bool, spread: float, factors: tuple[Fraction, ...], dr
     common = math.lcm(*(factor.denominator for factor in factors))
     unit = Fraction(math.gcd(*(int(factor * common) for factor in factors)), common)  # all values are multiples of it
     if reach <= _HALF * unit:
-        first = _within(_tail(gaussian, spread), plain, draws, step=float(unit), half=math.ceil(reach / float(unit)))
+        first = _within(_tail(gaussian, spread, draws), plain, step=float(unit), half=math.ceil(reach / float(unit)))
         return _rounded(first * unit, common)
     # Of one number nothing is added for the grid (see above); of several, each is first spread over its unit.
     grid = (1.0 if draws == 1 else 1.5 if len(factors) > 1 else 0.0) * sum(plain)
-    half_steps = len(factors) * draws / 2  # by which the sum is moved at most
-    step = _step(reach, half_steps)
-    if half_steps * step < grid:
-        first = _within(_tail(gaussian, spread), plain, draws, step=step, half=_HALF)
-        most = (first + half_steps) * step * (1 + 1e-9)
+    step = _step(reach, len(factors))
+    if len(factors) / 2 * step < grid and _reach(gaussian, (1.0,), draws) * spread <= _HALF:
+        first = _within(_tail(gaussian, spread, draws), plain, step=step, half=_HALF)
+        most = (first + len(factors) / 2) * step * (1 + 1e-9)
     else:
         most = several_quantile(gaussian, plain, draws) * spread + grid
     return max(0, math.ceil(most - 0.5))
 
 
-def _step(reach: float, half_steps: float) -> float:
-    """Of the finest lattice that holds a sum within reach also when it is moved so far."""
-    return reach / max(_HALF - half_steps, 1.0)
+def _step(reach: float, numbers: int) -> float:
+    """Of the finest lattice that holds what is within reach, also when so many numbers were moved by half a step."""
+    return reach / (_HALF - numbers / 2)
 
 
 def _reach(gaussian: bool, factors: tuple[float, ...], draws: int) -> float:
@@ -110,33 +110,48 @@ def _reach(gaussian: bool, factors: tuple[float, ...], draws: int) -> float:
     return float(((rest + draws * logs) / t).min()) * largest
 
 
-def _tail(gaussian: bool, spread: float) -> Tail:
-    """Of discrete noise."""
+def _tail(gaussian: bool, spread: float, draws: int) -> Tail:
+    """Of the sum of so many draws of discrete noise."""
+    if draws > 1:
+        half = math.ceil(_reach(gaussian, (1.0,), draws) * spread)
+        total = _ring(_transform(_tail(gaussian, spread, 1), 1.0, half) ** draws)
+        return _listed(np.cumsum(total[half::-1])[::-1])
     if not gaussian:
         return lambda t: np.asarray(np.exp(-np.ceil(t) / spread) / (1 + math.exp(-1 / spread)))
-    z = np.arange(math.ceil(10 * spread) + 2)  # beyond 10 sigma is less than 1e-22
-    mass = np.exp(-((z / spread) ** 2) / 2)
-    beyond = np.append(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1), 0.0)
-    return lambda t: np.asarray(beyond[np.minimum(np.ceil(t), len(z)).astype(np.int64)])
+    mass = np.exp(-((np.arange(math.ceil(10 * spread) + 2) / spread) ** 2) / 2)  # beyond 10 sigma is less than 1e-22
+    return _listed(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1))
 
 
-def _within(tail: Tail, factors: tuple[float, ...], draws: int, *, step: float, half: int) -> int:
-    """The smallest v for which the sum is within v steps with 95 %, when each noise is moved to the nearest of these.
+def _listed(beyond: Floats) -> Tail:
+    """From P(Z >= 0), P(Z >= 1), ..., after which there is nothing."""
+    ended = np.append(beyond, 0.0)
+    return lambda t: np.asarray(ended[np.minimum(np.ceil(t), len(beyond)).astype(np.int64)])
+
+
+def _within(tail: Tail, factors: tuple[float, ...], *, step: float, half: int) -> int:
+    """The smallest v for which the sum is within v steps with 95 %, when each number is moved to the nearest of these.
 
     The lattice is a ring, round which what is beyond its `half` comes back inside: no more than `_REST`.
     """
-    size = 2 ** math.ceil(math.log2(2 * half + 2))
-    edges = np.arange(half + 1, dtype=np.float64) + 0.5
     transform: Any = 1.0
     for factor, times in Counter(factors).items():
-        beyond = tail(edges * (step / factor))
-        around = np.zeros(size)
-        around[0], around[1 : half + 1] = 1 - 2 * beyond[0], -np.diff(beyond)
-        around[-1 : -half - 1 : -1] = around[1 : half + 1]
-        transform = transform * np.fft.rfft(around).real ** times
-    total = np.fft.irfft(transform**draws, size)
+        transform = transform * _transform(tail, step / factor, half) ** times
+    total = _ring(transform)
     inside = total[0] + 2 * np.concatenate(([0.0], np.cumsum(total[1 : half + 1])))
-    return int(np.searchsorted(inside, CONFIDENCE.exact + 2 * _REST))
+    return int(np.searchsorted(inside, CONFIDENCE.exact + _MORE))
+
+
+def _transform(tail: Tail, step: float, half: int) -> Floats:
+    """Fourier's, of the masses on a ring of `half` steps to each side; real, as noise is symmetric."""
+    beyond = tail((np.arange(half + 1, dtype=np.float64) + 0.5) * step)
+    around = np.zeros(2 ** math.ceil(math.log2(2 * half + 2)))
+    around[0], around[1 : half + 1] = 1 - 2 * beyond[0], -np.diff(beyond)
+    around[-1 : -half - 1 : -1] = around[1 : half + 1]
+    return np.asarray(np.fft.rfft(around).real)
+
+
+def _ring(transform: Floats) -> Floats:
+    return np.asarray(np.fft.irfft(transform, 2 * (len(transform) - 1)))
 
 
 def redrawn_quantile(distance: Floats) -> Floats:
@@ -205,8 +220,8 @@ def _unit_quantile(gaussian: bool, factors: tuple[float, ...]) -> float:
     """95 % quantile of |sum(factor * noise)| for continuous noise of scale 1, rounded up."""
     if gaussian:
         return 1.959963984540055 * math.hypot(*factors)
-    step = _step(_reach(gaussian, factors, 1), len(factors) / 2)
-    first = _within(lambda t: np.asarray(np.exp(-t) / 2), factors, 1, step=step, half=_HALF)
+    step = _step(_reach(gaussian, factors, 1), len(factors))
+    first = _within(lambda t: np.asarray(np.exp(-t) / 2), factors, step=step, half=_HALF)
     return (first + len(factors) / 2) * step * (1 + 1e-9)
 
 
