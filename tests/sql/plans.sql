@@ -428,6 +428,27 @@ SELECT p.sex, COUNT(*) FROM people p LEFT JOIN visits v USING (person_id)
 WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE l.visit_id = v.visit_id) GROUP BY p.sex;
 --> COUNT(*): 3 3 3 | 6 √18 3
 
+-- count / owner IN union / group category: People who are dear or in pain, by sex
+SELECT sex, COUNT(*) FROM people WHERE person_id IN (SELECT person_id FROM visits WHERE cost > 500 UNION SELECT person_id FROM visits WHERE pain > 3) GROUP BY sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / owner IN intersection / plain: People who are dear and in pain
+SELECT COUNT(*) FROM people WHERE person_id IN (SELECT person_id FROM visits WHERE cost > 500 INTERSECT SELECT person_id FROM visits WHERE pain > 3);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / owner NOT IN difference / plain: All but those who are dear and never in pain
+SELECT COUNT(*) FROM people WHERE person_id NOT IN (SELECT person_id FROM visits WHERE cost > 500 EXCEPT SELECT person_id FROM visits WHERE pain > 3);
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / union of owners / plain: People in either table
+SELECT COUNT(*) FROM (SELECT person_id FROM people WHERE age > 60 UNION SELECT person_id FROM visits) AS s;
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / difference of owners / with: People who came and are not known to smoke
+WITH came AS (SELECT person_id FROM visits), smokers AS (SELECT person_id FROM people WHERE smoker)
+SELECT COUNT(*) FROM (SELECT person_id FROM came EXCEPT SELECT person_id FROM smokers) AS s;
+--> COUNT(*): 1 1 1 | 1 1 1
+
 -- count / join through a key / group category: Tests ordered at each clinic
 SELECT v.clinic, COUNT(*) AS tests FROM visits v JOIN labs l ON v.visit_id = l.visit_id GROUP BY v.clinic;
 --> COUNT(*): 12 12 12 | 24 √288 12

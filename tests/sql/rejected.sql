@@ -253,9 +253,17 @@ SELECT c.town FROM clinics c JOIN (wards w JOIN clinics d USING (clinic)) ON c.c
 SELECT COUNT(*) FROM (people p JOIN visits v USING (person_id)) AS t WHERE p.age > 5
 --> there is no column p.age here
 
+-- owners by how often they are there
+SELECT COUNT(*) FROM (SELECT person_id FROM visits EXCEPT ALL SELECT person_id FROM people) AS s
+--> EXCEPT compares rows of different people
+
 -- a union of people's values
 SELECT COUNT(*) FROM (SELECT zip FROM people UNION SELECT note FROM visits) AS s
 --> UNION without ALL
+
+-- owners without those of other keys
+SELECT COUNT(*) FROM (SELECT person_id FROM visits EXCEPT SELECT visit_id FROM visits) AS s
+--> EXCEPT compares rows of different people
 
 -- a subquery beside each public row
 SELECT town, (SELECT COUNT(*) FROM visits v WHERE v.clinic = c.clinic) AS n FROM clinics c

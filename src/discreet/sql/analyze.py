@@ -23,7 +23,7 @@ from discreet.policy import Policy
 from discreet.sql import after, aggregates, grouping, persons, rolling
 from discreet.sql.after import Released
 from discreet.sql.expressions import translate
-from discreet.sql.joins import conjuncts, join, unbracketed
+from discreet.sql.joins import conjuncts, join, member, of_owners, unbracketed
 from discreet.sql.parse import MAX_SQL, check_length, columns_of, is_bare, parse, reject, show, spelt, whole, written
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
@@ -149,9 +149,15 @@ class Analysis:
             raise reject(node, "a UNION of private and other rows is not answered.", "Ask each part by itself.")
         return self.stacked(node, left, right)
 
-    def compared(self, node: exp.SetOperation, environment: Environment) -> Released:
-        """INTERSECT and EXCEPT, of results only."""
+    def compared(self, node: exp.SetOperation, environment: Environment) -> Relation | Released:
+        """INTERSECT and EXCEPT, of results and of owners."""
         left, right = self.query(node.this, environment), self.query(node.expression, environment)
+        if isinstance(left, Relation) and isinstance(right, Relation) and of_owners(node, left, right):
+            people = replace(left.nested(self.alias(), distinct=True), rows=1)
+            found = member(people.fields[0].value, people.owner, right, node)
+            return people.filtered(
+                found if isinstance(node, exp.Intersect) else replace(found, sql=f"(NOT {found.sql})")
+            )
         if isinstance(left, Relation) or isinstance(right, Relation):
             word = "IN" if isinstance(node, exp.Intersect) else "NOT IN"
             raise reject(
@@ -162,8 +168,10 @@ class Analysis:
         return after.union(node, left, right)
 
     def stacked(self, node: exp.Union, left: Relation, right: Relation) -> Relation:
-        """UNION ALL of private rows: a person has the rows of both sides."""
-        if type(node) is not exp.Union or node.args.get("distinct") or node.args.get("by_name") or after.selects(node):
+        """UNION ALL of private rows: a person has the rows of both sides. UNION of owners: each person once."""
+        once = bool(node.args.get("distinct"))
+        plain = type(node) is exp.Union and not node.args.get("by_name") and not after.selects(node)
+        if not plain or (once and not of_owners(node, left, right)):
             raise reject(
                 node,
                 "UNION without ALL, or with an order, compares rows of different people.",
@@ -192,7 +200,8 @@ class Analysis:
             for each, side in zip((left, right), sides, strict=True)
         ]
         source = f"({' UNION ALL '.join(selects)}) AS {alias}"
-        return Relation(source=source, owner=f'{alias}."#owner"', fields=tuple(fields), rows=rows)
+        both = Relation(source=source, owner=f'{alias}."#owner"', fields=tuple(fields), rows=rows)
+        return replace(both.nested(self.alias(), distinct=True), rows=1) if once else both
 
     def common(self, a: Value, b: Value, node: exp.Expression) -> list[Value]:
         if isinstance(a.domain, Opaque) and a.domain == b.domain:
