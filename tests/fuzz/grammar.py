@@ -67,6 +67,8 @@ GROUPINGS = lines("""
     GROUPING SETS (({keys}), ({last}), ())
     GROUPING SETS (({first}), ({last}))
     GROUPING SETS (ROLLUP ({keys}), ())
+    {ROLLUP|CUBE} ({positions})
+    {ROLLUP|CUBE} ({names})
     {first}, ROLLUP ({last})
     """)
 TAILS = lines("""
@@ -75,6 +77,7 @@ TAILS = lines("""
     ORDER BY a0 DESC LIMIT 2
     ORDER BY 1
     ORDER BY ALL
+    ORDER BY COUNT(*) DESC, 1
     LIMIT 2 OFFSET 1
     QUALIFY ROW_NUMBER() OVER (ORDER BY a0) <= 2
     """)
@@ -92,6 +95,11 @@ ABOVE = lines("""
     SELECT q.*, s.population FROM ({q}) AS q JOIN states AS s ON q.a0 = s.level
     SELECT ({q}) {+|*|-} COUNT(*) FROM visits WHERE cost > 2
     SELECT SUM(a0) * SUM(a0) - MAX(a0) FROM ({q}) AS q
+    SELECT {ARG_MAX|ARG_MIN}(a0, a0), BOOL_{OR|AND}(a0 > 0) FROM ({q}) AS q
+    SELECT {QUANTILE_CONT|QUANTILE_DISC}(a0, {0.5|0.9|2}) FROM ({q}) AS q
+    WITH q AS ({q}) SELECT a0, (SELECT a0 FROM q WHERE a0 {>|<|=} {0|5|1000}) AS x FROM q
+    WITH q AS ({q}) SELECT a0 / (SELECT a0 FROM q ORDER BY a0 LIMIT 1) FROM q WHERE a0 = (SELECT MAX(a0) FROM q)
+    WITH q AS ({q}) SELECT (SELECT state FROM states WHERE level > (SELECT MIN(a0) FROM q)) AS x
     SELECT CASE WHEN a0 > (SELECT AVG(population) FROM states) THEN 'a' ELSE 'b' END FROM ({q}) AS q
     SELECT (SELECT COUNT(*) FROM people) + COUNT(*) FROM visits WHERE cost > 2
     """)

@@ -52,12 +52,12 @@ def half_width(noise: Any, factors: tuple[Fraction, ...]) -> int:
     used = tuple(sorted(abs(factor) for factor in factors if factor))
     if not used:
         return 0
+    if len(used) == 1 and draws == 1:  # also of a threshold's noise
+        return _rounded(used[0] * int(mechanism.margin(CONFIDENCE.exact)), used[0].denominator)
     gaussian = isinstance(mechanism, DiscreteGaussian)
     spread = max(_spread(mechanism), 0.01)  # at which noise is other than zero once in 1e43
     if len(used) == 1:
-        one = (Fraction(1),)
-        alone = int(mechanism.margin(CONFIDENCE.exact)) if draws == 1 else _half_width(gaussian, spread, one, draws)
-        return _rounded(used[0] * alone, used[0].denominator)
+        return _rounded(used[0] * _half_width(gaussian, spread, (Fraction(1),), draws), used[0].denominator)
     return _half_width(gaussian, spread, used, draws)
 
 
