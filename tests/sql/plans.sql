@@ -428,6 +428,37 @@ SELECT p.sex, COUNT(*) FROM people p LEFT JOIN visits v USING (person_id)
 WHERE NOT EXISTS (SELECT 1 FROM labs l WHERE l.visit_id = v.visit_id) GROUP BY p.sex;
 --> COUNT(*): 3 3 3 | 6 √18 3
 
+-- mean / each visit / plain: Tests of a visit that has any
+SELECT AVG(n) FROM (SELECT visit_id, COUNT(*) AS n FROM labs GROUP BY visit_id) AS s;
+--> AVG(n): 16 16 16 | 32 √512 16
+
+-- count / each visit / group count: How many visits have how many tests?
+SELECT n, COUNT(*) FROM (SELECT v.visit_id, COUNT(l.test) AS n FROM visits v LEFT JOIN labs l USING (visit_id) GROUP BY v.visit_id) AS s GROUP BY n;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- sum / each visit and owner / having: The largest values of visits with several tests
+SELECT SUM(top) FROM (SELECT v.person_id, v.visit_id, MAX(l.value) AS top FROM visits v JOIN labs l ON v.visit_id = l.visit_id
+GROUP BY v.person_id, v.visit_id HAVING COUNT(*) > 1) AS s;
+--> SUM(top): 12000 12000 12000 | 12000 12000 12000
+
+-- count / each visit and owner, left joins / group count: Tests of each visit, and of those who never came
+SELECT n, COUNT(*) FROM (SELECT p.person_id, v.visit_id, COUNT(l.test) AS n FROM people p LEFT JOIN visits v USING (person_id)
+LEFT JOIN labs l USING (visit_id) GROUP BY 1, 2) AS s GROUP BY n;
+--> COUNT(*): 4 4 4 | 8 √32 4
+
+-- count / each visit, then each person / group count: How many people have how many visits with a test?
+SELECT n, COUNT(*) FROM (SELECT person_id, COUNT(*) AS n FROM (SELECT v.person_id, v.visit_id FROM visits v JOIN labs l USING (visit_id)
+GROUP BY v.person_id, v.visit_id) AS s GROUP BY person_id) AS t GROUP BY n;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- mean / joined to each visit / group category: Tests of a visit, by clinic
+SELECT v.clinic, AVG(COALESCE(s.n, 0)) FROM visits v LEFT JOIN (SELECT visit_id, COUNT(*) AS n FROM labs GROUP BY visit_id) AS s USING (visit_id) GROUP BY v.clinic;
+--> AVG(COALESCE(s.n, 0)): 48 48 48 | 96 √4608 48
+
+-- persons / each visit and owner / where: People with a visit of several tests
+SELECT COUNT(DISTINCT person_id) FROM (SELECT v.person_id, v.visit_id, COUNT(*) AS n FROM visits v JOIN labs l USING (visit_id) GROUP BY ALL) AS s WHERE n > 1;
+--> COUNT(DISTINCT person_id): 1 1 1 | 1 1 1
+
 -- count / owner IN union / group category: People who are dear or in pain, by sex
 SELECT sex, COUNT(*) FROM people WHERE person_id IN (SELECT person_id FROM visits WHERE cost > 500 UNION SELECT person_id FROM visits WHERE pain > 3) GROUP BY sex;
 --> COUNT(*): 1 1 1 | 2 √2 1

@@ -23,7 +23,7 @@ SELECT person_id, COUNT(*) FROM visits GROUP BY person_id
 
 -- identifiers of rows as a key
 SELECT visit_id, COUNT(*) FROM visits GROUP BY visit_id
---> identifies people
+--> GROUP BY an identifier gives single rows, or a row for each person, and rows never leave
 
 -- a sum of identifiers
 SELECT SUM(person_id) FROM people
@@ -228,6 +228,18 @@ SELECT COUNT(*) FROM people p LEFT JOIN visits v USING (person_id) WHERE v.perso
 -- a list of owners that may be missing: one NULL would empty NOT IN for everybody
 SELECT COUNT(*) FROM people WHERE person_id NOT IN (SELECT v.person_id FROM people p LEFT JOIN visits v USING (person_id))
 --> would let one person's rows decide about other people's
+
+-- an owner that may be missing as a key: everybody's missing ones would be one group
+SELECT COUNT(*) FROM (SELECT v.person_id, COUNT(*) AS n FROM people p LEFT JOIN visits v USING (person_id) GROUP BY v.person_id) AS s
+--> or, within each person, by the owner and v.person_id in a subquery
+
+-- a visit that may be missing as a key
+SELECT AVG(n) FROM (SELECT v.visit_id, COUNT(*) AS n FROM people p LEFT JOIN visits v USING (person_id) GROUP BY v.visit_id) AS s
+--> v.visit_id identifies people
+
+-- a window over visits alone
+SELECT COUNT(*) FROM (SELECT ROW_NUMBER() OVER (PARTITION BY visit_id ORDER BY day) AS n FROM visits) AS t WHERE n = 1
+--> looks at other people's rows
 
 -- a key that USING made one of, where it could be either
 SELECT COUNT(*) FROM visits a JOIN visits b ON a.person_id = b.person_id JOIN labs l USING (visit_id)
@@ -757,10 +769,6 @@ SELECT AVG(m) FROM (SELECT person_id, MEDIAN(cost) AS m FROM visits GROUP BY per
 -- per person, a column that is not grouped
 SELECT COUNT(*) FROM (SELECT person_id, clinic FROM visits GROUP BY person_id) AS t
 --> is neither aggregated nor in GROUP BY
-
--- per person, by identifiers of rows
-SELECT COUNT(*) FROM (SELECT person_id, visit_id, COUNT(*) AS n FROM visits GROUP BY person_id, visit_id) AS t
---> an identifier other than the owner cannot be a key
 
 -- a join that shows whether there is anybody, the other way around
 SELECT c.town, COUNT(v.visit_id) FROM clinics c LEFT JOIN visits v ON v.clinic = c.clinic GROUP BY c.town

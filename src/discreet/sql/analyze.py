@@ -380,7 +380,7 @@ class Analysis:
             relation = self.filtered(relation, node.args["where"].this, environment)
         if node.args.get("group") or has_aggregate(node):
             keys = self.group_values(node, self.scope(relation, environment))
-            if any(isinstance(key.domain, Opaque) and key.domain.owner for key in keys):
+            if any(persons.is_own(key) for key in keys):
                 return self.per_person(node, relation, keys)
             return self.measure(node, relation, environment, keys)
         return self.project(node, relation, environment)
@@ -562,7 +562,12 @@ class Analysis:
         found: Keys = {}
         for item, value in zip(clause.expressions, values, strict=True):
             if isinstance(value.domain, Opaque):
-                raise reject(item, f"{show(item)} identifies people.", "Group by something that many people share.")
+                raise reject(
+                    item,
+                    f"{show(item)} identifies people.",
+                    f"Group by something that many people share; or, within each person, by the owner and {show(item)}"
+                    " in a subquery, and aggregate that.",
+                )
             if isinstance(value.domain, Missing) or value.constant:
                 continue  # the same for everybody: it parts no group, and is shown as it is written
             found[value.identity] = self.key(value)
@@ -593,7 +598,7 @@ class Analysis:
             )
 
 
-_OF_EACH = "GROUP BY the owner gives a row for each person, and rows never leave."
+_OF_EACH = "GROUP BY an identifier gives single rows, or a row for each person, and rows never leave."
 _SPREAD = (
     "See how they are spread: SELECT QUANTILE_CONT(n, [0.5, 0.9]) FROM"
     " (SELECT owner, COUNT(*) AS n FROM t GROUP BY owner) AS s."

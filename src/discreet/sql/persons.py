@@ -16,7 +16,8 @@ from discreet.errors import Rejected
 from discreet.sql.expressions import check_arguments, translate
 from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show, spelt
-from discreet.sql.relation import Field, Names, Relation
+from discreet.sql.relation import Field, Names, Relation, distinct_values
+from discreet.sql.rewrite import meanings_of
 from discreet.sql.unify import as_flag, as_number
 from discreet.sql.values import Coded, Flag, Missing, Number, Opaque, Text, Value, integer_sql
 
@@ -183,19 +184,24 @@ AGGREGATES: dict[type[exp.Expression], Function] = {
 PERSON_NAMES = "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, BOOL_OR, BOOL_AND, ARG_MAX, ARG_MIN"
 
 
+def is_own(key: Value) -> bool:
+    """Whether equal keys are one person's: the owner, or a key that leads to the owner, as of a visit."""
+    domain = key.domain
+    # Where an outer join left it NULL, it leads to nobody: then the rows of different people would be one group.
+    return isinstance(domain, Opaque) and (domain.owner or (domain.link is not None and not key.nullable))
+
+
 def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str, inner_alias: str) -> Relation:
-    """SELECT ... GROUP BY owner, keys: one row per person, or per person and key."""
+    """SELECT ... GROUP BY owner, keys: one row per person, or per person and key, as many as a person can have.
+
+    A key that leads to the owner, as of a visit, has one owner: GROUP BY visit_id is GROUP BY owner, visit_id, without
+    the rows whose visit is unknown.
+    """
     names = Names(fields=relation.fields)
     others = [key for key in keys if not (isinstance(key.domain, Opaque) and key.domain.owner)]
     # A number that stands in GROUP BY would be taken for the place of a column.
     if any(key.constant or isinstance(key.domain, Missing) or key.sql.lstrip("-").isdigit() for key in others):
         raise reject(node.args["group"], "a constant key is the same for everybody.", "Leave it out of GROUP BY.")
-    if any(isinstance(key.domain, Opaque) for key in others):
-        raise reject(
-            node.args["group"],
-            "an identifier other than the owner cannot be a key.",
-            "Group by the owner and plain columns.",
-        )
     stage = {
         key.identity: replace(key, sql=f"{alias}.g{index}", constant=False, numbering=False)
         for index, key in enumerate(others)
@@ -203,7 +209,8 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     owner = Value(sql=f'{alias}."#owner"', domain=Opaque(owner=True))
     owned = {key.identity: owner for key in keys if key not in others}
     scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**stage, **owned})
-    rows = relation.rows if others else 1
+    parted = [item for item, key in zip(meanings_of(node, names), keys, strict=True) if key in others]
+    rows = distinct_values(frozenset().union(*map(names.origins, parted)), relation.rows)
     origins = frozenset({(alias, rows)})
     fields = []
     for item in node.expressions:
@@ -216,7 +223,10 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
         conditions = (as_flag(translate(node.args["having"].this, scope), node.args["having"]).sql,)
     parts = [f'{relation.owner} AS "#owner"', *(f"{key.sql} AS g{index}" for index, key in enumerate(others))]
     parts += [f"{sql} AS p{index}" for index, sql in enumerate(scope.columns)]
-    where = f" WHERE {' AND '.join(relation.conditions)}" if relation.conditions else ""
+    known = () if owned else tuple(f"({key.sql} IS NOT NULL)" for key in keys if is_own(key))
+    kept = (*relation.conditions, *known)
+    where = f" WHERE {' AND '.join(kept)}" if kept else ""
+    # Privacy: S4. The owner is always a key, so that rows of different people are never in one group.
     group = ", ".join([relation.owner, *(key.sql for key in others)])
     source = f"(SELECT {', '.join(parts)} FROM {relation.source}{where} GROUP BY {group}) AS {alias}"
     return Relation(source=source, owner=owner.sql, fields=tuple(fields), rows=rows, conditions=conditions)
