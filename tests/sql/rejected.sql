@@ -281,6 +281,14 @@ SELECT COUNT(*) FROM (SELECT person_id FROM visits EXCEPT SELECT visit_id FROM v
 SELECT town, (SELECT COUNT(*) FROM visits v WHERE v.clinic = c.clinic) AS n FROM clinics c
 --> Join instead: FROM clinics AS c JOIN (SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic) AS s ON s.clinic = c.clinic
 
+-- a list beside each row
+SELECT COUNT(*) FROM people p WHERE person_id IN (SELECT v.person_id FROM visits v WHERE v.day > p.born)
+--> Write EXISTS (SELECT 1 FROM t WHERE t.owner = p.owner AND ...), or a join
+
+-- a name that the row outside does not have
+SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM visits v WHERE v.person_id = p.person_id AND v.cost > p.cost)
+--> there is no column p.cost here
+
 -- a subquery beside each public row, by a range
 SELECT band, (SELECT COUNT(*) FROM people p WHERE p.age >= b.low) AS n FROM bands b
 --> Join instead: SELECT b.x, COUNT(*) FROM people AS p JOIN bands AS b ON p.age >= b.low GROUP BY b.x

@@ -115,12 +115,10 @@ class Names:
             found = [field for field in named if (field.table.lower() == table if table else not field.merged)]
             if found:
                 break
-        if not found and _beside(node) is not None:
-            raise reject(
-                node,
-                f"{show(node)} is of another SELECT: a subquery beside each row is not answered.",
-                f"Join instead: {_beside(node)}.",
-            )
+        beside = None if found or self.outer else _beside(node)
+        if beside is not None:
+            reason = f"{show(node)} is of another SELECT: a subquery beside each row is not answered."
+            raise reject(node, reason, beside)
         if not found:
             hint = f"Columns are {self.listing()}."
             if isinstance(node.this, exp.Star):
@@ -145,7 +143,7 @@ class Names:
 
 
 def _beside(node: exp.Column) -> str | None:
-    """For a column of a SELECT further out, the FROM clause that has the inner one joined to it and not beside it."""
+    """For a column of a SELECT further out, what to write instead of the subquery beside its rows."""
     inner = node.find_ancestor(exp.Select)
     outer = inner.find_ancestor(exp.Select) if inner is not None else None
     tables = {} if outer is None else {each.alias_or_name.lower(): each for each in outer.find_all(exp.Table)}
@@ -153,15 +151,17 @@ def _beside(node: exp.Column) -> str | None:
     if inner is None or named is None or named.find_ancestor(exp.Select) is not outer:
         return None
     source = inner.args["from_"].this if inner.args.get("from_") else None
-    match, item = node.parent, spelt(inner.expressions[0].unalias())
+    match, item = node.parent, inner.expressions[0].unalias()
+    if not isinstance(item, exp.AggFunc):
+        return f"Write EXISTS (SELECT 1 FROM t WHERE t.owner = {node.table}.owner AND ...), or a join."
     if not isinstance(source, exp.Table) or not isinstance(match, exp.Predicate):
-        return f"FROM {spelt(named)} JOIN (SELECT x, COUNT(*) AS n FROM t GROUP BY x) AS s ON s.x = {node.table}.x"
+        return "Join the grouped result: FROM a JOIN (SELECT x, COUNT(*) AS n FROM b GROUP BY x) AS s ON s.x = a.x."
     if not isinstance(match, exp.EQ):
-        row = f"{node.table}.x"
-        return f"SELECT {row}, {item} FROM {spelt(source)} JOIN {spelt(named)} ON {spelt(match)} GROUP BY {row}"
+        joined = f"{spelt(source)} JOIN {spelt(named)} ON {spelt(match)}"
+        return f"Join instead: SELECT {node.table}.x, {spelt(item)} FROM {joined} GROUP BY {node.table}.x."
     key = (match.expression if match.this is node else match.this).name
-    grouped = f"SELECT {key}, {item} AS n FROM {source.name} GROUP BY {key}"
-    return f"FROM {spelt(named)} JOIN ({grouped}) AS s ON s.{key} = {spelt(node)}"
+    grouped = f"SELECT {key}, {spelt(item)} AS n FROM {source.name} GROUP BY {key}"
+    return f"Join instead: FROM {spelt(named)} JOIN ({grouped}) AS s ON s.{key} = {spelt(node)}."
 
 
 def distinct_values(origins: Origins, rows: int) -> int:
