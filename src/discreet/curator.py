@@ -155,8 +155,8 @@ class Curator:
             return
         try:
             public = {name: self._public[name] for name in found.public}
-            for made_up in rehearsals(found):
-                self._after(found.after, public | made_up)
+            for sql, made_up in rehearsals(found):
+                self._after(sql, public | made_up)
         except EngineFailure:
             raise Rejected(
                 "what is computed from the aggregates does not fit together.",

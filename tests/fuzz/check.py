@@ -77,8 +77,8 @@ def _rehearsed(planned: Plan, world: World) -> None:
         except duckdb.Error:
             raise Rejected("the engine does not bind this.", hint="") from None
     public = {name: world.public[name] for name in planned.public}
-    for made_up in rehearsals(planned) if planned.blocks else ():
-        world.workbench.run(planned.after, public | made_up, seconds=60)
+    for sql, made_up in rehearsals(planned) if planned.blocks else ():
+        world.workbench.run(sql, public | made_up, seconds=60)
 
 
 def _carried_out(planned: Plan, world: World, epsilon: Fraction) -> None:

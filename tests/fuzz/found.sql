@@ -105,3 +105,7 @@ SELECT SUM(age) FROM people WHERE NOT EXISTS (SELECT 1 FROM visits WHERE visits.
 SELECT MAX(POWER(46000000000, 8)), MODE(POWER(46000000000, 8)) FROM visits;
 -- and a step beyond 64 bits is, also where the noisy sum is zero: the rehearsal ended in a traceback
 SELECT SUM(POWER(46000000000, 8)) FROM visits;
+
+-- an expression that fails on some keys, behind a filter that no made-up number passes: it failed after the charge
+SELECT NOT CAST(value AS VARCHAR) AS k, COUNT(*) AS n FROM labs GROUP BY CAST(value AS VARCHAR) HAVING CORR(value, LENGTH(test)) > 0;
+SELECT test > 5 AS k, n FROM (SELECT test, COUNT(*) AS n FROM labs GROUP BY test) AS t WHERE n BETWEEN 3 AND 5;

@@ -38,7 +38,7 @@ def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pyt
     assert curator.ledger() == paid
 
 
-@pytest.mark.parametrize("kept", ["n > 0", "n < 0", "n = 0"])
+@pytest.mark.parametrize("kept", ["n > 0", "n < 0", "n = 0", "n BETWEEN 3 AND 5"])
 def test_what_fails_behind_a_filter_is_refused_unpaid(curator: Curator, kept: str) -> None:
     """Which rows pass is noise's to decide: a comparison of texts with numbers is tried with each kind of them."""
     paid, groups = curator.ledger(), "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex)"

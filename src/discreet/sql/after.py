@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import sqlglot
 from sqlglot import exp
 
+from discreet.declaration import HIDDEN
 from discreet.sql.expressions import NEAREST, TRANSLATORS
 from discreet.sql.parse import reject, show, spelt, whole
 from discreet.sql.requests import aggregates_in
@@ -113,6 +115,18 @@ def constants(node: exp.Values) -> Released:
     )
     outputs = tuple(Output(name=name, margin=None, estimate=None) for name in names)
     return Released(tree=tree, outputs=outputs, noisy=False)
+
+
+def unfiltered(sql: str) -> str:
+    """The statement without the clauses by which noisy numbers decide which rows remain."""
+    if re.search(r"\b(WHERE|HAVING|QUALIFY|LIMIT|OFFSET)\b", sql) is None:
+        return sql
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    for node in list(tree.find_all(exp.Select)):
+        if any(table.name.startswith(HIDDEN) for table in node.find_all(exp.Table)):
+            for clause in ("where", "having", "qualify", "limit", "offset"):
+                node.set(clause, None)
+    return as_sql(tree)
 
 
 def selects(node: exp.Select) -> bool:

@@ -13,6 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.mechanisms.simulate import Noise, Redraw
+from discreet.sql.after import unfiltered
 from discreet.sql.estimates import Components, redraws
 from discreet.sql.margins import redrawn_quantile
 from discreet.sql.picks import Pick, Picked
@@ -67,17 +68,20 @@ def added_up(block: Block, source: Block, numbers: Sequence[Components]) -> list
     return [tuple(coarser(values) for values in components) for components in numbers]
 
 
-def rehearsals(plan: Plan) -> Iterator[dict[str, pa.Table]]:
+def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
     """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid.
 
-    With large numbers, with negative ones and with zeros, so that a filter lets some of them pass.
+    With large numbers, with negative ones and with zeros; what stands behind a filter also without it, since which rows
+    pass is for noise to decide.
     """
+    statements = dict.fromkeys((plan.after, unfiltered(plan.after)))
     sources = [block if block.rolled is None else plan.blocks[block.rolled.block] for block in plan.blocks]
     for sign in (1, -1, 0):
-        yield {
+        tables = {
             table_name(index): _rehearsed(block, [len(each.forms) for each in source.measurements], sign)
             for index, (block, source) in enumerate(zip(plan.blocks, sources, strict=True))
         }
+        yield from ((sql, tables) for sql in statements)
 
 
 def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:

@@ -123,8 +123,9 @@ def few_of(domain: Number | Coded | Flag | Day | Moment | Text) -> Number | Code
     match domain:
         case Number():
             return Number(step=domain.step, lo=domain.lo, hi=min(domain.hi, domain.lo + 1))
-        case Coded(values=values):
-            return Coded(values=values[:2])
+        case Coded(values=values):  # the first, and the one that can least be taken for a number or a truth value
+            other = max(values, key=lambda value: (not str(value).replace(".", "").isdigit(), len(str(value))))
+            return Coded(values=tuple(dict.fromkeys((*values[:2], other))))
         case Day():
             return Day(lo=domain.lo, hi=domain.at(min(domain.size - 1, 1)), grain=domain.grain, stamp=domain.stamp)
         case Moment():
