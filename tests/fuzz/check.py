@@ -25,7 +25,6 @@ from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.measure import measure
 from discreet.mechanisms.simulate import Redraw
-from discreet.noise.bits import SYSTEM
 from discreet.offer import Offer, offer
 from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
@@ -65,7 +64,7 @@ def verdict(sql: str, world: World, source: random.Random) -> str:
             for pick in block.picks:
                 _picked(block, pick, world, source)
     if planned.blocks and source.random() < CARRIED_OUT:
-        _carried_out(planned, world, source.choice((TINY, world.policy.limits.epsilon)))
+        _carried_out(planned, world, source.choice((TINY, world.policy.limits.epsilon)), source)
     return "answered" if planned.blocks else "public"
 
 
@@ -81,7 +80,7 @@ def _rehearsed(planned: Plan, world: World) -> None:
         world.workbench.run(sql, public | made_up, seconds=60)
 
 
-def _carried_out(planned: Plan, world: World, epsilon: Fraction) -> None:
+def _carried_out(planned: Plan, world: World, epsilon: Fraction, source: random.Random) -> None:
     """Through the allowance: answered whatever the data, in the same columns, and where epsilon is tiny in noise."""
     accountant, public = accountant_of(world.policy), dict(world.public)
     try:
@@ -91,7 +90,7 @@ def _carried_out(planned: Plan, world: World, epsilon: Fraction) -> None:
         return
     failed, answers = set[bool](), dict[str, str]()
     for name in (EMPTY, EMPTY, BACKGROUND, "alone"):
-        cursor, key = world.cursors[name], SYSTEM.bits(256).to_bytes(32, "little")
+        cursor, key = world.cursors[name], source.randbytes(32)
         allowance = Allowance(key=key, accountant=accountant, paid=offered.cost)
         try:
             with warnings.catch_warnings(), _within(LONGER, f"carrying it out on {name!r}"):
