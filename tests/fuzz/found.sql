@@ -109,3 +109,7 @@ SELECT SUM(POWER(46000000000, 8)) FROM visits;
 -- an expression that fails on some keys, behind a filter that no made-up number passes: it failed after the charge
 SELECT NOT CAST(value AS VARCHAR) AS k, COUNT(*) AS n FROM labs GROUP BY CAST(value AS VARCHAR) HAVING CORR(value, LENGTH(test)) > 0;
 SELECT test > 5 AS k, n FROM (SELECT test, COUNT(*) AS n FROM labs GROUP BY test) AS t WHERE n BETWEEN 3 AND 5;
+
+-- a default that does not fit into the column's type: an engine error wherever there was a row
+SELECT SUM(w) FROM (SELECT LEAD(cost, 2, 1000000) OVER (PARTITION BY person_id, clinic ORDER BY cost) AS w FROM visits) AS t;
+SELECT SUM(w) FROM (SELECT LAG(cost, 1, 100000000000) OVER (PARTITION BY person_id ORDER BY day) AS w FROM visits) AS t;

@@ -150,10 +150,13 @@ def _shown(value: Value, node: exp.Expression) -> Value:
 def _shifted(inner: exp.Expression, names: Names, over: str, node: exp.Window) -> Value:
     offset = 1 if inner.args.get("offset") is None else _places(inner.args["offset"], node)
     value = _shown(translate(inner.this, names), node)
-    function, default = "lag" if isinstance(inner, exp.Lag) else "lead", ""
-    if inner.args.get("default") is not None:
-        both = unify((value, translate(inner.args["default"], names)), node)
-        if not both[1].constant:
-            raise reject(node, f"{show(node)} has a default that is not a constant.", "Write it out.")
-        value, default = replace(value, sql=both[0].sql, domain=join_domains(both)), f", {both[1].sql}"
-    return replace(value, sql=f"{function}({value.sql}, {offset}{default}) {over}", nullable=True)
+    function, side = ("lag", "PRECEDING") if isinstance(inner, exp.Lag) else ("lead", "FOLLOWING")
+    if inner.args.get("default") is None:
+        return replace(value, sql=f"{function}({value.sql}, {offset}) {over}", nullable=True)
+    both = unify((value, translate(inner.args["default"], names)), node)
+    if not both[1].constant:
+        raise reject(node, f"{show(node)} has a default that is not a constant.", "Write it out.")
+    # The engine would cast its own default to the column's type, which fails where there is a row and it does not fit.
+    there = f"count(*) {over.removesuffix(')')} ROWS BETWEEN {offset} {side} AND {offset} {side})"
+    sql = f"CASE WHEN {there} = 0 THEN {both[1].sql} ELSE {function}({both[0].sql}, {offset}) {over} END"
+    return replace(value, sql=f"({sql})", domain=join_domains(both), nullable=True)
