@@ -14,7 +14,7 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.accounting import Accountant
-from discreet.budget import Budget, Charge
+from discreet.budget import Budget, Charge, Loss
 from discreet.errors import BudgetExceeded
 from discreet.mechanisms import Mechanism, to_row
 from discreet.noise import Items, Stream, Texts, text_items
@@ -59,11 +59,12 @@ class Allowance:
         self._stream = Stream(key)
         self._accountant = accountant
         self._paid = paid
+        self._losses: tuple[Loss, ...] = ()
         self.used: tuple[Mechanism, ...] = ()
 
     @property
     def left(self) -> Charge:
-        return self._paid - self._accountant.price(each.loss() for each in self.used)
+        return self._paid - self._accountant.price(self._losses)
 
     def measure(
         self,
@@ -175,11 +176,11 @@ class Allowance:
 
     def _spend(self, mechanism: Mechanism) -> Stream:
         """Count the mechanism before it runs, and give it randomness of its own."""
-        used = (*self.used, mechanism)
-        if not self._accountant.price(each.loss() for each in used).fits(self._paid):
+        losses = (*self._losses, mechanism.loss())
+        if not self._accountant.price(losses).fits(self._paid):
             raise BudgetExceeded("An algorithm tried to release more than it had paid for; nothing was released.")
         stream = self._stream.derive("measurement", len(self.used))
-        self.used = used
+        self._losses, self.used = losses, (*self.used, mechanism)
         return stream
 
 
@@ -299,7 +300,8 @@ def _dense(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]
     position = np.zeros(table.num_rows, dtype=np.int64)
     for index, size in enumerate(sizes):
         position = position * size + _integers(table.column(f"k{index}")).astype(np.int64)
-    sums = [_integers(table.column(f"s{index}")) for index in range(table.num_columns - len(sizes))]
+    used = {index for form in forms for index, factor in enumerate(form) if factor}
+    sums = {index: _integers(table.column(f"s{index}")) for index in used}
     result = []
     for form in forms:
         values = np.zeros(cells, dtype=np.int64)
@@ -330,9 +332,9 @@ def _integers(column: pa.ChunkedArray) -> IntegerArray:
         return np.array([0 if value is None else int(value) for value in column.to_pylist()], dtype=object)
 
 
-def _combination(form: Sequence[int], sums: Sequence[IntegerArray]) -> IntegerArray:
+def _combination(form: Sequence[int], sums: Mapping[int, IntegerArray]) -> IntegerArray:
     """An integer combination of sums; in 64 bits only where that cannot overflow."""
-    used = [(factor, values) for factor, values in zip(form, sums, strict=True) if factor]
+    used = [(factor, sums[index]) for index, factor in enumerate(form) if factor]
     # Privacy: a factor that does not fit counts even where all sums are zero, or only the data of nobody would fail.
     bound = sum(abs(factor) * max(1, _largest(values)) for factor, values in used)
     total: Any = 0

@@ -131,15 +131,19 @@ SELECT COUNT(*) FROM (SELECT age FROM people EXCEPT SELECT pain FROM visits) AS 
 
 -- rows beside constants, to tell them apart
 SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT 1) AS t
---> a UNION of private and other rows
+--> UNION of private and other rows
+
+-- owners that a noisy number is taken from
+SELECT COUNT(*) FROM (SELECT person_id FROM visits EXCEPT SELECT COUNT(*) FROM people) AS t
+--> EXCEPT of private and other rows
 
 -- rows beside a public table
 SELECT COUNT(*) FROM (SELECT clinic FROM visits UNION ALL SELECT clinic FROM clinics) AS t
---> a UNION of private and other rows
+--> UNION of private and other rows
 
 -- rows beside a noisy number
 SELECT COUNT(*) FROM (SELECT age FROM people UNION ALL SELECT COUNT(*) FROM people) AS t
---> a UNION of private and other rows
+--> UNION of private and other rows
 
 -- a join on something else than the owner
 SELECT COUNT(*) FROM people a JOIN people b ON a.age = b.age

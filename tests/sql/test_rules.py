@@ -16,7 +16,7 @@ import pytest
 
 import test_every_aggregate as every
 from discreet.errors import Rejected
-from discreet.sql import aggregates, analyze, joins, persons, windows
+from discreet.sql import aggregates, analyze, joins, persons, sets, windows
 from discreet.sql.analyze import Analysis
 from discreet.sql.relation import Relation
 from discreet.sql.sensitivity import Sensitivity
@@ -102,9 +102,9 @@ def test_joins_multiply(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
 
 
 def test_unions_add(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Analysis.stacked
+    original = sets._stacked
     monkeypatch.setattr(
-        Analysis, "stacked", lambda self, node, left, right: replace(original(self, node, left, right), rows=left.rows)
+        sets, "_stacked", lambda node, left, right, alias: replace(original(node, left, right, alias), rows=left.rows)
     )
     assert caught("hospital: count / UNION ALL / plain")
 

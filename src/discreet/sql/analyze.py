@@ -20,10 +20,10 @@ from sqlglot import exp
 
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
-from discreet.sql import after, aggregates, grouping, persons, rolling
+from discreet.sql import after, aggregates, grouping, persons, rolling, sets
 from discreet.sql.after import Released
 from discreet.sql.expressions import translate
-from discreet.sql.joins import conjuncts, join, member, of_owners, unbracketed
+from discreet.sql.joins import conjuncts, join, unbracketed
 from discreet.sql.parse import MAX_SQL, check_length, columns_of, is_bare, parse, reject, show, spelt, whole, written
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
@@ -31,7 +31,7 @@ from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_val
 from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.scope import RowScope
 from discreet.sql.spelling import spelled
-from discreet.sql.unify import as_flag, join_domains, unify
+from discreet.sql.unify import as_flag
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value
 
 PublicTables = Mapping[str, pa.Table]
@@ -124,10 +124,10 @@ class Analysis:
                 return self.query(node.this, environment)
             case exp.Select():
                 return self.select(node, self.with_ctes(node, environment))
-            case exp.Union():
-                return self.union(node, self.with_ctes(node, environment))
-            case exp.Intersect() | exp.Except():
-                return self.compared(node, self.with_ctes(node, environment))
+            case exp.Union() | exp.Intersect() | exp.Except():
+                names = self.with_ctes(node, environment)
+                left, right = self.query(node.this, names), self.query(node.expression, names)
+                return sets.combined(node, left, right, self.alias)
         raise reject(node, f"{show(node)} cannot stand here.", "Write a SELECT.")
 
     def with_ctes(self, node: exp.Expression, environment: Environment) -> Environment:
@@ -140,73 +140,6 @@ class Analysis:
         for part in clause.expressions:
             names[part.alias.lower()] = self.named(self.query(part.this, names), part)
         return names
-
-    def union(self, node: exp.Union, environment: Environment) -> Relation | Released:
-        left, right = self.query(node.this, environment), self.query(node.expression, environment)
-        if isinstance(left, Released) and isinstance(right, Released):
-            return after.union(node, left, right)
-        if isinstance(left, Released) or isinstance(right, Released):
-            raise reject(node, "a UNION of private and other rows is not answered.", "Ask each part by itself.")
-        return self.stacked(node, left, right)
-
-    def compared(self, node: exp.SetOperation, environment: Environment) -> Relation | Released:
-        """INTERSECT and EXCEPT, of results and of owners."""
-        left, right = self.query(node.this, environment), self.query(node.expression, environment)
-        if isinstance(left, Relation) and isinstance(right, Relation) and of_owners(node, left, right):
-            people = replace(left.nested(self.alias(), distinct=True), rows=1)
-            found = member(people.fields[0].value, people.owner, right, node)
-            return people.filtered(
-                found if isinstance(node, exp.Intersect) else replace(found, sql=f"(NOT {found.sql})")
-            )
-        if isinstance(left, Relation) or isinstance(right, Relation):
-            word = "IN" if isinstance(node, exp.Intersect) else "NOT IN"
-            raise reject(
-                node,
-                f"{node.key.upper()} compares rows of different people.",
-                f"Of owners, write WHERE owner {word} (SELECT owner FROM ...).",
-            )
-        return after.union(node, left, right)
-
-    def stacked(self, node: exp.Union, left: Relation, right: Relation) -> Relation:
-        """UNION ALL of private rows: a person has the rows of both sides. UNION of owners: each person once."""
-        once = bool(node.args.get("distinct"))
-        plain = type(node) is exp.Union and not node.args.get("by_name") and not after.selects(node)
-        if not plain or (once and not of_owners(node, left, right)):
-            raise reject(
-                node,
-                "UNION without ALL, or with an order, compares rows of different people.",
-                "Write UNION ALL, and count people with COUNT(DISTINCT owner).",
-            )
-        if node.args.get("order") or len(left.fields) != len(right.fields):
-            raise reject(node, "both sides of UNION ALL need the same columns, unordered.", "List them on both sides.")
-        alias, fields, rows = self.alias(), [], left.rows + right.rows
-        sides: tuple[list[str], list[str]] = ([], [])
-        for index, (a, b) in enumerate(zip(left.fields, right.fields, strict=True)):
-            values = self.common(a.value, b.value, node)
-            domain = values[0].domain if isinstance(values[0].domain, Opaque) else join_domains(values)
-            name = f'{alias}."#owner"' if isinstance(domain, Opaque) and domain.owner else f"{alias}.c{index}"
-            fields.append(
-                replace(
-                    a,
-                    origins=frozenset({(alias, rows)}),
-                    value=Value(sql=name, domain=domain, nullable=a.value.nullable or b.value.nullable),
-                )
-            )
-            for side, value in zip(sides, values, strict=True):
-                side.append(f"{value.sql} AS c{index}")
-        selects = [
-            f"SELECT {', '.join([f'{each.owner} AS {chr(34)}#owner{chr(34)}', *side])} FROM {each.source}"
-            + (f" WHERE {' AND '.join(each.conditions)}" if each.conditions else "")
-            for each, side in zip((left, right), sides, strict=True)
-        ]
-        source = f"({' UNION ALL '.join(selects)}) AS {alias}"
-        both = Relation(source=source, owner=f'{alias}."#owner"', fields=tuple(fields), rows=rows)
-        return replace(both.nested(self.alias(), distinct=True), rows=1) if once else both
-
-    def common(self, a: Value, b: Value, node: exp.Expression) -> list[Value]:
-        if isinstance(a.domain, Opaque) and a.domain == b.domain:
-            return [a, b]
-        return unify((a, b), node)
 
     def alias(self) -> str:
         """A fresh engine alias."""

@@ -345,15 +345,6 @@ def member(value: Value, owner: str, inner: Relation, node: exp.Expression) -> V
     return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(where))})")
 
 
-def of_owners(node: exp.SetOperation, left: Relation, right: Relation) -> bool:
-    """Whether a UNION, INTERSECT or EXCEPT is of sets of owners, and of nothing else."""
-    fields = [side.fields[0].value.domain for side in (left, right) if len(side.fields) == 1]
-    owners = [each for each in fields if isinstance(each, Opaque) and each.owner]
-    plain = ("this", "expression", "distinct", "with_")
-    bare = not any(part for name, part in node.args.items() if name not in plain)
-    return bare and len(owners) == 2 and bool(node.args.get("distinct"))
-
-
 def exists(inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression) -> Value:
     """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
     names = Names(fields=inner.fields, outer=outer.fields)
