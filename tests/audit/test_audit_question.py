@@ -59,6 +59,13 @@ def test_what_holds(policy: Policy, sql: str) -> None:
     assert page.count("<svg") >= 2
 
 
+def test_the_neighbor_that_moves_most_is_run(policy: Policy) -> None:
+    """Everybody is in as many groups as is claimed; only who moves the sum too tells anything."""
+    found = audit(policy, "SELECT SUM(income) FROM people")
+    moved = {each.pair: each.least for each in found.changes}
+    assert moved[found.pair] > 0.5 * max(moved.values()) > 0.4
+
+
 def test_nothing_is_charged_or_written(policy: Policy) -> None:
     curator = discreet.open(policy.path)
     before = curator._ledger.spent(), curator._ledger.head()

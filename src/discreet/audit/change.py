@@ -24,6 +24,7 @@ class Change:
     pair: tuple[str, str]
     share: float
     norm: str
+    least: float  # the part in the norm that moved least: whoever is in one group moves l0 by all of it
 
     @property
     def within(self) -> bool:
@@ -57,7 +58,7 @@ def rows_moved(block: Block, pick: Pick) -> int:
 def _change(name: str, pair: tuple[str, str], found: dict[str, int], allowed: dict[str, int]) -> Change:
     shares = {norm: found[norm] / most if most else float(found[norm] > 0) * 2 for norm, most in allowed.items()}
     worst = max(shares, key=lambda norm: shares[norm])
-    return Change(statistic=name, pair=pair, share=shares[worst], norm=worst)
+    return Change(statistic=name, pair=pair, share=shares[worst], norm=worst, least=min(shares.values()))
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:

@@ -38,7 +38,7 @@ from discreet.sql.analyze import plan
 
 Progress = Callable[[str, float], None]
 
-_PILOTS, _PILOT = 4, 1_000  # pairs of neighbors that are tried, and how often each
+_PILOTS = 4  # pairs of neighbors that are tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def audited(
             fetches = (partial(around.fetch, pair[0]), partial(around.fetch, pair[1]))
             return list(outcomes(offered, accountant, fetches, runs=times, progress=progress))
 
-        pair = _telling(changed, around, run)
+        pair = _telling(changed, around, partial(run, times=max(1_000, runs // 50)))
         found = run(pair, runs)
     return QuestionAudit(
         sql=sql,
@@ -185,15 +185,15 @@ def _replayed(offered: Offer, accountant: Accountant, around: Neighborhood, pair
 
 
 def _telling(
-    found: tuple[Change, ...], around: Neighborhood, run: Callable[[tuple[str, str], int], list[Outcomes]]
+    found: tuple[Change, ...], around: Neighborhood, run: Callable[[tuple[str, str]], list[Outcomes]]
 ) -> tuple[str, str]:
     """The pair to run: of those that move most, the one whose outcomes a few runs (judged by nobody) tell apart best.
 
     Somebody who is alone with a key moves much and shows little, because the key does not pass its threshold.
     """
-    sums = {pair: math.fsum(each.share for each in found if each.pair == pair) for pair in around.pairs}
+    sums = {pair: math.fsum(each.least for each in found if each.pair == pair) for pair in around.pairs}
     first = sorted(sums, key=lambda pair: -sums[pair])[:_PILOTS]
-    return max(first, key=lambda pair: math.fsum(_apart(each) for each in run(pair, _PILOT)))
+    return max(first, key=lambda pair: math.fsum(_apart(each) for each in run(pair)))
 
 
 def _apart(each: Outcomes) -> float:
