@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,10 +35,14 @@ def browser() -> Iterator[Any]:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """What tests recorded to be read, such as the fuzzer's counts; also where workers ran them."""
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            for name, value in getattr(report, "user_properties", ()):
-                if getattr(report, "when", "") == "call":
-                    terminalreporter.section(name)
-                    terminalreporter.write_line(str(value))
+    """The fuzzer's counts, of all tests and workers together."""
+    from fuzz.run import FUZZED, summary
+
+    counts: Counter[str] = Counter()
+    for report in itertools.chain.from_iterable(terminalreporter.stats.values()):
+        if getattr(report, "when", "") == "call":
+            for name, value in report.user_properties:
+                counts.update(value if name == FUZZED else {})
+    if counts:
+        terminalreporter.section(FUZZED)
+        terminalreporter.write_line(summary(counts))

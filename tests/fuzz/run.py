@@ -12,6 +12,8 @@ from .check import Violation, verdict
 from .grammar import Grammar
 from .worlds import POLICIES, World, world
 
+FUZZED = "counts of the fuzzer"  # the name under which tests record them
+
 
 def run(
     count: int, *, seconds: float, each: int = 250, stop: int = 1, seed: str | None = None
