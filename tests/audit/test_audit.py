@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -111,6 +112,7 @@ def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.Cap
         assert found.batch.epsilon is not None
         assert found.batch.epsilon <= found.spent.amount
     page = report.ledger_page(found, currency="ε")
+    assert re.search(r'd="M[\d. ]+(V[\d.]+H[\d.]+){3}V150H40Z"', page), "a step for each charge"
     assert "holds" in page
     assert "BROKEN" not in page
     short = replace(found.charges[0], charged=replace(found.charges[0].charged, amount=Fraction(1, 10**6)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from html import escape
 
@@ -48,6 +49,28 @@ def outcomes(picture: Picture) -> str:
         f'<rect x="580" y="0" width="10" height="10" fill="{_OTHER}"/><text x="595" y="10">on the second</text>'
     )
     return f"<h3>{escape(picture.name)}</h3>" + _svg(f"Outcomes of {_short(picture.name)}", 700, 170, parts)
+
+
+def spending(charged: Sequence[float], *, limit: float, currency: str) -> str:
+    """What was spent after each charge, as steps, under the line that it must not pass."""
+    totals = [0.0, *itertools.accumulate(charged)]
+    highest = max(limit, totals[-1]) or 1.0
+    step = 600 / max(1, len(charged))
+    x = [40 + step * place for place in range(len(totals))]
+    y = [150 - 130 * total / highest for total in totals]
+    line = f"M{x[0]:.1f} {y[0]:.1f}" + "".join(f"V{up:.1f}H{right:.1f}" for right, up in zip(x[1:], y[1:], strict=True))
+    top = 150 - 130 * limit / highest
+    parts = [
+        f'<path d="{line}V150H40Z" fill="{_PROVED}" fill-opacity="0.25" stroke="{_PROVED}"/>',
+        f'<line x1="40" y1="{top:.1f}" x2="640" y2="{top:.1f}" stroke="#b00020" stroke-dasharray="6 4"/>',
+        f'<text x="645" y="{top + 4:.1f}">limit {limit:.4g}</text>',
+        f'<text x="645" y="{min(y[-1], 146) + 4:.1f}">{totals[-1]:.4g}</text>' if totals[-1] < 0.9 * limit else "",
+        '<line x1="40" y1="150" x2="640" y2="150" stroke="#777"/>',
+        '<text x="40" y="168">first charge</text>',
+        f'<text x="640" y="168" text-anchor="end">last of {len(charged)}</text>',
+        f'<text x="0" y="{top + 4:.1f}">{escape(currency)}</text>',
+    ]
+    return _svg("What was spent", 760, 175, parts)
 
 
 def _svg(label: str, width: int, height: int, parts: Sequence[str]) -> str:

@@ -132,7 +132,9 @@ def ledger_page(audit: LedgerAudit, *, currency: str) -> str:
             f"{number(audit.batch.delta)} by privacy-loss distribution. That is a comparison: for questions chosen one "
             "after another the ledger's own sum is what holds.</p>"
         )
-    return _page("Audit of a ledger", verdict, audit.sound, f"{total}{_table(names, rows)}")
+    spent = [float(each.charged.amount) for each in audit.charges]
+    steps = charts.spending(spent, limit=float(audit.limit.amount), currency=currency) if spent else ""
+    return _page("Audit of a ledger", verdict, audit.sound, f"{total}{steps}{_table(names, rows)}")
 
 
 def _listed(parameters: dict[str, str]) -> str:
