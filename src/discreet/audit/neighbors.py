@@ -61,8 +61,8 @@ def neighborhood(policy: Policy, number: int, *, people: int) -> Iterator[Neighb
                 connection.execute(f"CREATE VIEW {relation} AS FROM snapshot.{relation}")
         chosen = _chosen(connection, private, people)
         added = _added(connection, private)
-        databases = {HERE: (0, "")} | {f"without person {index}": (index, "") for index in range(1, chosen + 1)}
-        databases |= {f"with one more, {shape}": (0, shape) for shape in added}
+        databases = {HERE: (0, "")} | {f"with one more, {shape}": (0, shape) for shape in added}
+        databases |= {f"without person {index}": (index, "") for index in range(1, chosen + 1)}
         if policy.neighbors == "change_one":
             databases |= {f"person 1 now {shape}": (1, shape) for shape in added if chosen}
         cursors = {each: _database(connection, private, *parts) for each, parts in databases.items()}

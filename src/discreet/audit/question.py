@@ -189,7 +189,8 @@ def _telling(
 ) -> tuple[str, str]:
     """The pair to run: of those that move most, the one whose outcomes a few runs (judged by nobody) tell apart best.
 
-    Somebody who is alone with a key moves much and shows little, because the key does not pass its threshold.
+    Of those that move as far, whoever is at the end of every range comes first. Somebody who is alone with a key moves
+    much and shows little, because the key does not pass its threshold.
     """
     sums = {pair: math.fsum(each.least for each in found if each.pair == pair) for pair in around.pairs}
     first = sorted(sums, key=lambda pair: -sums[pair])[:_PILOTS]
