@@ -7,6 +7,7 @@ import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,11 @@ REFUSED = [
     ("1/0", "epsilon must be a finite number, not '1/0'."),
     ("half", "epsilon must be a finite number, not 'half'."),
     ("", "epsilon must be a finite number, not ''."),
+    ("1_0", "epsilon must be a finite number, not '1_0'."),  # Python reads 10
+    ("1_0/3", "epsilon must be a finite number, not '1_0/3'."),
+    ("٠.١", "epsilon must be a finite number, not '٠.١'."),
+    ("\uff10.\uff11", "epsilon must be a finite number, not '\uff10.\uff11'."),
+    ("١/٣", "epsilon must be a finite number, not '١/٣'."),
     (10**5000, "epsilon must be a finite number, not a number of thousands of digits."),
     (-1, "epsilon must be greater than zero, not -1."),
     ("-1e-999999999", "epsilon must be greater than zero, not '-1e-999999999'."),
@@ -39,6 +45,11 @@ REFUSED = [
     (None, "epsilon must be a number, not None."),
     ([0.5], "epsilon must be a number, not [0.5]."),
     (1j, "epsilon must be a number, not 1j."),
+    (np.float32("nan"), "epsilon must be a finite number, not nan."),
+    (np.float32("inf"), "epsilon must be a finite number, not inf."),
+    (np.int64(-1), "epsilon must be greater than zero, not -1."),
+    (np.bool_(True), "epsilon must be a number, not np.True_."),
+    (np.timedelta64(1, "s"), "epsilon must be a finite number, not 1 seconds."),  # numpy calls it an integer
 ]
 
 
@@ -58,6 +69,18 @@ def test_a_long_text_is_refused_and_not_repeated_in_full() -> None:
 @pytest.mark.parametrize("value", [0.1, "0.1", "1e-1", " .1 ", "1/10", Decimal("0.1"), Fraction(1, 10)])
 def test_means_what_was_written(value: object) -> None:
     assert amount(value, name="epsilon") == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_numbers_of_numpy_mean_what_they_print(kind: type[np.floating]) -> None:
+    assert amount(kind(0.1), name="epsilon") == Fraction(1, 10)
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint64])
+def test_integers_of_numpy_become_exact(kind: type[np.integer]) -> None:
+    found = amount(kind(3), name="epsilon")
+    assert found == 3
+    assert type(found.numerator) is int
 
 
 def test_zero_only_where_it_is_allowed() -> None:

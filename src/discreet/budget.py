@@ -7,9 +7,12 @@ module that turns ε, δ and ρ into text.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from numbers import Rational, Real
+from operator import index
 from typing import Literal
 
 from discreet.errors import UsageError
@@ -20,6 +23,8 @@ Neighbors = Literal["add_remove", "change_one"]
 _SMALLEST = Fraction(1, 2**1022)  # below lie the subnormal floats, where a "positive" epsilon is a rounding accident
 _LARGEST = Fraction(2**1024)
 _LONGEST = 400  # characters; 1e999999999 and a megabyte of digits are refused before they are turned into integers
+# Python reads 1_0 as 10, and the digits of every script: a person who reads the ledger might not.
+_WRITTEN = re.compile(r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)\s*", re.ASCII)
 
 
 def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool = False) -> Fraction:
@@ -27,7 +32,7 @@ def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool
 
     Refuses, in one sentence with the value, what is not a finite, positive, normal number, or is above `most`.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float, str, Decimal, Fraction)):
+    if isinstance(value, bool) or not isinstance(value, (Real, str, Decimal)):
         raise UsageError(f"{name} must be a number, not {_shown(value)}.")
     exact = _exact(value)
     if exact is None or exact >= _LARGEST:
@@ -41,20 +46,20 @@ def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool
     return exact
 
 
-def _exact(value: int | float | str | Decimal | Fraction) -> Fraction | None:
+def _exact(value: Real | str | Decimal) -> Fraction | None:
     """The rational a number or a text stands for; None where it stands for none, or for one out of all proportion."""
-    if isinstance(value, (int, Fraction)):
-        return Fraction(value)
-    text = str(value)
-    if len(text) > _LONGEST:
-        return None
     try:
+        if isinstance(value, Rational):  # by Python's integers: those of numpy would overflow later on
+            return Fraction(index(value.numerator), index(value.denominator))
+        text = str(value)
+        if len(text) > _LONGEST or not _WRITTEN.fullmatch(text):
+            return None
         if "/" in text:
             return Fraction(text)
         decimal = Decimal(text)
-    except (ValueError, ArithmeticError):
+    except (TypeError, ArithmeticError):
         return None
-    if not decimal.is_finite() or (decimal and decimal.adjusted() > _LONGEST):
+    if decimal and decimal.adjusted() > _LONGEST:
         return None
     if decimal and decimal.adjusted() < -_LONGEST:
         return _SMALLEST / 2 if decimal > 0 else -_SMALLEST  # too small either way; its digits do not matter
@@ -63,7 +68,7 @@ def _exact(value: int | float | str | Decimal | Fraction) -> Fraction | None:
 
 def _shown(value: object) -> str:
     try:
-        text = str(value) if isinstance(value, (float, Decimal, Fraction)) else repr(value)
+        text = str(value) if isinstance(value, (Real, Decimal)) else repr(value)
     except ValueError:  # Python does not print integers of more than 4300 digits
         return "a number of thousands of digits"
     return text if len(text) <= 40 else text[:39] + "…"
