@@ -387,14 +387,39 @@ class Answer:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it without loss: large integers and decimals as strings, dates by ISO."""
+    """A value as JSON holds it without loss: large integers and decimals as strings, dates by ISO, bytes in hex.
+
+    Lists and structs are those of plain values; an interval is its text.
+    """
     if value is None or isinstance(value, bool | str):
         return value
     if isinstance(value, int):
         return value if abs(value) <= 2**53 else str(value)
     if isinstance(value, float):
         return value if np.isfinite(value) else None
+    if isinstance(value, pa.MonthDayNano):  # also a tuple, so before these
+        return _interval(value)
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, bytes):
+        return value.hex()
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _interval(value: pa.MonthDayNano) -> str:
+    """As DuckDB writes it: 1 year 3 months -2 days 00:00:01.5. The parts do not add up, so each has its own sign."""
+    years, months = divmod(abs(value.months), 12)
+    sign = -1 if value.months < 0 else 1
+    parts = ((sign * years, "year"), (sign * months, "month"), (value.days, "day"))
+    words = [f"{count} {name}{'' if abs(count) == 1 else 's'}" for count, name in parts if count]
+    if value.nanoseconds or not words:
+        seconds, nanoseconds = divmod(abs(value.nanoseconds), 10**9)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        part = f".{nanoseconds:09}".rstrip("0").rstrip(".")
+        words.append(("-" if value.nanoseconds < 0 else "") + clock + part)
+    return " ".join(words)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

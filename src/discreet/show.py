@@ -18,6 +18,19 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
 
 
+def readable(value: Any) -> str:
+    """A plain value as text: [83.69, 794.34], {a: 1, b: NULL}."""
+    match value:
+        case None:
+            return "NULL"
+        case list():
+            return f"[{', '.join(map(readable, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{name}: {readable(each)}' for name, each in value.items())}}}"
+        case _:
+            return str(value)
+
+
 def cell(value: Any, margin: float | None) -> str:
     """A value with its margin: 1,204 ± 12."""
     if value is None:
@@ -27,6 +40,10 @@ def cell(value: Any, margin: float | None) -> str:
             text = f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
         case int() | Decimal() if margin is not None or abs(float(value)) >= 10_000:  # a year is 2025, not 2,025
             text = f"{value:,}"
+        case list() | tuple() | dict() | bytes():  # an interval is a tuple
+            from discreet.release import plain
+
+            text = readable(plain(value))
         case _:
             text = str(value)
     return text if margin is None else f"{text} ± {_short(margin)}"
@@ -125,7 +142,7 @@ def _bars(answer: Answer) -> str:
         top = 8 + row * 22
         left, right = sorted((x(0), x(value)))
         marks.append(
-            f'<text x="132" y="{top + 12}" text-anchor="end">{html.escape(str(label))}</text>'
+            f'<text x="132" y="{top + 12}" text-anchor="end">{html.escape(cell(label, None))}</text>'
             f'<rect x="{left:.1f}" y="{top}" width="{right - left:.1f}" height="16" fill="#7aa6c2"/>'
             f'<path d="M{x(value - margin):.1f} {top + 8}H{x(value + margin):.1f}" stroke="#22303a" stroke-width="2"/>'
         )

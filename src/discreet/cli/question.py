@@ -101,14 +101,14 @@ def _print_csv(answer: Answer) -> None:
     """The values, and behind each column that has margins a column of them."""
     import csv
 
-    from discreet.release import plain
+    from discreet.cli.tables import flat
 
     writer = csv.writer(sys.stdout)
     columns: list[tuple[str, list[Any]]] = []
     for name, values, margins in zip(
         answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
     ):
-        columns.append((name, [plain(value) for value in values.to_pylist()]))
+        columns.append((name, [flat(value) for value in values.to_pylist()]))
         if margins.null_count < len(margins):
             columns.append((f"{name} ±", margins.to_pylist()))
     writer.writerow([name for name, _ in columns])

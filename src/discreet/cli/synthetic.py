@@ -277,6 +277,7 @@ def query(
     from discreet.attacks.source import table as read
     from discreet.cli.tables import plainly
     from discreet.release import plain
+    from discreet.show import readable
     from discreet.synthetic.released import ask
 
     found = ask(sql, {table or file.stem: read(file)})
@@ -285,7 +286,7 @@ def query(
         case Format.json:
             print(json.dumps({"columns": found.column_names, "rows": rows}, ensure_ascii=False))
         case Format.csv:
-            pyarrow.csv.write_csv(found, sys.stdout.buffer)
+            pyarrow.csv.write_csv(_flat(found), sys.stdout.buffer)
         case Format.arrow:
             with pyarrow.ipc.new_stream(sys.stdout.buffer, found.schema) as writer:
                 writer.write_table(found)
@@ -294,5 +295,19 @@ def query(
             for name in found.column_names:
                 shown.add_column(plainly(name))
             for row in rows:
-                shown.add_row(*(plainly("–" if value is None else str(value)) for value in row))
+                shown.add_row(*(plainly("–" if value is None else readable(value)) for value in row))
             Console().print(shown)
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """The table with columns of lists, structs, intervals and bytes as text, since Arrow writes none of them to CSV."""
+    import pyarrow as pa
+
+    from discreet.cli.tables import flat
+
+    for place, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_binary(kind):
+            texts = [flat(value) for value in table.column(place).to_pylist()]
+            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
+    return table

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from discreet.budget import Budget
-from discreet.show import cell, notes, printable
+from discreet.release import plain
+from discreet.show import cell, notes, printable, readable
 
 if TYPE_CHECKING:
     from discreet.release import Answer
@@ -32,6 +33,12 @@ def print_answer(answer: Answer, console: Console | None = None) -> None:
     console.print(table)
     for note in notes(answer):
         console.print(Text(note, style="dim"))
+
+
+def flat(value: Any) -> Any:
+    """A value as CSV holds it: a list or a struct is its text."""
+    simple = plain(value)
+    return readable(simple) if isinstance(simple, list | dict) else simple
 
 
 def plainly(text: str) -> Text:

@@ -1,0 +1,96 @@
+"""How values look outside of Python: in JSON, in tables and in CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from discreet.budget import Budget
+from discreet.cli import run
+from discreet.release import Answer, plain
+from discreet.show import cell
+
+NOTHING = Budget(epsilon=Fraction(0), delta=Fraction(0))
+SPAN = pa.MonthDayNano([3, 2, 10**9])
+
+SHOWN: list[tuple[Any, Any, str]] = [  # a value, as JSON, in a table
+    ([Decimal("83.69"), Decimal("794.34")], ["83.69", "794.34"], "[83.69, 794.34]"),
+    ([[1, None], []], [[1, None], []], "[[1, NULL], []]"),
+    ([date(2024, 1, 2), float("nan"), 2**60], ["2024-01-02", None, str(2**60)], f"[2024-01-02, NULL, {2**60}]"),
+    ({"a": Decimal("1.50"), "b": [True]}, {"a": "1.50", "b": [True]}, "{a: 1.50, b: [True]}"),
+    ([("key", 1)], [["key", 1]], "[[key, 1]]"),  # a map
+    (SPAN, "3 months 2 days 00:00:01", "3 months 2 days 00:00:01"),
+    ([SPAN], ["3 months 2 days 00:00:01"], "[3 months 2 days 00:00:01]"),
+    (b"ab\xff", "6162ff", "6162ff"),
+]
+
+
+@pytest.mark.parametrize(("value", "simple", "text"), SHOWN, ids=[text for _, _, text in SHOWN])
+def test_no_value_is_shown_as_python_writes_it(value: Any, simple: Any, text: str) -> None:
+    assert plain(value) == simple
+    assert json.loads(json.dumps(plain(value))) == simple
+    assert cell(value, None) == text
+
+
+@pytest.mark.parametrize(
+    "interval",
+    [
+        *("0 days", "1 month", "14 months 2 days 1.5 seconds", "-14 months -1 days -1 seconds", "100 hours"),
+        *(
+            "1 microsecond",
+            "-1 microsecond",
+            "12 months",
+            "3 months -2 days 61 minutes",
+            "-36 months 59.999999 seconds",
+        ),
+    ],
+)
+def test_intervals_are_written_as_duckdb_writes_them(interval: str) -> None:
+    found = duckdb.connect().sql(f"SELECT INTERVAL '{interval}' AS value, value::VARCHAR AS text").to_arrow_table()
+    assert plain(found["value"][0].as_py()) == found["text"][0].as_py()
+
+
+def test_a_page_shows_lists_and_labels_without_python() -> None:
+    table = pa.table({"day": [SPAN, None], "n": [1, 2]})
+    lists = pa.table({"q": [[Decimal("83.69")], None], "n": [1, 2]})
+    margins = pa.array([None, None], pa.float64()), pa.array([1.0, 1.0])
+    for each in (table, lists):
+        page = Answer(
+            table=each,
+            margins=pa.table(margins, names=each.column_names),
+            selected=(False, False),
+            cost=NOTHING,
+            left=NOTHING,
+            certificate={},
+            id="",
+        )._repr_html_()
+        assert page.count("3 months 2 days 00:00:01" if each is table else "[83.69]") == 2  # in the table, at the bar
+        assert not any(word in page for word in ("Decimal", "MonthDayNano", "None"))
+
+
+def test_released_rows_with_lists(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = pa.table(
+        {"q": [[Decimal("83.69"), Decimal("794.34")], None], "s": [{"a": 1}, {"a": None}], "b": [b"a", None]}
+    )
+    pyarrow.parquet.write_table(rows, tmp_path / "rows.parquet")
+    sql, found = "SELECT q, s, b FROM rows", {}
+    for form in ("json", "csv", "table"):
+        assert run(["query", str(tmp_path / "rows.parquet"), sql, "--format", form]) == 0
+        found[form] = capfd.readouterr().out
+    assert json.loads(found["json"])["rows"] == [[["83.69", "794.34"], {"a": 1}, "61"], [None, {"a": None}, None]]
+    assert list(csv.reader(io.StringIO(found["csv"])))[1:] == [
+        ["[83.69, 794.34]", "{a: 1}", "61"],
+        ["", "{a: NULL}", ""],
+    ]
+    assert "[83.69, 794.34]" in found["table"]
