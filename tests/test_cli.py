@@ -147,6 +147,45 @@ def test_arrow(folder: Path) -> None:
     assert done.stderr == b""
 
 
+QUARTILES = (
+    "SELECT QUANTILE_CONT(points, [0.25, 0.5]) AS q, INTERVAL '14 months 1 second' AS i, COUNT(*) AS n FROM marks"
+)
+
+
+def test_lists_and_intervals_are_no_python(command: Command) -> None:
+    answer = command("ask", QUARTILES, *ALICE, "--format", "json").json
+    quartiles, interval, _ = answer["rows"][0]
+    assert all(isinstance(each, str) for each in quartiles)  # decimals
+    assert interval == "1 year 2 months 00:00:01"
+    assert answer["margins"][0][:2] == [None, None]
+    shown = f"[{', '.join(quartiles)}]"
+    printed = command("ask", QUARTILES, *ALICE, "--format", "csv").out
+    rows = list(csv.reader(io.StringIO(printed)))
+    assert rows[0] == ["q", "i", "n", "n ±"]
+    assert rows[1][:2] == [shown, interval]
+    table = command("ask", QUARTILES, *ALICE).out
+    assert shown in table
+    assert interval in table
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv"])
+def test_a_terminal_without_unicode_gets_its_answer(folder: Path, form: str) -> None:
+    """It was charged, and told that the engine had failed."""
+    sql = """SELECT 'ε😀' AS "größe", COUNT(*) AS n FROM pupils"""
+    done = subprocess.run(
+        [sys.executable, "-m", "discreet", "ask", str(folder / "school.yaml"), sql, *ALICE, "--format", form],
+        capture_output=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"},
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"\\u03b5" in done.stdout
+    if form == "json":
+        answer = json.loads(done.stdout)
+        assert answer["columns"][0] == "größe"
+        assert answer["rows"][0][0] == "ε😀"
+
+
 def test_tables_for_people(command: Command) -> None:
     answer = command("ask", COUNT, *ALICE)
     assert "±" in answer.out

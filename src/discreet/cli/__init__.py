@@ -6,7 +6,9 @@ with `--format json`; exit codes are those of `discreet.errors`; there is never 
 
 from __future__ import annotations
 
+import codecs
 import importlib
+import io
 import json
 import logging
 import sys
@@ -33,7 +35,22 @@ for _family in FAMILIES:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
+    _print_anything()
     sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def _print_anything() -> None:
+    r"""Where the terminal has no ±, write \u00b1: no printing fails after the charge, and JSON stays what it is."""
+
+    def escaped(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+    codecs.register_error("discreet", escaped)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="discreet")
 
 
 def run(arguments: list[str]) -> int:
