@@ -240,5 +240,9 @@ def test_the_three_verbs(made: discreet.Curator, tmp_path: Path, capsys: pytest.
     assert run(["inspect", file, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["columns"][0]["name"] == "age"
     assert run(["generate", file, "--rows", "1", "--out", str(tmp_path / "rows.xls")]) == 2
+    capsys.readouterr()
+    assert run(["generate", file, "--rows", "9" * 20, "--out", str(tmp_path / "all.csv")]) == 2
+    assert "at most 1,000,000,000" in capsys.readouterr().err
+    assert not (tmp_path / "all.csv").exists()
     assert run(["generate", file, "--rows", "1", "--out", str(tmp_path / "r.csv"), "--given", "sex"]) == 2
     assert run(["describe", policy, "people", "--epsilon", "5", "--out", "/nowhere/at/all.json"]) == 2

@@ -30,6 +30,7 @@ Integers = NDArray[np.int64]
 Small = NDArray[np.int32]
 
 BATCH = 1 << 17
+MOST_ROWS = 10**9  # at once; more are more calls
 _GOLDEN = (5**0.5 - 1) / 2
 _BELOW_ONE = 1 - 2.0**-30
 
@@ -78,6 +79,8 @@ def batches(description: Description, *, rows: int, given: Mapping[str, str]) ->
     """Record batches that hold `rows` rows together; every call draws afresh."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 0:
         raise UsageError(f"rows must be a whole number of zero or more, not {rows!r}.")
+    if rows > MOST_ROWS:
+        raise UsageError(f"rows must be at most {MOST_ROWS:,}. Generate several files if you need more: each is free.")
     steps = _steps(description, given)
     schema, stream = description.schema, Stream.fresh()
 
