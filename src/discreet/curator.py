@@ -34,7 +34,7 @@ from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
 from discreet.sql.analyze import plan
-from discreet.sql.finish import Noisy, noisy_table, rehearsals, split
+from discreet.sql.finish import Noisy, answered, noisy_table, rehearsals, split
 from discreet.sql.plan import Plan, table_name
 from discreet.sql.values import quoted as named
 
@@ -112,7 +112,11 @@ class Curator:
                 name = table_name(index)
                 tables[name] = noisy_table(each.block, noisy[index], each.noise, redraw, self._after, name=name)
         listed = offered.plan.listed
-        result = self._after(offered.plan.after, tables) if listed is None else tables[table_name(0)].select(listed)
+        result = (
+            answered(offered.plan.after, tables, self._after)
+            if listed is None
+            else tables[table_name(0)].select(listed)
+        )
         table, margins = split(result, offered.plan.columns)
         certificate = self._certificate(offered)
         return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)

@@ -28,7 +28,7 @@ from discreet.mechanisms.simulate import Redraw
 from discreet.offer import Offer, offer
 from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
-from discreet.sql.finish import noisy_table, rehearsals, split
+from discreet.sql.finish import answered, noisy_table, rehearsals, split
 from discreet.sql.picks import Pick, Window
 from discreet.sql.plan import Block, Key, Plan, table_name
 
@@ -139,7 +139,7 @@ def _finished(offered: Offer, noisy: list[Any], key: bytes, public: dict[str, An
     for index, each in enumerate(offered.blocks):
         name = table_name(index)
         tables[name] = noisy_table(each.block, noisy[index], each.noise, redraw, run, name=name)
-    table, _ = split(run(offered.plan.after, tables), offered.plan.columns)
+    table, _ = split(answered(offered.plan.after, tables, run), offered.plan.columns)
     return str([table.schema for table in tables.values()]), str(table.schema)
 
 

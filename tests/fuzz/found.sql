@@ -113,3 +113,13 @@ SELECT test > 5 AS k, n FROM (SELECT test, COUNT(*) AS n FROM labs GROUP BY test
 -- a default that does not fit into the column's type: an engine error wherever there was a row
 SELECT SUM(w) FROM (SELECT LEAD(cost, 2, 1000000) OVER (PARTITION BY person_id, clinic ORDER BY cost) AS w FROM visits) AS t;
 SELECT SUM(w) FROM (SELECT LAG(cost, 1, 100000000000) OVER (PARTITION BY person_id ORDER BY day) AS w FROM visits) AS t;
+
+-- noise met what no made-up number did: failed after the charge
+SELECT clinic, COALESCE(NULLIF(COUNT(*), 3), 'eleven') FROM visits GROUP BY clinic;
+SELECT MAX(day) + INTERVAL 100 YEAR * COUNT(*) FROM visits;
+
+-- DECIMAL(4, 2) held any number
+SELECT SUM(TRY_CAST(cost AS DECIMAL(4, 2))), COUNT(TRY_CAST(cost AS DECIMAL(1, 1))) FROM visits;
+
+-- a default of texts
+SELECT w, COUNT(*) FROM (SELECT LAG(clinic, 1, 'none') OVER (PARTITION BY person_id ORDER BY cost) AS w FROM visits) AS t GROUP BY w;

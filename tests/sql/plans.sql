@@ -671,6 +671,15 @@ SELECT SUM(pain - before) FROM (SELECT pain, LAG(pain, 1, 0) OVER (PARTITION BY 
 FROM visits) AS t;
 --> SUM(pain - before): 30 30 30 | 60 60 60
 
+-- count / window / default of texts: From one visit to the next, from Hill at first
+SELECT before, COUNT(*) FROM (SELECT LAG(clinic, 1, 'Hill') OVER (PARTITION BY person_id ORDER BY day, cost) AS before FROM visits) AS t
+GROUP BY before;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- sum / visits / narrow cast: What costs less than a hundred, and NULL of what does not fit
+SELECT SUM(TRY_CAST(cost AS DECIMAL(4, 2))) AS small, COUNT(TRY_CAST(cost AS DECIMAL(4, 2))) AS n FROM visits;
+--> SUM(TRY_CAST(cost AS DECIMAL(4, 2))), COUNT(TRY_CAST(cost AS DECIMAL(4, 2))): 29997 29997 29997 | 59994 √1799640018 29997
+
 -- count / window / tiles: Visits by half of the person's own time
 SELECT half, COUNT(*) FROM (SELECT NTILE(2) OVER (PARTITION BY person_id ORDER BY day, cost) AS half FROM visits) AS t GROUP BY half;
 --> COUNT(*): 3 3 3 | 6 √18 3

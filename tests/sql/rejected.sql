@@ -1525,3 +1525,47 @@ SELECT APPROX_QUANTILES(age, 4) FROM people
 -- a percentile in percent
 SELECT PERCENTILE(age, 50) FROM people
 --> Write QUANTILE_CONT(x, 0.5), with a number between 0 and 1
+
+-- rows of each group, as ClickHouse writes it
+SELECT sex, smoker, COUNT(*) AS n FROM people GROUP BY sex, smoker ORDER BY n DESC LIMIT 1 BY sex
+--> LIMIT 1 BY sex has a part that is not answered
+
+-- and further rows of each group
+SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 1 OFFSET 1 BY sex
+--> OFFSET 1 BY sex has a part that is not answered
+
+-- groupings without repetition
+SELECT sex, COUNT(*) FROM people GROUP BY DISTINCT ROLLUP (sex, sex)
+--> GROUP BY DISTINCT is not answered
+
+-- an order of search
+WITH t AS (SELECT COUNT(*) AS n FROM people) SEARCH DEPTH FIRST BY n SET o SELECT n FROM t
+--> has a part that is not answered
+
+-- an order inside the function
+SELECT SUM(cost) FROM (SELECT * FROM visits QUALIFY ROW_NUMBER(ORDER BY cost DESC) OVER (PARTITION BY person_id) = 1) AS t
+--> ROW_NUMBER(ORDER BY cost DESC) takes no argument
+
+-- an order inside a rank
+SELECT SUM(w) FROM (SELECT RANK(ORDER BY cost) OVER (PARTITION BY person_id ORDER BY day) AS w FROM visits) AS t
+--> RANK(ORDER BY cost) takes no argument
+
+-- a rank of something
+SELECT SUM(w) FROM (SELECT DENSE_RANK(1, 2) OVER (PARTITION BY person_id ORDER BY day) AS w FROM visits) AS t
+--> DENSE_RANK(1, 2) takes no argument
+
+-- no tiles
+SELECT SUM(w) FROM (SELECT NTILE(0) OVER (PARTITION BY person_id ORDER BY day) AS w FROM visits) AS t
+--> needs a whole number, from 1 to 1,000,000
+
+-- as many tiles as noise says
+SELECT clinic, NTILE(CASE WHEN COUNT(*) > 50 THEN 0 ELSE 1 END) OVER (ORDER BY clinic) FROM visits GROUP BY clinic
+--> needs a whole number, from 1
+
+-- a frame as wide as noise says
+SELECT clinic, SUM(COUNT(*)) OVER (ORDER BY clinic ROWS BETWEEN COUNT(*) PRECEDING AND CURRENT ROW) FROM visits GROUP BY clinic
+--> a frame needs whole numbers written out
+
+-- sums beyond what can be added up
+SELECT SUM(CASE WHEN n > 20 THEN 99999999999999999999999999999999999999 ELSE 1 END) FROM (SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic) AS t
+--> has more than 18 digits

@@ -65,6 +65,37 @@ def test_noise_decides_how_many_rows_a_value_has(curator: Curator, value: str, e
     assert None not in answer.margins.column("n").to_pylist()
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "COALESCE(NULLIF(n, {n}), 'eleven')",
+        "DATE '2024-02-03' + INTERVAL 1 YEAR * CASE WHEN n = {n} THEN 999999999 ELSE 1 END",
+        "CASE WHEN n = {n} THEN 'foo' ELSE '3' END = 5",
+        "SUM(COALESCE(NULLIF(n, {n}), 'eleven')) OVER (PARTITION BY sex)",
+    ],
+)
+def test_what_fails_at_one_noisy_number_is_null_there(curator: Curator, value: str) -> None:
+    """No made-up number met it before the charge, so it is answered all the same."""
+    groups = "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS t"
+    counts = curator.ask(f"SELECT sex, n FROM {groups}", analyst="ann", epsilon="50").table.to_pylist()
+    known = {each["sex"]: each["n"] for each in counts}
+    sex, n = next((sex, n) for sex, n in known.items() if list(known.values()).count(n) == 1)
+    asked = f"SELECT sex, {value.format(n=n)} AS x FROM {groups}"
+    found = {each["sex"]: each["x"] for each in curator.ask(asked, analyst="ann", epsilon="50").table.to_pylist()}
+    assert found[sex] is None
+    assert all(value is not None for other, value in found.items() if other != sex)
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["DATE '9999-12-31' + 1", "MAX(day) + INTERVAL 8000 YEAR", "MIN(day) - 800000", "CAST('infinity' AS TIMESTAMP)"],
+)
+def test_a_day_that_no_calendar_has_is_null(curator: Curator, value: str) -> None:
+    answer = curator.ask(f"SELECT {value} AS x, COUNT(*) AS n FROM visits", analyst="ann", epsilon="1")
+    assert answer.as_json()["rows"][0][0] is None
+    assert "–" in str(answer) or "NULL" in str(answer)
+
+
 def test_which_group_is_the_largest(curator: Curator) -> None:
     groups = "(SELECT sex, 1000 * COUNT(*) AS n FROM people GROUP BY sex) AS t"
     every = curator.ask(f"SELECT sex, n FROM {groups}", analyst="ann", epsilon="50").table.to_pylist()

@@ -78,6 +78,8 @@ def test_there_are_enough_refusals() -> None:
         "WITH a0 AS (SELECT COUNT(*) AS x FROM people), "
         + ", ".join(f"a{i} AS (SELECT p.x FROM a{i - 1} p JOIN a{i - 1} q ON p.x = q.x)" for i in range(1, 40))
         + " SELECT SUM(x) FROM a39",
+        "SELECT COUNT(*) FROM people WHERE "
+        + " AND ".join(f"person_id IN (SELECT person_id FROM visits WHERE cost > {i})" for i in range(60)),
         "SELECT COUNT(*) FROM people WHERE zip = '\ud800'",
         "SELECT COUNT(*) FROM people WHERE zip = '\x00'",
         "SELECT age, COUNT(*) FROM people GROUP BY " + "1" * 5_000,

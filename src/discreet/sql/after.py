@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment
 
 MAX_LIMIT = 10**9
+MOST_DIGITS = 18  # of a number written out: sums of those fit into what the engine adds in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +130,40 @@ def unfiltered(sql: str) -> str:
     return as_sql(tree)
 
 
+def guarded(sql: str) -> str:
+    """The statement with NULL wherever a value would be an error, as far as the engine can try.
+
+    For when a noisy number met what no made-up one did: COALESCE(NULLIF(n, 11), 'eleven') at 11. It has been paid for.
+    """
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    for node in list(tree.find_all(exp.Select)):
+        for name in ("expressions", "where", "group", "having", "qualify", "order"):
+            _try_parts(node.args.get(name))
+        for join in node.args.get("joins") or []:
+            _try_parts(join.args.get("on"))
+    return as_sql(tree)
+
+
+def _try_parts(part: Any) -> None:
+    if isinstance(part, list):
+        for each in part:
+            _try_parts(each)
+    elif not isinstance(part, exp.Expression) or isinstance(part, exp.Query):
+        return
+    elif _triable(part):
+        part.replace(exp.Try(this=part.copy()))
+    else:
+        for each in list(part.args.values()):
+            _try_parts(each)
+
+
+def _triable(node: exp.Expression) -> bool:
+    """Whether TRY can hold it, and it can fail."""
+    plain = exp.Column | exp.Literal | exp.Null | exp.Boolean | exp.Star | exp.Identifier | exp.If
+    holds = not node.find(exp.Query, exp.Window, *_AGGREGATES)
+    return isinstance(node, exp.Condition) and not isinstance(node, plain) and holds
+
+
 def selects(node: exp.Select) -> bool:
     """Whether a SELECT leaves out rows of what it reads."""
     return any(node.args.get(name) for name in ("having", "qualify", "limit", "offset"))
@@ -215,6 +250,14 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
     if isinstance(copy, exp.Pad):
         _check_pad(copy)
+    if isinstance(copy, exp.Ntile) and not whole(copy.this):
+        raise reject(node, f"{show(node)} needs a whole number, from 1.", "Write it out: NTILE(4).")
+    if isinstance(copy, exp.WindowSpec) and not all(_bound(copy.args.get(end)) for end in ("start", "end")):
+        raise reject(
+            node, "a frame needs whole numbers written out.", "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW."
+        )
+    if isinstance(copy, exp.Literal) and not copy.is_string and len(re.sub(r"[eE].*|[.]", "", copy.name)) > MOST_DIGITS:
+        raise reject(node, f"{show(node)} has more than {MOST_DIGITS} digits.", "Write it as 1e20.")
     if type(copy) is exp.Cast:
         return exp.TryCast(this=copy.this, to=copy.args["to"])
     if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):
@@ -226,6 +269,11 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT
         return exp.Case(ifs=[exp.If(this=low(this=argument.copy(), expression=exp.Literal.number(0)), true=copy)])
     return copy
+
+
+def _bound(end: Any) -> bool:
+    """An end of a frame: UNBOUNDED, CURRENT ROW, a number of rows, or of days and the like."""
+    return not isinstance(end, exp.Expression) or whole(end.this if isinstance(end, exp.Interval) else end) is not None
 
 
 def _check_pad(node: exp.Pad) -> None:

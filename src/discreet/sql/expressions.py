@@ -426,7 +426,7 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
     if target in _INTEGER_BITS:
         # As the engine does: half away from zero from decimals, to the even number from floats, such as quotients are.
         how: numbers.Rounding = "even" if numbers.is_float(node.this) else "nearest"
-        return _whole(numbers.rounded(as_number(value, node), Fraction(1), how, node), target)
+        return _fitting(numbers.rounded(as_number(value, node), Fraction(1), how, node), 2 ** _INTEGER_BITS[target] - 1)
     if target in (kind.DOUBLE, kind.FLOAT):
         return as_number(value, node)
     if target is kind.DECIMAL:
@@ -434,7 +434,9 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
         digits = sizes[1] if len(sizes) > 1 else 0
         if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
             raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
-        return numbers.rounded(as_number(value, node), Fraction(10) ** -digits, "nearest", node)
+        return _fitting(
+            numbers.rounded(as_number(value, node), Fraction(10) ** -digits, "nearest", node), 10 ** sizes[0] - 1
+        )
     if target in (kind.TEXT, kind.VARCHAR):
         return strings.as_text(value, node, written=node.this)
     if target is kind.BOOLEAN:
@@ -459,9 +461,8 @@ _INTEGER_BITS = {
 }
 
 
-def _whole(value: Value, target: exp.DataType.Type) -> Value:
-    """A cast to a narrow integer gives NULL where the number does not fit."""
-    most = 2 ** _INTEGER_BITS[target] - 1
+def _fitting(value: Value, most: int) -> Value:
+    """A cast to a narrow type gives NULL where the number has more units than that."""
     domain = numbers.grid(value)
     if domain.largest <= most:
         return value

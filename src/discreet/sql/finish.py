@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -12,8 +13,9 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from discreet.errors import EngineFailure
 from discreet.mechanisms.simulate import Noise, Redraw
-from discreet.sql.after import unfiltered
+from discreet.sql.after import guarded, unfiltered
 from discreet.sql.estimates import Components, redraws
 from discreet.sql.margins import redrawn_quantile
 from discreet.sql.picks import Pick, Picked
@@ -201,10 +203,18 @@ def _half_widths(center: Any, replicas: Any) -> pa.Array:
     return pa.array(widths, mask=~np.isfinite(widths))
 
 
+def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
+    """What a statement above noise gives; where it fails on noisy numbers, NULL in the place of what failed."""
+    try:
+        return run(sql, tables)
+    except EngineFailure:
+        return run(guarded(sql), tables)
+
+
 def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Table]:
     """The final table and, of the same shape, its margins."""
     shown = [column.name for column in columns]
-    table = pa.Table.from_arrays([_finite(result.column(index)) for index in range(len(shown))], names=shown)
+    table = pa.Table.from_arrays([_shown(result.column(index)) for index in range(len(shown))], names=shown)
     carriers = [index for index, column in enumerate(columns) if column.measured]
     present = result.num_columns == len(shown) + len(carriers)
     margins = [pa.nulls(result.num_rows, pa.float64())] * len(shown)
@@ -216,8 +226,14 @@ def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Tab
     return table, pa.Table.from_arrays(margins, names=shown)
 
 
-def _finite(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """NaN and infinities, as a quotient of noisy numbers may be, are NULL."""
-    if not pa.types.is_floating(column.type):
+def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may be; years beyond 9999."""
+    if pa.types.is_floating(column.type):
+        there = pa.compute.is_finite(column)
+    elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        kind = datetime.date if pa.types.is_date(column.type) else datetime.datetime
+        first, last = (pa.scalar(end, column.type) for end in (kind.min, kind.max))
+        there = pa.compute.and_(pa.compute.greater_equal(column, first), pa.compute.less_equal(column, last))
+    else:
         return column
-    return pa.compute.if_else(pa.compute.is_finite(column), column, pa.scalar(None, column.type))
+    return pa.compute.if_else(there, column, pa.scalar(None, column.type))

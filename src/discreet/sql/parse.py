@@ -20,6 +20,7 @@ from discreet.errors import Rejected
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
 MAX_SQL = 100_000  # characters of engine SQL of one expression; nested expressions repeat their parts
+MAX_TABLES = 50  # the engine's planning grows faster than their number
 MAX_OPEN_JOINS = 8  # JOINs in a row without a condition: the parser tries every way to nest them
 
 
@@ -101,6 +102,7 @@ def parse(text: str, *, limit: int) -> exp.Query:
     _check_size(tree)
     _remember_places(tree, text)
     _check_selects(tree)
+    _check_clauses(tree)
     for call in reversed([call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _MARKED]):
         _arrange(call)
     return tree
@@ -215,14 +217,28 @@ def _check_selects(tree: exp.Expression) -> None:
             raise reject(select, "FOR UPDATE and the like lock rows to change them, and nothing is.", "Leave it out.")
 
 
+def _check_clauses(tree: exp.Expression) -> None:
+    """No clause is ignored: what the parser knows from other dialects, and means nothing here, is refused."""
+    for node in tree.find_all(*_PARTS):
+        for name, part in node.args.items():
+            if part and name not in _PARTS[type(node)]:
+                raise reject(node, f"{show(node)} has a part that is not answered.", "Write it as in standard SQL.")
+    for group in tree.find_all(exp.Group):
+        if group.args.get("all") is False:
+            raise reject(group, "GROUP BY DISTINCT is not answered.", "Write each grouping once.")
+
+
 def _check_size(tree: exp.Expression) -> None:
-    pending, nodes = [(tree, 0)], 0
+    pending, nodes, tables = [(tree, 0)], 0, 0
     while pending:
         node, depth = pending.pop()
         nodes += 1
         # A chain of ANDs is a deep tree, though nobody nested anything: it counts by its nodes only.
         if depth > MAX_DEPTH * 4 or nodes > MAX_NODES:
             raise Rejected("the statement is too large to be analyzed.", hint="Ask less at once.")
+        tables += isinstance(node, exp.Table)
+        if tables > MAX_TABLES:
+            raise reject(node, f"the statement reads more than {MAX_TABLES} tables.", "Ask less at once.")
         pending.extend((child, depth + 1) for child in node.iter_expressions())
 
 
@@ -244,6 +260,12 @@ def _remember_places(tree: exp.Expression, text: str) -> None:
 
 _ASIDE = "#"  # marks the name of a call that the parser is to leave as it is written
 _TURNED = ("DATE_DIFF", "DATEDIFF", "DATE_TRUNC", "TIMESTAMPDIFF")
+_PARTS: dict[type[exp.Expression], frozenset[str]] = {  # of clauses that other dialects add to
+    exp.With: frozenset(("expressions", "recursive")),
+    exp.CTE: frozenset(("this", "alias", "materialized")),
+    exp.Limit: frozenset(("expression", "limit_options")),
+    exp.Offset: frozenset(("expression",)),
+}
 _MARKED = tuple(name + _ASIDE for name in _TURNED)
 _UNITS = ("second", "minute", "hour", "day", "month", "quarter", "year")  # not weeks: elsewhere they begin on Sundays
 

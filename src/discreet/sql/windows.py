@@ -16,7 +16,7 @@ from discreet.sql.parse import reject, show, whole
 from discreet.sql.persons import AGGREGATES
 from discreet.sql.relation import Names, Relation
 from discreet.sql.unify import as_flag, join_domains, unify
-from discreet.sql.values import Number, Opaque, Value
+from discreet.sql.values import Missing, Number, Opaque, Value
 
 MOST_PLACES = 1_000_000  # of a frame, an offset, a number of tiles
 _ANSWERED = (
@@ -61,15 +61,16 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
         return replace(value, sql=f"{function}({value.sql}) {in_order}", nullable=True)
     if frame:
         raise reject(node, f"{show(node)} has a frame.", f"Leave it out; within each person there are {_ANSWERED}.")
+    if isinstance(inner, exp.RowNumber | exp.Rank | exp.DenseRank) and any(inner.args.values()):
+        raise reject(node, f"{show(inner)} takes no argument.", "Write the order inside OVER (...).")
     if isinstance(inner, exp.RowNumber):
         domain = Number(step=Fraction(1), lo=1, hi=rows)
         return Value(sql=f"row_number() {in_order}", domain=domain, numbering=len(partition) == 1)
     if isinstance(inner, exp.Lag | exp.Lead):
         return _shifted(inner, names, in_order, node)
     if isinstance(inner, exp.Ntile):
-        tiles = _places(inner.this, node)
-        domain = Number(step=Fraction(1), lo=1, hi=min(max(tiles, 1), rows))
-        return Value(sql=f"ntile({max(tiles, 1)}) {in_order}", domain=domain)
+        tiles = _places(inner.this, node, least=1)
+        return Value(sql=f"ntile({tiles}) {in_order}", domain=Number(step=Fraction(1), lo=1, hi=min(tiles, rows)))
     if isinstance(inner, exp.Rank | exp.DenseRank):
         if not ordering:
             raise reject(node, f"{show(node)} needs an ORDER BY.", "Add ORDER BY inside OVER (...).")
@@ -133,10 +134,10 @@ def _frame(node: exp.Window) -> tuple[str, bool]:
     return f" {spec.args['kind']} BETWEEN {ends[0]} AND {ends[1]}", by_place
 
 
-def _places(node: exp.Expression | None, window: exp.Window) -> int:
+def _places(node: exp.Expression | None, window: exp.Window, *, least: int = 0) -> int:
     found = None if node is None else whole(node)
-    if found is None or not 0 <= found <= MOST_PLACES:
-        raise reject(window, f"{show(window)} needs a whole number, at most {MOST_PLACES:,}.", "Write it out.")
+    if found is None or not least <= found <= MOST_PLACES:
+        raise reject(window, f"{show(window)} needs a whole number, from {least} to {MOST_PLACES:,}.", "Write it out.")
     return found
 
 
@@ -153,9 +154,10 @@ def _shifted(inner: exp.Expression, names: Names, over: str, node: exp.Window) -
     function, side = ("lag", "PRECEDING") if isinstance(inner, exp.Lag) else ("lead", "FOLLOWING")
     if inner.args.get("default") is None:
         return replace(value, sql=f"{function}({value.sql}, {offset}) {over}", nullable=True)
-    both = unify((value, translate(inner.args["default"], names)), node)
-    if not both[1].constant:
+    default = translate(inner.args["default"], names)
+    if not default.constant and not isinstance(default.domain, Missing):
         raise reject(node, f"{show(node)} has a default that is not a constant.", "Write it out.")
+    both = unify((value, default), node)
     # The engine would cast its own default to the column's type, which fails where there is a row and it does not fit.
     there = f"count(*) {over.removesuffix(')')} ROWS BETWEEN {offset} {side} AND {offset} {side})"
     sql = f"CASE WHEN {there} = 0 THEN {both[1].sql} ELSE {function}({both[0].sql}, {offset}) {over} END"

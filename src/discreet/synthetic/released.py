@@ -10,6 +10,7 @@ import pyarrow as pa
 from discreet.engines.workbench import Workbench
 from discreet.policy import Policy, Table
 from discreet.sql.analyze import plan
+from discreet.sql.finish import split
 
 _SECONDS = 60.0
 _PUBLIC = Policy.parse("unit: row\ntables: {nobody: {owner: id}}\nbudget: {epsilon: 1}\n", path="released")
@@ -26,5 +27,4 @@ def ask(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
         return workbench.run(query, used, seconds=_SECONDS)
 
     found = plan(sql, replace(_PUBLIC, tables=declared), tables, lambda query: run(query, tables))
-    answer = run(found.after, {name: tables[name] for name in found.public})
-    return answer.select([*range(len(found.columns))]).rename_columns([column.name for column in found.columns])
+    return split(run(found.after, {name: tables[name] for name in found.public}), found.columns)[0]
