@@ -1913,6 +1913,10 @@ SELECT tariff, COUNT(*) AS active FROM subscribers WHERE sub_id IN (SELECT sub_i
 SELECT COUNT(*) FROM subscribers c WHERE NOT EXISTS (SELECT 1 FROM tickets t WHERE t.sub_id = c.sub_id);
 --> COUNT(*): 1 1 1 | 1 1 1
 
+-- mean / per person / of numbers that are categories: The highest port of each subscriber
+SELECT AVG(port) FROM (SELECT sub_id, MAX(port) AS port FROM sessions GROUP BY sub_id) AS t;
+--> AVG(port): 421 421 421 | 842 √354482 421
+
 -- count / heavy users / plain: Who transferred more than 15 GB?
 SELECT COUNT(*) FROM (SELECT sub_id FROM sessions GROUP BY sub_id HAVING SUM(mb) > 15000) AS heavy;
 --> COUNT(*): 1 1 1 | 1 1 1

@@ -21,6 +21,15 @@ SAME = (
         "SELECT sex, COUNT(*) FROM people GROUP BY ALL ORDER BY ALL",
         "SELECT sex, COUNT(*) FROM people GROUP BY 1 ORDER BY 1, 2",
     ),
+    (
+        "(SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) ORDER BY n DESC LIMIT 2",
+        "SELECT * FROM (SELECT sex, COUNT(*) AS n FROM people GROUP BY sex) AS bracketed ORDER BY n DESC LIMIT 2",
+    ),
+    (
+        "SELECT SUM(w) AS n FROM (SELECT LAG(cost) RESPECT NULLS OVER (PARTITION BY person_id ORDER BY day) AS w"
+        " FROM visits) AS t",
+        "SELECT SUM(w) AS n FROM (SELECT LAG(cost) OVER (PARTITION BY person_id ORDER BY day) AS w FROM visits) AS t",
+    ),
     ("SELECT COUNT(*) AS n FROM main.people AS p", "SELECT COUNT(*) AS n FROM people"),
     ("SELECT approx_count_distinct(person_id) AS n FROM visits", "SELECT COUNT(DISTINCT person_id) AS n FROM visits"),
     ("SELECT approx_quantile(age, 0.5) AS n FROM people", "SELECT quantile(age, 0.5) AS n FROM people"),

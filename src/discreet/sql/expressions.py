@@ -519,7 +519,7 @@ NEAREST = {
     "datename": "Write MONTHNAME(day), DAYNAME(day) or STRFTIME(day, '%Y-%m').",
     "to_date": "Write DATE '2024-12-31', or CAST(x AS DATE).",
     "to_varchar": "Write CAST(x AS VARCHAR), or STRFTIME(day, '%Y-%m').",
-    "yearweek": "Write STRFTIME(day, '%G-%V'), or WEEK(day).",
+    "yearweek": "Write ISOYEAR(day) and WEEK(day).",
     "mad": "Ask how x is spread: QUANTILE_CONT(x, [0.25, 0.5, 0.75]).",
     "approx_top_count": "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
     "approx_top_k": "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",

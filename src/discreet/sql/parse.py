@@ -94,6 +94,10 @@ def parse(text: str, *, limit: int) -> exp.Query:
     tree = trees[0]
     while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
         tree = tree.this
+    if isinstance(tree, exp.Subquery) and not {name for name, part in tree.args.items() if part} - _BEHIND_BRACKETS:
+        inner = exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("bracketed")))
+        behind = {name: tree.args.get(name) for name in ("order", "limit", "offset")}
+        tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **behind)
     if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
         raise Rejected(f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE)
     if not isinstance(tree, exp.Select | exp.SetOperation):
@@ -266,6 +270,7 @@ _PARTS: dict[type[exp.Expression], frozenset[str]] = {  # of clauses that other 
     exp.Limit: frozenset(("expression", "limit_options")),
     exp.Offset: frozenset(("expression",)),
 }
+_BEHIND_BRACKETS = frozenset(("this", "order", "limit", "offset"))
 _MARKED = tuple(name + _ASIDE for name in _TURNED)
 _UNITS = ("second", "minute", "hour", "day", "month", "quarter", "year")  # not weeks: elsewhere they begin on Sundays
 

@@ -18,6 +18,7 @@ from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show, spelt
 from discreet.sql.relation import Field, Names, Relation, distinct_values
 from discreet.sql.rewrite import meanings_of
+from discreet.sql.strings import all_numeric
 from discreet.sql.unify import as_flag, as_number
 from discreet.sql.values import Coded, Flag, Missing, Number, Opaque, Text, Value, integer_sql
 
@@ -129,6 +130,8 @@ def _extreme(function: str) -> Function:
         value = _argument(node, names)
         if node.expressions:
             raise reject(node, f"{show(node)} is not answered.", f"Write {function.upper()}(x).")
+        if isinstance(value.domain, Coded) and all_numeric(value.domain.values):
+            value = as_number(value, node)
         if isinstance(value.domain, Coded | Opaque):
             raise reject(node, f"{show(node)} needs numbers or dates.", "Use a number or a date.")
         return Value(

@@ -186,8 +186,9 @@ def _approximate(node: exp.Expression) -> exp.Expression:
 
 
 def _any_value(node: exp.Expression) -> exp.Expression:
-    """ANY_VALUE(x), which the parser reads as ANY_VALUE(x IGNORE NULLS)."""
-    return node.this if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue) else node
+    """ANY_VALUE(x), which the parser reads as ANY_VALUE(x IGNORE NULLS); and RESPECT NULLS, which changes nothing."""
+    meant = isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue)
+    return node.this if meant or isinstance(node, exp.RespectNulls) else node
 
 
 def _ordered_mode(node: exp.Expression) -> exp.Expression:
