@@ -205,6 +205,11 @@ WRONG = [
     (COLUMN, "{values: [1.5]}", "6:20: people.x: a value is a string or a whole number."),
     (COLUMN, "{values: [[a]]}", "6:20: people.x: a value is a string or a whole number."),
     (COLUMN, "{values: [99999999999999999999]}", "6:20: people.x: 99999999999999999999 does not fit in 64 bits"),
+    (COLUMN, '{values: ["\\x1b[31m", b]}', "6:20: This holds a control character"),
+    (COLUMN, '{values: [a, "\\0"]}', "6:23: This holds a control character"),
+    (COLUMN, "{values: [a, \u202eb]}", "6:23: This holds a control character"),
+    (COLUMN, 'text\n      "\\a": text', "7:7: This holds a control character"),
+    (COLUMN, "text\n      null: text", "7:7: column people.null: null is nothing in YAML. Quote it if it is a name."),
     (COLUMN, "{text: false}", "6:17: people.x: text can only be true."),
     (COLUMN, "{boolean: yes}", "6:20: people.x.boolean must be true or false, not yes."),
     (COLUMN, "{identifier: true, nullable: true}", "6:39: people.x: an identifier is never a group key"),
@@ -221,6 +226,10 @@ WRONG = [
     (TABLES, "visits: {}", "5:11: visits needs `owner`"),
     (TABLES, "visits:", "5:10: visits needs `owner`"),
     (TABLES, "visits: {owner: [a, b]}", "5:19: visits has several owners"),
+    (TABLES, "visits: {owner: null}", "5:19: visits.owner is null, which is nothing in YAML. Write a column, or"),
+    (TABLES, "visits: {owner: ~}", "5:19: visits.owner is ~, which is nothing in YAML."),
+    (TABLES, "visits: {owner: {through: people, on: Null}}", "5:41: visits.owner.on is Null, which is nothing"),
+    (TABLES, 'visits: {owner: "\\e[2J"}', "5:19: This holds a control character"),
     (TABLES, "visits: {owners: a}", "5:12: visits has no key owners. Did you mean owner?"),
     (TABLES, "visits: {owner: id, public: true}", "5:19: visits is public: it has no owner."),
     (TABLES, "visits: {public: true, columns: {}}", "5:35: visits is public: it has no columns."),
@@ -269,15 +278,22 @@ WRONG = [
     (REST, "analysts: {curator: {epsilon: 1}}", "4:21: curator is the name of the curator's own spending"),
     (REST, "analysts: [alice]", "4:11: analysts must be a mapping, not a list."),
     (REST, "neighbors: bounded", "4:12: neighbors must be add_remove or change_one, not bounded."),
+    (REST, "analysts: {~: {epsilon: 1}}", "4:12: analyst ~: ~ is nothing in YAML."),
+    (REST, 'analysts: {"a\\x9b": {epsilon: 1}}', "4:12: This holds a control character"),
+    (REST, 'releases: {"a\\nb": {}}', "4:12: A key must be a name, on one line."),
+    (REST, "source: null", "4:9: source is null, which is nothing in YAML."),
+    (REST, 'store: "a\\r"', "4:8: This holds a control character"),
+    (REST, "store: '\ud800'", "This is not valid YAML: it holds a character that is not allowed."),
     (REST, "sorce: data", "4:1: A policy has no key sorce. Did you mean source?"),
     (REST, "source: [a]", "4:9: source must be a folder, a .duckdb file or an address, not a list."),
+    (REST, "releases: {'a;b': 3}", "4:12: release 'a;b': write the name with letters, digits and underscores."),
     (REST, "releases: {daily: 3}", "4:19: releases.daily must be a mapping, not 3."),
     (REST, "releases: {daily: {a: 1, a: 2}}", "4:26: a is given twice"),
     (REST, "unit: person", "4:1: unit is given twice; the first is on line 1."),
     (REST, "limits: &x {}", "4:9: Anchors and aliases"),
     (REST, "store: !!str x", "4:8: Tags such as !!str"),
     (REST, "---\na: 1", "4:1: A policy is one document"),
-    (REST, "? [a]\n: 1", "4:3: A key must be a name."),
+    (REST, "? [a]\n: 1", "4:3: A key must be a name, on one line."),
     (REST, "store: [a", "This is not valid YAML"),
     (REST, "store: '\x07'", "This is not valid YAML"),
     (REST, "releases: {a: " + "[" * 40 + "]" * 40 + "}", "This is not valid YAML: it is nested too deeply."),
@@ -318,6 +334,17 @@ def test_all_mistakes_at_once_in_the_order_of_the_file() -> None:
 def test_nobody_to_protect() -> None:
     assert "nobody to protect" in problems("unit: person\nbudget: {epsilon: 1}\ntables: {a: {public: true}}")[0]
     assert "tables is empty" in problems("unit: person\nbudget: {epsilon: 1}\ntables: {}")[0]
+
+
+@pytest.mark.parametrize("unit", ['"\\x1b[31mperson"', '"a\\nb"', '"a\\tb"', "null"])
+def test_a_unit_is_a_name(unit: str) -> None:
+    (line,) = problems(REST.replace("...", "limits: {}").replace("unit: person", f"unit: {unit}"))
+    assert line.startswith("hospital.yaml:1:7: ")
+    assert line.isprintable()
+
+
+def test_what_is_quoted_is_a_name() -> None:
+    assert read(TABLES.replace("...", "visits: {owner: 'null'}")).tables["visits"].owner == "null"
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

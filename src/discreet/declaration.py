@@ -49,6 +49,8 @@ def check_names(reader: Reader, node: Node | None, what: str, path: tuple[str, .
         label = ".".join((*path, name))
         if not name.strip() or not name.isprintable() or any(mark in name for mark in "\"'`;"):
             reader.problem(key, f"{what} '{label}': write the name with letters, digits and underscores.")
+        elif key.value is None:
+            reader.problem(key, f"{what} {label}: {key} is nothing in YAML. Quote it if it is a name.")
         elif name.startswith(HIDDEN):
             reader.problem(key, f"{label}: names that begin with {HIDDEN} are kept for discreet. Rename the {what}.")
         elif what == "table" and (name.startswith(".") or any(mark in name for mark in "/\\*?[]")):

@@ -23,6 +23,8 @@ _DEPTH = 20
 _QUOTED = 60
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster on long lists of values
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
+# What a terminal obeys, what turns a line's reading around, and halves of characters; tabs and ends of lines are text.
+_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _TIMES = {
     "": Fraction(1),
@@ -108,7 +110,7 @@ def parse(text: str, *, file: str) -> tuple[Node | None, list[Problem]]:
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         what = " ".join(filter(None, (error.context, error.problem)))
         tree.note(line, column, f"This is not valid YAML: {what}.")
-    except yaml.YAMLError:
+    except (yaml.YAMLError, UnicodeEncodeError):  # half a character is no UTF-8
         tree.note(1, 1, "This is not valid YAML: it holds a character that is not allowed.")
     return None, tree.problems
 
@@ -146,6 +148,9 @@ class _Tree:
         if isinstance(event, yaml.SequenceStartEvent):
             return List(line=line, column=column, items=tuple(self.items(events, depth)))
         text, style = getattr(event, "value", ""), getattr(event, "style", None)
+        if _NO_TEXT.search(text):
+            self.note(line, column, "This holds a control character, which a terminal would obey. Remove it.")
+            text = _NO_TEXT.sub("\ufffd", text)  # messages repeat the text
         return Scalar(line=line, column=column, text=text, quoted=style in ("'", '"', "|", ">"))
 
     def items(self, events: Iterator[Any], depth: int) -> Iterator[Node]:
@@ -157,8 +162,8 @@ class _Tree:
         while not isinstance(event := next(events), yaml.MappingEndEvent):
             key = self.node(event, events, depth + 1)
             value = self.node(next(events), events, depth + 1)
-            if not isinstance(key, Scalar):
-                self.note(key.line, key.column, "A key must be a name.")
+            if not isinstance(key, Scalar) or "\n" in key.text:
+                self.note(key.line, key.column, "A key must be a name, on one line.")
             elif key.text in found:
                 first = found[key.text][0].line
                 self.note(key.line, key.column, f"{key} is given twice; the first is on line {first}.")
@@ -211,10 +216,17 @@ class Reader:
     # Each of these gives None for a key that is absent, and a problem and None for a value that cannot be read.
 
     def string(self, node: Node | None, what: str, expected: str) -> str | None:
-        if node is None or (isinstance(node, Scalar) and node.text.strip() and node.text != PLACEHOLDER):
-            return None if node is None else node.text
-        self.wrong(node, what, expected)
-        return None
+        if node is None:
+            return None
+        if not isinstance(node, Scalar) or not node.text.strip() or node.text == PLACEHOLDER:
+            self.wrong(node, what, expected)
+            return None
+        if node.value is None:
+            self.problem(
+                node, f"{what} is {node}, which is nothing in YAML. Write {expected}; quote it if it is a name."
+            )
+            return None
+        return node.text
 
     def word(self, node: Node | None, what: str, allowed: tuple[str, ...]) -> str | None:
         if node is None or (isinstance(node, Scalar) and node.text in allowed):

@@ -158,6 +158,8 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
         if key not in fields and (isinstance(root, Map) or reader.empty(root)):
             reader.problem(root, f"A policy needs {key}: write `{example}`.")
     unit = reader.string(fields.get("unit"), "unit", "the name of whom you protect, such as person") or ""
+    if not unit.isprintable():
+        reader.problem(fields["unit"], "unit must be one line of letters, such as person.")
     neighbors = reader.word(fields.get("neighbors"), "neighbors", ("add_remove", "change_one")) or "add_remove"
     source = reader.string(fields.get("source"), "source", "a folder, a .duckdb file or an address")
     ledger = reader.string(fields.get("ledger"), "ledger", "a file or an address") or f"{path.stem}.ledger"

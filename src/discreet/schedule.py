@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Literal, cast
 
 from discreet.budget import number
+from discreet.declaration import check_names
 from discreet.document import List, Map, Node, Reader, Scalar
 
 Period = Literal["hour", "day", "week", "month"]
@@ -89,6 +90,7 @@ class Schedule:
 def schedules(reader: Reader, node: Node | None, *, unit: str, most: Fraction | None) -> dict[str, Schedule]:
     """Everything under `releases`; what cannot be read is a problem with its place."""
     entries = reader.fields(node, "releases", ("releases",), None)
+    check_names(reader, node, "release", ())
     read = {name: _schedule(reader, name, value, unit=unit, most=most) for name, value in entries.items()}
     return {name: schedule for name, schedule in read.items() if schedule is not None}
 
