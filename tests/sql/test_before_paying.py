@@ -96,6 +96,13 @@ def test_a_day_that_no_calendar_has_is_null(curator: Curator, value: str) -> Non
     assert "–" in str(answer) or "NULL" in str(answer)
 
 
+def test_a_text_has_no_margin(curator: Curator) -> None:
+    answer = curator.ask("SELECT 'about ' || COUNT(*) AS x, COUNT(*) + 1 AS n FROM people", analyst="ann", epsilon="1")
+    assert answer.table.column("x")[0].as_py().startswith("about ")
+    assert answer.margins.column("x").to_pylist() == [None]
+    assert answer.margins.column("n")[0].as_py() > 0
+
+
 def test_which_group_is_the_largest(curator: Curator) -> None:
     groups = "(SELECT sex, 1000 * COUNT(*) AS n FROM people GROUP BY sex) AS t"
     every = curator.ask(f"SELECT sex, n FROM {groups}", analyst="ann", epsilon="50").table.to_pylist()

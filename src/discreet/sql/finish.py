@@ -161,7 +161,7 @@ def _derived_margins(
         try:
             center = run(f'SELECT {items} FROM "{name}"', {name: table})
             replicas = run(f'SELECT {items} FROM "{name}"', {name: pa.table(moved)})
-        except Exception:  # a column that is no number has no margin
+        except EngineFailure:  # a column that is no number has no margin
             margins.append(pa.nulls(groups, pa.float64()))
             continue
         values = _floats(replicas, 0).reshape(2, pairs, groups)
