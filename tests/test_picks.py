@@ -74,6 +74,45 @@ def test_the_cells_of_all_grids_are_one_grid_in_order(size: int, chosen: list[fl
     assert duckdb.execute(f"SELECT {column} FROM (SELECT NULL::BIGINT AS x)").fetchall() == [(None,)]
 
 
+@pytest.mark.parametrize("quantiles", [QUANTILES[2:3], QUANTILES[1:4]])
+def test_the_middle_of_every_cell_in_every_group(quantiles: tuple[Fraction, ...]) -> None:
+    """By definition: of the places that SQL puts into a cell, the middle one; before the next, if there are none."""
+    size, groups = 3_000, 40
+    many = pick(size, quantiles, groups=MOST_CELLS // 64)
+    source, windows = np.random.default_rng(), tuple[Window, ...]()
+    assert len(many.widths) > 2
+    for index in range(1, len(many.widths)):
+        chosen = np.sort(source.integers(0, size, (groups, len(quantiles))), axis=1)
+        windows = many.around(index, chosen, windows)
+        column, cells = many.key_column(windows, "g"), many.cells(index)
+        sql = f"SELECT {column} FROM range({groups}) AS a(g), range({size}) AS b(x) ORDER BY g, x"
+        numbered = duckdb.sql(sql).fetchnumpy()
+        (rows,) = (np.asarray(each).reshape(groups, size) for each in numbered.values())
+        assert (many._cells_of(np.tile(np.arange(size), (groups, 1)), windows) == rows).all()
+        found = many.places(np.tile(np.arange(cells), (groups, 1)), windows)
+        for row, places in zip(rows, found, strict=True):
+            first, behind = (np.searchsorted(row, np.arange(cells) + more) for more in (0, 1))
+            assert (places == np.maximum(first + (behind - first - 1) // 2, 0)).all()
+
+
+@pytest.mark.parametrize("size", [2**62 - 1, 2**62, 2**63 - 2, 2**63 - 1, 2**63, 2**64])
+@pytest.mark.parametrize("groups", [1, 20_000])
+def test_64_bits_and_more_find_the_same_places(size: int, groups: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    part, windows = pick(size, QUANTILES[1:4], groups).parts[0], tuple[Window, ...]()
+    source = np.random.default_rng()
+    for index in range(len(part.widths)):
+        cells = np.sort(source.integers(0, part.cells(index), (5, len(part.quantiles))), axis=1)
+        cells[0], cells[1] = 0, part.cells(index) - 1
+        found = part.places(cells, windows)
+        with monkeypatch.context() as patched:
+            patched.setattr(Pick, "_integer", object)
+            slowly = part.places(cells, windows)
+            around = part.around(index + 1, slowly, windows) if index + 1 < len(part.widths) else ()
+        assert found.tolist() == slowly.tolist()
+        assert (part.around(index + 1, found, windows) if around else ()) == around
+        windows = around
+
+
 @pytest.mark.parametrize("size", [10, FAN, FAN + 1, 20_000_001, 10**12, 2**70])
 @pytest.mark.parametrize("groups", [1, 50, 10_000, 1_000_000])
 @pytest.mark.parametrize(

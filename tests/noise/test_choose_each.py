@@ -10,7 +10,7 @@ import pytest
 
 from discreet.errors import UsageError
 from discreet.noise import Items, Stream, choose_each, recording
-from discreet.noise.choose_each import noisy_top_each
+from discreet.noise.choose_each import noisy_max_each, noisy_top_each
 
 F = Fraction
 KINDS = ("exponential", "gumbel")
@@ -75,6 +75,28 @@ def test_an_item_has_its_choice_whatever_stands_beside_it() -> None:
     whole = chosen(scores, k=2, stream=stream)
     items = Items.positions(500).at(some)
     assert (noisy_top_each(stream, items, scores[some], k=2, unit=F(1), kind="gumbel") == whole[some]).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", [np.int64, object])
+def test_items_with_more_and_fewer_candidates_choose_as_those_of_each_width_do(
+    kind: Any, dtype: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In chunks of several widths and of one; what stands behind the candidates of an item is high, and not chosen."""
+    monkeypatch.setattr(choose_each, "_CELLS", 64)
+    stream, items = Stream.fresh(), Items.positions(200)
+    widths = np.sort(np.random.default_rng().integers(1, 30, 200))
+    scores = np.where(np.arange(30) < widths[:, None], np.arange(30) % 7, 99).astype(dtype)
+
+    def some(start: int, stop: int) -> Any:
+        return scores[start:stop, : widths[stop - 1]]
+
+    found = noisy_max_each(stream, items, widths, some, unit=F(1, 3), kind=kind)
+    for width in np.unique(widths).tolist():
+        of_width = np.flatnonzero(widths == width)
+        alike = scores[of_width, :width]
+        alone = noisy_top_each(stream, items.at(of_width), alike, k=1, unit=F(1, 3), kind=kind)
+        assert (found[of_width] == alone[:, 0]).all()
 
 
 @pytest.mark.parametrize("kind", KINDS)

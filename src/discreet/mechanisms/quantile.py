@@ -16,6 +16,7 @@ and the new ones in another: with two or more groups, that is 2m rows added or r
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -30,6 +31,8 @@ from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip
 from discreet.noise import Items, Stream
+from discreet.noise.choose import Kind
+from discreet.noise.choose_each import noisy_max_each
 
 Integers = NDArray[Any]
 Choice = Literal["permute_and_flip", "exponential"]
@@ -39,6 +42,7 @@ _MECHANISM: dict[Choice, type[PermuteAndFlip] | type[ExponentialMechanism]] = {
     "permute_and_flip": PermuteAndFlip,
     "exponential": ExponentialMechanism,
 }
+_KIND: dict[Choice, Kind] = {"permute_and_flip": "exponential", "exponential": "gumbel"}  # the noise of each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +179,8 @@ class Quantiles:
     def _pieces(self, counts: Integers) -> Integers:
         """What each slice holds, in pieces of a row; of each row of counts, if there are several."""
         whole = _roomy(_counted(counts, self.cells), self.grain)
-        return np.repeat(whole * (1 << self.depths - 1), self.slices, axis=-1)
+        pieces = whole * (1 << self.depths - 1)
+        return pieces if self.slices == 1 else np.repeat(pieces, self.slices, axis=-1)
 
     def release(self, counts: Integers, stream: Stream) -> tuple[int, ...]:
         """The cell of each quantile."""
@@ -184,21 +189,35 @@ class Quantiles:
 
     def release_each(self, counts: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
         """For each item, from its row of counts, the cell of each quantile."""
-        pieces = self._pieces(counts)
         found = np.empty((len(items), len(self.quantiles)), dtype=np.int64)
-        left = [(_root(self.quantiles), 0, pieces, np.arange(len(items)))]
+        left = [(_root(self.quantiles), [_Block(start=0, rows=np.arange(len(items)), pieces=self._pieces(counts))])]
         while left:
-            part, start, pieces, rows = left.pop()
-            own = stream.derive("quantile", part.place)
-            scores = _rank_scores(pieces, part.q, 0)
-            chosen = self.mechanism(part).choose_each(scores, own, items.at(rows))
-            found[rows, part.place] = (start + chosen) // self.slices
-            for place in np.unique(chosen) if part.parted else ():
-                here = chosen == place
-                below, above = _cut(pieces[here], int(place))
-                left += [(part.below, start, below, rows[here])] if part.below else []
-                left += [(part.above, start + int(place), above, rows[here])] if part.above else []
+            part, blocks = left.pop()
+            blocks.sort(key=lambda block: block.width)
+            below, above = list[_Block](), list[_Block]()
+            for block, chosen in zip(blocks, self._chosen(part, blocks, stream, items), strict=True):
+                found[block.rows, part.place] = (block.start + chosen) // self.slices
+                for place in np.unique(chosen).tolist() if part.parted else ():
+                    here = np.flatnonzero(chosen == place)
+                    lower, upper = _cut(block.pieces[here], place)
+                    below.append(_Block(start=block.start, rows=block.rows[here], pieces=lower))
+                    above.append(_Block(start=block.start + place, rows=block.rows[here], pieces=upper))
+            left += [(part.below, below)] if part.below and below else []
+            left += [(part.above, above)] if part.above and above else []
         return found
+
+    def _chosen(self, part: _Part, blocks: list[_Block], stream: Stream, items: Items) -> Sequence[NDArray[np.int64]]:
+        """The places chosen within a part, block by block: all at once, since of many groups few are cut alike."""
+        ends = np.cumsum([len(block.rows) for block in blocks])
+        chosen = noisy_max_each(
+            stream.derive("quantile", part.place),
+            items.at(np.concatenate([block.rows for block in blocks])),
+            np.concatenate([np.full(len(block.rows), block.width) for block in blocks]),
+            lambda start, stop: _rank_scores(_joined(blocks, ends, start, stop), part.q, 0),
+            unit=1 / self.mechanism(part).scale,
+            kind=_KIND[self.choice],
+        )
+        return np.split(chosen, ends[:-1])
 
     def margin(self, confidence: Fraction | float, *, assuming: int) -> tuple[int, ...]:
         """For each quantile, a number of ranks: with at least this probability its cell is no farther from its rank.
@@ -326,6 +345,34 @@ def _cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
     half = pieces[..., place] // 2
     below[..., -1], above[..., 0] = half, half
     return below, above
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Block:
+    """Groups whose part lies between the same cuts: what each of its slices holds, a row for each group."""
+
+    start: int
+    rows: NDArray[np.int64]
+    pieces: Integers
+
+    @property
+    def width(self) -> int:
+        return int(self.pieces.shape[1])
+
+
+def _joined(blocks: list[_Block], ends: NDArray[np.int64], start: int, stop: int) -> Integers:
+    """The rows from start to stop of all blocks, which lie in order of width, with nothing behind the shorter."""
+    first, last = np.searchsorted(ends, [start, stop - 1], side="right").tolist()
+    before = int(ends[first]) - len(blocks[first].rows)
+    if first == last:
+        return np.asarray(blocks[first].pieces[start - before : stop - before])
+    table = np.zeros((stop - start, blocks[last].width), dtype=blocks[first].pieces.dtype)
+    for block in blocks[first : last + 1]:
+        some = block.pieces[max(0, start - before) : stop - before]
+        at = max(before, start) - start
+        table[at : at + len(some), : block.width] = some
+        before += len(block.rows)
+    return table
 
 
 def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:

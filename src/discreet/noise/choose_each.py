@@ -8,6 +8,7 @@ some 2^27 takes about a millisecond longer.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -16,11 +17,14 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.noise import tape
 from discreet.noise.choose import Kind, _bounds, _gaps, _integers, _Racer, _ranked
-from discreet.noise.stream import Items, Stream
+from discreet.noise.stream import Items, Stream, Words
 
 Table = NDArray[np.int64] | NDArray[np.object_]
+Scored = Callable[[int, int], Table]
+Runs = list[tuple[int, int, int]]
 
 _CELLS = 1 << 15  # of a table that are raced at a time: few enough for the caches
+_BLOCKS = 1 << 12  # of AES at a time: few enough that their memory is had again without asking for it
 
 
 def noisy_top_each(
@@ -34,28 +38,64 @@ def noisy_top_each(
         raise UsageError(f"The noise of a choice is 'exponential' or 'gumbel', not {kind!r}.")
     if not 1 <= k <= columns:
         raise UsageError(f"{k} of {columns} candidates cannot be chosen.")
-    tape.note(stream, f"noisy_top_each {k} of {columns} {kind}", unit, items)
-    own = stream.derive("noisy_top_each", kind, Fraction(unit), k, columns)
-    chosen = np.empty((rows, k), dtype=np.int64)
-    step = max(1, _CELLS // columns)
-    for start in range(0, rows, step):
-        some = slice(start, start + step)
-        chosen[some] = _raced(own, items.at(some), scores[some], k, unit, kind)
-    return np.asarray(tape.chosen(chosen))
+    widths = np.full(rows, columns, dtype=np.int64)
+    return _top_each(stream, items, widths, lambda start, stop: scores[start:stop], k, unit, kind)
 
 
-def _raced(own: Stream, items: Items, scores: Table, k: int, unit: Fraction, kind: Kind) -> NDArray[np.int64]:
+def noisy_max_each(
+    stream: Stream, items: Items, widths: NDArray[np.int64], scores: Scored, *, unit: Fraction, kind: Kind
+) -> NDArray[np.int64]:
+    """What `noisy_top_each` chooses, k = 1, of the items of each width together. Wider items lie behind narrower ones.
+
+    `scores` gives a few rows at a time, from one position to another: a table as wide as the last of them. What stands
+    behind an item's own candidates is never chosen.
+    """
+    return _top_each(stream, items, widths, scores, 1, unit, kind)[:, 0]
+
+
+def _top_each(
+    stream: Stream, items: Items, widths: NDArray[np.int64], scores: Scored, k: int, unit: Fraction, kind: Kind
+) -> NDArray[np.int64]:
+    chosen, runs = np.empty((len(items), k), dtype=np.int64), _runs(widths)
+    owns = {width: stream.derive("noisy_top_each", kind, Fraction(unit), k, width) for _, _, width in runs}
+    start = 0
+    while start < len(items):
+        likely = min(start + max(1, _CELLS // int(widths[start])), len(items))
+        stop = min(start + max(1, _CELLS // int(widths[likely - 1])), len(items))
+        some = slice(start, stop)
+        chosen[some] = _raced(owns, items.at(some), widths[some], scores(start, stop), k, unit, kind)
+        start = stop
+    for begin, end, width in runs:
+        tape.note(stream, f"noisy_top_each {k} of {width} {kind}", unit, items.at(slice(begin, end)))
+        chosen[begin:end] = tape.chosen(chosen[begin:end])
+    return chosen
+
+
+def _runs(widths: NDArray[np.int64]) -> Runs:
+    """Of sorted widths, where each begins and ends, and which it is."""
+    begins = np.flatnonzero(np.diff(widths, prepend=-1))
+    ends = np.append(begins, len(widths))[1:]
+    return list(zip(begins.tolist(), ends.tolist(), widths[begins].tolist(), strict=True))
+
+
+def _raced(
+    owns: Mapping[int, Stream],
+    items: Items,
+    widths: NDArray[np.int64],
+    scores: Table,
+    k: int,
+    unit: Fraction,
+    kind: Kind,
+) -> NDArray[np.int64]:
     rows, columns = scores.shape
-    # Two blocks of AES chained: a pseudorandom function of (item, position), whatever the shape of the table.
-    first = own.words(items, 0)
-    ids = np.empty((rows, columns, 2), dtype=np.uint64)
-    ids[:, :, 0] = first[:, :1] ^ np.arange(columns, dtype=np.uint64)
-    ids[:, :, 1] = first[:, 1:]
-    words = own.words(Items(ids.reshape(-1, 2)), 1)
+    runs = _runs(widths)
+    leading = _leading(owns, items, runs, columns)
     given = _integers(scores.reshape(-1)).reshape(rows, columns)
     best = given.max(axis=1)
     behind = _gaps(_below_best(given, best), 0, unit)
-    low, high = (bound.reshape(rows, columns) for bound in _bounds(words[:, 0], behind, kind))
+    low, high = (bound.reshape(rows, columns) for bound in _bounds(leading.reshape(-1), behind, kind))
+    for begin, end, width in runs:
+        low[begin:end, width:] = high[begin:end, width:] = -np.inf
     chosen = low.argmax(axis=1)[:, None] if k == 1 else np.argpartition(low, columns - k, axis=1)[:, columns - k :]
     chosen = np.take_along_axis(chosen, np.argsort(-np.take_along_axis(low, chosen, axis=1), axis=1), axis=1)
     least = np.take_along_axis(low, chosen, axis=1)
@@ -65,19 +105,41 @@ def _raced(own: Stream, items: Items, scores: Table, k: int, unit: Fraction, kin
     after = np.maximum.accumulate(after[:, ::-1], axis=1)[:, ::-1]
     sure = (least > after).all(axis=1) if k < columns else (least[:, :-1] > after[:, :-1]).all(axis=1)
     for row in np.flatnonzero(~sure):
-        may_be = np.union1d(chosen[row], np.flatnonzero(high[row] >= least[row, -1]))
+        own, width = owns[int(widths[row])], int(widths[row])
+        words = own.words(_candidates(own.words(items.at(slice(row, row + 1)), 0), width), 1)
+        may_be = np.union1d(chosen[row], np.flatnonzero(high[row, :width] >= least[row, -1]))
         racers = [
             _Racer(
                 place=int(i),
                 behind=Fraction(unit) * (int(best[row]) - int(given[row, i])),
                 kind=kind,
-                prefix=int(words[row * columns + i, 0]) << 64 | int(words[row * columns + i, 1]),
+                prefix=int(words[i, 0]) << 64 | int(words[i, 1]),
                 more=own.derive("more", items.ids[row].tobytes(), int(i)),
             )
             for i in may_be
         ]
         chosen[row] = _ranked(racers, k)
     return chosen
+
+
+def _leading(owns: Mapping[int, Stream], items: Items, runs: Runs, columns: int) -> Words:
+    """The leading word of each candidate of each item, and whatever behind these."""
+    words = np.empty((len(items), columns), dtype=np.uint64)
+    for begin, end, width in runs:
+        first, second = owns[width].words(items.at(slice(begin, end)), 0), owns[width].round(1)
+        step = max(1, _BLOCKS // width)
+        for start in range(0, end - begin, step):
+            some = _candidates(first[start : start + step], width)
+            words[begin + start : min(begin + start + step, end), :width] = second(some.ids)[:, 0].reshape(-1, width)
+    return words
+
+
+def _candidates(first: Words, width: int) -> Items:
+    """Two blocks of AES chained: a pseudorandom function of (item, position), whatever the shape of the table."""
+    ids = np.empty((len(first), width, 2), dtype=np.uint64)
+    ids[:, :, 0] = first[:, :1] ^ np.arange(width, dtype=np.uint64)
+    ids[:, :, 1] = first[:, 1:]
+    return Items(ids.reshape(-1, 2))
 
 
 def _below_best(given: Table, best: Table) -> Table:

@@ -36,6 +36,7 @@ SHORTEST = 64  # cells of a window; where there is no room for so many, quantile
 
 PickDomain = Number | Coded | Flag | Day | Moment
 Places = npt.NDArray[Any]  # of the finest grid, a row for each group; Python's integers where 64 bits may not do
+Laid = list[tuple[int, Places]]  # windows: their width, and where they begin in each group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,48 +193,66 @@ class Pick:
     def key_column(self, windows: Sequence[Window], cell_of_group: str) -> str:
         """The SQL of a row's cell, given the windows of a pass; the first has none."""
         # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond them.
-        position = f"CAST({self.position} AS {'BIGINT' if self.domain.size < 2**62 else 'HUGEINT'})"
+        kind = "BIGINT" if self.domain.size < 2**62 else "HUGEINT"
+        position = f"CAST({self.position} AS {kind})"
         parts = [position if self.widths[0] == 1 else f"({position} // {self.widths[0]})"]
         for each in windows:
-            group = f"list_extract({list(each.starts)}, CAST({cell_of_group} AS BIGINT) + 1)"
-            offset = f"({position} - {each.starts[0] if len(each.starts) == 1 else group})"
-            inside = f"least({offset} // {each.width} + 1, {self.reach + 1})"  # which of a NULL would be the last cell
-            parts.append(f"(CASE WHEN {offset} < 0 THEN 0 WHEN {offset} >= 0 THEN {inside} END)")
+            before = [start - each.width for start in each.starts]  # whose cell in the window is the one counted 0
+            # One constant: of a list of thousands of numbers, DuckDB would bind each by itself.
+            group = f"list_extract(CAST('{before}' AS {kind}[]), CAST({cell_of_group} AS BIGINT) + 1)"
+            inside = f"({position} - {f'({before[0]})' if len(before) == 1 else group}) // {each.width}"
+            # Of a NULL it is the last cell, but then the coarse cell is NULL, or the key is: such rows are left out.
+            parts.append(f"greatest(least({inside}, {self.reach + 1}), 0)")
         return " + ".join(parts)
 
     def around(self, index: int, places: Places, before: tuple[Window, ...]) -> tuple[Window, ...]:
         """The windows of pass `index`, in the middle of which are the places just chosen, behind those before them."""
         length = self.reach * self.widths[index]
-        found: list[Window] = []
+        found: list[Places] = []
         for column in places.T:
-            starts = [max(0, min(int(place) - length // 2, self.domain.size - length)) for place in column]
-            if found:  # none lies within another
-                starts = [max(start, last + length) for start, last in zip(starts, found[-1].starts, strict=True)]
-            found.append(Window(width=self.widths[index], starts=tuple(starts)))
-        return (*before[-len(found) :], *found)
+            starts = np.clip(column.astype(self._integer) - length // 2, 0, max(0, self.domain.size - length))
+            found.append(np.maximum(starts, found[-1] + length) if found else starts)  # none lies within another
+        windows = tuple(Window(width=self.widths[index], starts=tuple(starts.tolist())) for starts in found)
+        return (*before[-len(windows) :], *windows)
 
     def places(self, cells: Places, windows: Sequence[Window]) -> Places:
         """The middle of each chosen cell."""
-        first, behind = self._first(cells, windows), self._first(cells + 1, windows)
-        return np.asarray(np.maximum(first + (behind - first - 1) // 2, 0))
-
-    def _first(self, cells: Places, windows: Sequence[Window]) -> Places:
-        """The first place whose cell is at least the given one, by bisection."""
-        kind = np.int64 if self.domain.size < 2**62 else object
-        low = np.zeros(cells.shape, dtype=kind)
-        high = np.full(cells.shape, self.domain.size, dtype=kind)
-        for _ in range(self.domain.size.bit_length() + 1):
-            middle = (low + high) // 2
-            short = self._cells_of(middle, windows) < cells
+        kind = self._integer
+        low: Places = np.zeros(cells.shape, dtype=kind)
+        high: Places = np.full(cells.shape, self.domain.size, dtype=kind)
+        laid = _laid(windows, kind)
+        for _ in range(self.domain.size.bit_length() + 1):  # the first place whose cell is at least this one
+            middle = low + (high - low) // 2
+            short = self._numbered(middle, laid) < cells
             low, high = np.where(short, np.minimum(middle + 1, high), low), np.where(short, high, middle)
-        return low
+        # It ends before the next border of any grid, for the number rises at each; or, if it was left out, at once.
+        length = np.minimum(self.widths[0] - low % self.widths[0], self.domain.size - low)
+        for width, starts in laid:
+            offset = low - starts
+            inside = np.where(offset // width < self.reach, width - offset % width, length)
+            length = np.minimum(length, np.where(offset < 0, -offset, inside))
+        length = np.where(self._numbered(low, laid) > cells, 0, length)
+        return np.asarray(np.maximum(low + (length - 1) // 2, 0))
+
+    @property
+    def _integer(self) -> type:
+        """What places are counted in: 64 bits where they hold the end of the last window too."""
+        farthest = self.domain.size + len(self.quantiles) * self.reach * self.widths[min(1, len(self.widths) - 1)]
+        return np.int64 if farthest < 2**63 - 1 else object
 
     def _cells_of(self, places: Places, windows: Sequence[Window]) -> Places:
+        return self._numbered(places, _laid(windows, places.dtype.type))
+
+    def _numbered(self, places: Places, laid: Laid) -> Places:
         total, behind = places // self.widths[0], self.reach + 1
-        for each in windows:
-            offset = places - np.array(each.starts, dtype=places.dtype)[:, None]
-            total = total + np.where(offset < 0, 0, np.minimum(offset // each.width + 1, behind))
+        for width, starts in laid:
+            offset = places - starts
+            total = total + np.where(offset < 0, 0, np.minimum(offset // width + 1, behind))
         return np.asarray(total)
+
+
+def _laid(windows: Sequence[Window], kind: type) -> Laid:
+    return [(each.width, np.array(each.starts, dtype=kind)[:, None]) for each in windows]
 
 
 @lru_cache
