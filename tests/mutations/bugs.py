@@ -263,7 +263,7 @@ BUGS = (
         FUZZ,
         BRUTE,
     ),
-    bug("UNION counts one side", "sql/analyze.py", "left.rows + right.rows", "max(left.rows, right.rows)", FUZZ, BRUTE),
+    bug("UNION counts one side", "sql/sets.py", "left.rows + right.rows", "max(left.rows, right.rows)", FUZZ, BRUTE),
     bug(
         "half of rho",
         "mechanisms/discrete_gaussian.py",
