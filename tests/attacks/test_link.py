@@ -52,6 +52,11 @@ def test_exact_links_against_brute_force():
             assert u.release == pytest.approx(sum(clean.count(row) == 1 for row in clean) / len(rows))
 
 
+def test_a_column_that_is_missing_everywhere_links_nobody():
+    nobody = pa.table({"zip": pa.array([None], pa.string()), "sex": ["F"]})
+    assert link(nobody, nobody, on=["zip", "sex"]).links == []
+
+
 def town(n, rng):
     return pa.table(
         {

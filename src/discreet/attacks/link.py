@@ -204,7 +204,8 @@ def _unlisted(codes: list[Codes], split: int, coverage: float) -> NDArray[np.flo
     listed = len(codes[0]) - split
     expected = np.full(split, listed / coverage - listed)
     for column in codes:
-        shares = np.bincount(column[split:][column[split:] >= 0], minlength=int(column.max()) + 1) / max(listed, 1)
+        there = column[split:][column[split:] >= 0]
+        shares = np.bincount(there, minlength=int(column.max()) + 2) / max(listed, 1)  # the last is of what is missing
         expected *= shares[column[:split]]
     return expected
 
