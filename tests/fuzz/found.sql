@@ -123,3 +123,7 @@ SELECT SUM(TRY_CAST(cost AS DECIMAL(4, 2))), COUNT(TRY_CAST(cost AS DECIMAL(1, 1
 
 -- a default of texts
 SELECT w, COUNT(*) FROM (SELECT LAG(clinic, 1, 'none') OVER (PARTITION BY person_id ORDER BY cost) AS w FROM visits) AS t GROUP BY w;
+
+-- a number beyond 64 bits as a text: an engine error wherever there was a row
+SELECT COUNT(CAST(value + 4500000000000000000 AS VARCHAR)) AS n FROM labs;
+SELECT CAST(age + 45000000000000000000 AS VARCHAR) AS k, COUNT(*) AS n FROM people GROUP BY k;

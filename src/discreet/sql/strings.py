@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from discreet.sql import numbers
 from discreet.sql.parse import reject, show
-from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, literal
+from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql, literal
 
 MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
 MAX_LENGTH = 10_000  # LENGTH of a text is counted up to here, and || cuts off the rest
@@ -239,7 +239,9 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
             digits = None if numbers.is_float(written) else _digits(grid.step)
             labels = tuple(_shown(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
             return Value(
-                sql=f"(CAST({value.sql} AS BIGINT) - ({grid.lo}))", domain=Coded(values=labels), nullable=value.nullable
+                sql=f"CAST({integer_sql(value.sql, grid.largest)} - ({grid.lo}) AS BIGINT)",
+                domain=Coded(values=labels),
+                nullable=value.nullable,
             )
         case Flag():
             return Value(
