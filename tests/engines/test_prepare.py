@@ -315,6 +315,68 @@ def test_csv_is_cut_as_its_header_is(tmp_path: Path, suffix: str, delimiter: str
     engine.close()
 
 
+ODD = {
+    "lines that begin as comments do": ([f"#{i},a,{i % 10}" for i in range(300)], "7,b,3"),
+    "rows of a lone word": ([f"{i},,{i % 10}" for i in range(300)], "id,s,3"),
+    "numbers, and a word": ([f"{i},1,{i % 10}" for i in range(300)], "word,word,word"),
+    "other delimiters": ([f"{i},a;b;c;d,{i % 10}" for i in range(300)], "999,a|b|c|d|e,3"),
+    "other quotes": ([f"{i},'a,{i % 10}" for i in range(300)], "999,'b,3"),
+    "another escape": ([f"{i},a,{i % 10}" for i in range(300)], r"999,\,3"),
+}
+
+
+@pytest.mark.parametrize("rows", ODD.values(), ids=ODD.keys())
+def test_one_line_does_not_decide_how_others_are_read(tmp_path: Path, rows: tuple[list[str], str]) -> None:
+    """Were the dialect guessed, one line without a # would make comments of all others."""
+    many, one = rows
+    (tmp_path / "data").mkdir()
+    policy = policy_of("  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path)
+    found = []
+    for number, lines in enumerate((many, [*many, one], [one, *many])):
+        (tmp_path / "data" / "people.csv").write_text("\n".join(["id,s,x", *lines]) + "\n")
+        prepare(policy, policy.source, policy.store, number + 1)
+        engine = DuckDB.open(policy, number + 1)
+        found.append(sorted(map(repr, kept(engine, "people"))))
+        engine.close()
+    before, last, first = found
+    assert len(before) == 300
+    assert last == first
+    assert len(set(last) - set(before)) == 1
+    assert set(before) < set(last)
+
+
+def test_files_of_one_table_with_other_columns(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "people"
+    folder.mkdir(parents=True)
+    (folder / "a.csv").write_text("id,s,x\n1,a,1\n")
+    (folder / "b.csv").write_text("\ufeffx;id\n2;2\n", encoding="utf-8")
+    (folder / "c.csv").write_text(",id , s\n0,3,c\n")
+    policy = policy_of("  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path)
+    prepare(policy, policy.source, policy.store, 1)
+    engine = DuckDB.open(policy, 1)
+    assert kept(engine, "people") == [("1", "a", 1), ("2", None, 2), ("3", "c", None)]
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [("", "has no header"), ("\n\n", "has no header"), ("id,ID\n", "two columns")]
+)
+def test_headers_that_are_none(tmp_path: Path, text: str, reason: str) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "people.csv").write_text(text)
+    policy = policy_of("  people: {owner: id}\n", tmp_path)
+    with pytest.raises(PolicyError, match=reason):
+        prepare(policy, policy.source, policy.store, 1)
+
+
+def test_a_file_that_is_not_compressed(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "people.csv.gz").write_text("id\n1\n")
+    policy = policy_of("  people: {owner: id}\n", tmp_path)
+    with pytest.raises(PolicyError, match="not compressed"):
+        prepare(policy, policy.source, policy.store, 1)
+
+
 def test_a_table_that_is_there_twice_or_in_two_kinds(tmp_path: Path) -> None:
     folder = write(tmp_path / "data", "parquet")
     (folder / "people.csv").write_text("id\n1\n")
@@ -326,7 +388,7 @@ def test_a_table_that_is_there_twice_or_in_two_kinds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "logged"),
     [
-        ('id,age,pay,day,town\n1,2,3,4,5\n1,"SECRET,2,3,4,5\n1,2\n', "Reading people failed in the engine: "),
+        ('id,age,pay,day,town\n1,2,3,4,5\n1,"SECRET,2,3,4,5\n1,2\n', "at line 3 of the file."),
         ("id,age,pay,day,town\n" + "1,2,3,4,5\n" * 30000 + "1,SECRET\n", "at line 30002 of the file."),
     ],
 )

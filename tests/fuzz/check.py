@@ -187,6 +187,7 @@ def _measured(block: Block, world: World) -> None:
     if block.measurements:
         exact = fetched(world, block.query)
         for rows in exact.values():
+            _once(rows, width, block.query)
             for row in rows:
                 _on_grid(block, row)
         for measurement in block.measurements:
@@ -201,13 +202,13 @@ def _measured(block: Block, world: World) -> None:
                         what = f"{measurement.name}: {norm} {here} > {most} between {before!r} and {after!r}"
                         raise Violation(f"{what}\n{block.query}")
     if block.unknown:
-        people = {
-            name: {row[:-1]: (int(row[-1]),) for row in rows}
-            for name, rows in fetched(world, block.people_query).items()
-        }
+        found_people = fetched(world, block.people_query)
+        for rows in found_people.values():
+            _once(rows, len(block.unknown), block.people_query)
+        people = {name: {row[:-1]: int(row[-1]) for row in rows} for name, rows in found_people.items()}
         touched = block.touched * (2 if block.neighbors == "change_one" else 1)
         for before, after in world.pairs:
-            moved = _moved(_flat(people[before]), _flat(people[after]))
+            moved = _moved(people[before], people[after])
             if len(moved) > touched or max(moved, default=0) > 1:
                 raise Violation(f"people per key: {moved} for {touched} keys\n{block.people_query}")
 
@@ -218,16 +219,18 @@ def _on_grid(block: Block, row: tuple[Any, ...]) -> None:
             raise Violation(f"a key lies at {place!r} of {key.size}\n{block.query}")
 
 
+def _once(rows: list[tuple[Any, ...]], width: int, sql: str) -> None:
+    """A key stands in one row: of two, what reads them would take one."""
+    if len({row[:width] for row in rows}) < len(rows):
+        raise Violation(f"a key stands twice\n{sql}")
+
+
 def _forms(rows: list[tuple[Any, ...]], width: int, forms: tuple[tuple[int, ...], ...]) -> dict[Any, int]:
     return {
         (row[:width], index): sum(f * int(value or 0) for f, value in zip(form, row[width:], strict=True))
         for row in rows
         for index, form in enumerate(forms)
     }
-
-
-def _flat(people: dict[Any, tuple[int]]) -> dict[Any, int]:
-    return {key: count for key, (count,) in people.items()}
 
 
 def _moved(a: dict[Any, int], b: dict[Any, int]) -> list[int]:
@@ -256,6 +259,7 @@ def _picked(block: Block, pick: Pick, world: World, source: random.Random) -> No
 def _cells(block: Block, pick: Pick, sql: str, cells: int, world: World) -> None:
     counts = {}
     for name, rows in fetched(world, sql).items():
+        _once(rows, len(block.keys) + 1, sql)
         for row in rows:
             _on_grid(block, row)
             if not 0 <= row[-2] < cells:

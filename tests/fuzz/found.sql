@@ -127,3 +127,14 @@ SELECT w, COUNT(*) FROM (SELECT LAG(clinic, 1, 'none') OVER (PARTITION BY person
 -- a number beyond 64 bits as a text: an engine error wherever there was a row
 SELECT COUNT(CAST(value + 4500000000000000000 AS VARCHAR)) AS n FROM labs;
 SELECT CAST(age + 45000000000000000000 AS VARCHAR) AS k, COUNT(*) AS n FROM people GROUP BY k;
+
+-- a column that is called as the engine's SQL calls its keys was grouped by instead of the key, and one row per key was read
+SELECT v.k0 // 10 AS x, COUNT(*), SUM(age), MEDIAN(age) FROM people JOIN (VALUES (1), (2), (5), (9)) AS v(k0) ON v.k0 = CASE WHEN age > 37 THEN 2 ELSE 5 END GROUP BY x;
+SELECT k0 // 1000 AS x, COUNT(*) FROM (SELECT age AS k0, person_id FROM people) AS t GROUP BY x;
+SELECT LEFT(u0, 1) AS y, COUNT(DISTINCT person_id) FROM (SELECT zip AS u0, person_id FROM people) AS t GROUP BY y;
+SELECT LEFT(u0, 1) AS y, SUM(age) FROM (SELECT zip AS u0, age FROM people) AS t GROUP BY y;
+
+-- of two columns of one name in a table that is written out, the engine read the first, and the range was the second's
+SELECT SUM(q) FROM (SELECT v.* FROM people JOIN (SELECT 1000000 AS a, 1 AS a) AS v ON age > 37) AS s(p, q);
+SELECT SUM(q) FROM (SELECT v.* FROM people JOIN (VALUES (1000000, 1)) AS v(a, "A") ON age > 37) AS s(p, q);
+SELECT q, COUNT(*) FROM (SELECT v.* FROM people JOIN (VALUES (1000, 1)) AS v(a, "A") ON age > 37) AS s(p, q) GROUP BY q;

@@ -110,15 +110,17 @@ class Relations:
         """Beside a table that is written out."""
         left, ours = self.relation(depth)
         alias = self.draw.alias()
-        columns = ours | {f"{alias}.v": "number", f"{alias}.w": "category"}
+        v, w = self.draw.any(("v", "w"), ("k0", "u0"), ("s0", "k1"), ("c0", "c1"))  # also what the engine's SQL uses
+        columns = ours | {f"{alias}.{v}": "number", f"{alias}.{w}": "category"}
         rows = ", ".join(f"({self.draw.any(1, 2, -3, 'NULL')}, {self.draw.any(*'ab')!r})" for _ in range(2))
-        on = self.draw.any("TRUE", self.of.expression(columns, "flag", 1), f"{alias}.v = 1")
-        return f"{left} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}(v, w) ON {on}", columns
+        on = self.draw.any("TRUE", self.of.expression(columns, "flag", 1), f"{alias}.{v} = 1")
+        return f"{left} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}({v}, {w}) ON {on}", columns
 
     def derived(self, depth: int) -> tuple[str, Columns]:
         inner, columns = self.relation(depth)
         alias, owner = self.draw.alias(), self.of.column(columns, "owner")
-        kinds = {f"x{index}": self.of.kind(columns) for index in range(self.draw.any(1, 2, 3))}
+        stem = self.draw.any("x", "x", "k", "u")  # also what the engine's SQL calls its keys
+        kinds = {f"{stem}{index}": self.of.kind(columns) for index in range(self.draw.any(1, 2, 3))}
         items = [f"{self.of.expression(columns, kind)} AS {name}" for name, kind in kinds.items()]
         if owner is not None:
             items, kinds = [f"{owner} AS o", *items], {"o": "owner", **kinds}

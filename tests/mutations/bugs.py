@@ -323,4 +323,26 @@ BUGS = (
         "if len(model) < 0:",
         "tests/test_hostile_calls.py::test_a_model_made_by_hand_does_not_make_distances_wrap",
     ),
+    bug(
+        "groups by the names of keys",
+        "sql/plan.py",
+        "str(place + 1) for place in range(len(keys))",
+        'key.rpartition(" AS ")[2] for key in keys',
+        "tests/test_hostile_names.py",
+    ),
+    bug(
+        "two columns under an analyst's one name",
+        "sql/public.py",
+        'columns = [f"c{index}" for index in range(table.num_columns)]',
+        "columns = [quoted(name) for name in table.column_names]",
+        FUZZ,
+    ),
+    Bug(
+        name="a file cut as its rows say",
+        edits=(
+            ("engines/source.py", ", comment = '', skip = 0\"", '"'),
+            ("engines/source.py", ", auto_detect = false", ""),
+        ),
+        tests=("tests/engines/test_prepare.py::test_one_line_does_not_decide_how_others_are_read",),
+    ),
 )

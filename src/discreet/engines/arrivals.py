@@ -40,7 +40,8 @@ class Arrivals:
     def __init__(self, policy: Policy, source: object, schedule: Schedule, table: Table, *, key: bytes) -> None:
         self._schedule, self._table = schedule, table
         self._columns = [name(column) for column in table.columns]
-        self._order = f"hash(xor({_CONTENT}, {int.from_bytes(key[:8], 'little')}::UBIGINT)), {', '.join(self._columns)}"
+        mixed = f"hash(xor(f.{_CONTENT}, {int.from_bytes(key[:8], 'little')}::UBIGINT))"
+        self._order = ", ".join([mixed, *(f"f.{column}" for column in self._columns)])
         policy.store.mkdir(mode=0o700, parents=True, exist_ok=True)
         _clear(policy.store)
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=policy.store))

@@ -6,13 +6,14 @@ passed in is registered, and DuckDB's replacement scans stay off.
 
 from __future__ import annotations
 
+import csv
 import gzip
 import hashlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 from discreet.errors import UsageError
 
@@ -128,16 +129,45 @@ def scan(source: Source, table: str, *, as_text: bool) -> str:
     paths = ", ".join(literal(_no_glob(str(file))) for file in files)
     if files[0].name.endswith(_PARQUET):
         return f"read_parquet([{paths}], union_by_name = true)"
-    # The header alone decides how a file is cut into fields: were it guessed from all rows, one value could change it.
-    options = (
-        f"header = true, delim = {literal(_delimiter(files[0]))}, quote = '\"', escape = '\"', union_by_name = true"
-    )
-    return f"read_csv([{paths}], {options}{', all_varchar = true' if as_text else ''})"
+    if not as_text:  # a public table: types may be guessed
+        cut = f"{_CUT}, delim = {literal(_delimiter(files[0]))}"
+        return f"read_csv([{paths}], {cut}, union_by_name = true, all_varchar = false)"
+    parts = [f"SELECT * FROM {_texts(file)}" for file in files]
+    return f"({' UNION ALL BY NAME '.join(parts)})"
+
+
+_CUT = "header = true, quote = '\"', escape = '\"', comment = '', skip = 0"
+
+
+def _texts(file: Path) -> str:
+    """A CSV file, all of it text."""
+    # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from the rows, one of them
+    # could change what the others are: that lines which begin with # are comments, or where the header stands.
+    delimiter = _delimiter(file)
+    with _opened(file) as content:
+        lines = (line.decode("utf-8-sig", "replace") for line in content)
+        header = next((record for record in csv.reader(lines, delimiter=delimiter) if record), None)
+    if header is None:
+        raise UsageError(f"The file {file.name} has no header. Its first line must name the columns.")
+    names = [column.strip() or f"column{place}" for place, column in enumerate(header)]
+    twice = next((each for place, each in enumerate(names) if each.lower() in map(str.lower, names[:place])), None)
+    if twice is not None:
+        raise UsageError(f"The file {file.name} has two columns {twice}. Rename one.")
+    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in names)
+    cut = f"{_CUT}, delim = {literal(delimiter)}, auto_detect = false"
+    return f"read_csv({literal(_no_glob(str(file)))}, {cut}, columns = {{{columns}}})"
+
+
+def _opened(file: Path) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
 
 
 def _delimiter(file: Path) -> str:
-    with gzip.open(file, "rb") if file.suffix == ".gz" else file.open("rb") as content:
-        header = content.readline(10**6).decode("utf-8", "replace")
+    try:
+        with _opened(file) as content:
+            header = content.readline(10**6).decode("utf-8", "replace")
+    except (gzip.BadGzipFile, EOFError):
+        raise UsageError(f"The file {file.name} is not compressed as its name says.") from None
     return max(",;\t|", key=header.count)
 
 

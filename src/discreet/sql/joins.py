@@ -160,10 +160,11 @@ def _named(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
 def _with_public(
     left: Relation, right: PublicSide, condition: _Condition, side: str, names: Names, node: exp.Join
 ) -> Relation:
-    sql, met, origins = [], [], set[tuple[str, int]]()
+    sql, met, origins = [], list[int](), set[tuple[str, int]]()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
         sql.append(comparison("=", ours.value, theirs.value, node).sql)
-        met += [theirs.name] if _tells_apart(ours.value, theirs, right) else []
+        place = right.fields.index(theirs)
+        met += [place] if _tells_apart(ours.value, place, right) else []
         origins |= ours.origins
     for part in condition.parts:
         sql.append(as_flag(translate(part, names), part).sql)
@@ -182,27 +183,27 @@ def _with_public(
     return replace(left, source=source, fields=_fields(left, fields, nullable, condition, node), rows=rows, plain=False)
 
 
-def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[str]:
-    """The public column that a conjunct private = public pins, if it is of that form."""
+def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[int]:
+    """The place of the public column that a conjunct private = public pins, if it is of that form."""
     if not isinstance(part, exp.EQ):
         return []
     for ours, theirs in ((part.this, part.expression), (part.expression, part.this)):
         if isinstance(theirs, exp.Column):
             value = names.column(theirs)
-            field = next((each for each in right.fields if each.value.sql == value.sql), None)
+            place = next((place for place, each in enumerate(right.fields) if each.value.sql == value.sql), None)
             uses = {names.column(column).sql for column in ours.find_all(exp.Column)}
             alone = not uses & {each.value.sql for each in right.fields}
-            if field is not None and alone and _tells_apart(translate(ours, names), field, right):
-                return [field.name]
+            if place is not None and alone and _tells_apart(translate(ours, names), place, right):
+                return [place]
     return []
 
 
-def _tells_apart(ours: Value, theirs: Field, right: PublicSide) -> bool:
-    """Whether equality with `ours` holds for one value of the public column only.
+def _tells_apart(ours: Value, place: int, right: PublicSide) -> bool:
+    """Whether equality with `ours` holds for one value of the public column at this place only.
 
     Floats are compared on a grid, and texts beside a number as numbers: there two values of the column may be equal.
     """
-    kind = right.table.column(theirs.name).type
+    kind = right.table.column(place).type
     if pa.types.is_floating(kind):
         return False
     texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)

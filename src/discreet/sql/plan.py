@@ -154,9 +154,8 @@ class Block:
         people = "count(*)" if self.rows == 1 else f"count(DISTINCT {self.owner})"
         tested = self.sums[self.measurements[0].forms[0].index(1)] if self.one_shot else people
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
-        group = ", ".join(f"u{index}" for index in range(len(keys)))
         missing = [f"u{i} IS NOT NULL" for i, key in enumerate(self.unknown) if not self.keys[key].nullable]
-        inner = f"SELECT {', '.join(keys)}, {tested} AS s0 FROM {self.source}{where} GROUP BY {group}"
+        inner = f"SELECT {', '.join(keys)}, {tested} AS s0 FROM {self.source}{where}{_by_place(keys)}"
         return f"SELECT * FROM ({inner}) WHERE {' AND '.join(missing)}" if missing else inner
 
     @property
@@ -193,10 +192,16 @@ class Block:
         if not keys:
             return f"SELECT {', '.join(sums)} FROM {self.source}{where}"
         names = [f"k{index}" for index in range(len(keys))]
-        inner = f"SELECT {', '.join(keys + sums)} FROM {self.source}{where} GROUP BY {', '.join(names)}"
+        inner = f"SELECT {', '.join(keys + sums)} FROM {self.source}{where}{_by_place(keys)}"
         # Keys outside the public list (a NULL that is not meant) belong to no group; an unknown key may be NULL.
         required = [name for index, name in enumerate(names) if index not in self.unknown]
         return f"SELECT * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in required) or 'TRUE'}"
+
+
+def _by_place(keys: Sequence[str]) -> str:
+    """GROUP BY of the first columns of a SELECT."""
+    # Privacy: never by their names. A column of the rows that is called k0 would be grouped by instead of the key.
+    return f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}"
 
 
 def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -29,17 +30,17 @@ class PublicSide:
     fields: tuple[Field, ...]
     table: pa.Table
 
-    def multiplicity(self, columns: list[str]) -> int:
-        """How many rows of it one row can meet, when these columns must equal given values."""
+    def multiplicity(self, columns: list[int]) -> int:
+        """How many rows of it one row can meet, when the columns at these places must equal given values."""
         if not columns:
             return int(self.table.num_rows)
         if not self.table.num_rows:
             return 0
-        keys = self.table.select(columns).drop_null()
+        keys = self.table.select(columns).rename_columns([f"c{place}" for place in columns]).drop_null()
         if not keys.num_rows:
             return 0
-        counts = keys.append_column("n", pa.array([1] * keys.num_rows)).group_by(columns).aggregate([("n", "sum")])
-        return int(pc.max(counts["n_sum"]).as_py())
+        counts = keys.group_by(keys.column_names).aggregate([([], "count_all")])
+        return int(pc.max(counts["count_all"]).as_py())
 
 
 def public_side(
@@ -48,6 +49,7 @@ def public_side(
     """A public table as engine SQL: the stored one by its name, a computed one written out."""
     if stored is not None:
         source = f"{SCHEMA}.{quoted(stored)} AS {engine_alias}"
+        columns = [quoted(name) for name in table.column_names]
     else:
         if table.num_rows > MAX_INLINE:
             raise reject(
@@ -55,28 +57,28 @@ def public_side(
                 f"a computed public table of {table.num_rows} rows is too long to be joined.",
                 f"Keep it under {MAX_INLINE} rows.",
             )
-        source = _inline(table, engine_alias)
+        # Privacy: under names of our own. Of two columns that an analyst calls a and A, the engine would read the first
+        # for both, and the second one's range would bound it.
+        columns = [f"c{index}" for index in range(table.num_columns)]
+        source = _inline(table, columns, engine_alias)
     fields = tuple(
-        Field(table=alias, name=name, value=_value(f"{engine_alias}.{quoted(name)}", column), origins=frozenset())
-        for name, column in zip(table.column_names, table.columns, strict=True)
+        Field(table=alias, name=name, value=_value(f"{engine_alias}.{written}", column), origins=frozenset())
+        for name, written, column in zip(table.column_names, columns, table.columns, strict=True)
     )
     return PublicSide(source=source, fields=fields, table=table)
 
 
-def _inline(table: pa.Table, alias: str) -> str:
-    names = ", ".join(quoted(name) for name in table.column_names)
+def _inline(table: pa.Table, columns: Sequence[str], alias: str) -> str:
     types = [_engine_type(column.type) for column in table.columns]
     if not table.num_rows:
-        empty = ", ".join(
-            f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in zip(table.column_names, types, strict=True)
-        )
+        empty = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in zip(columns, types, strict=True))
         return f"(SELECT {empty} WHERE FALSE) AS {alias}"
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     values = ", ".join(
         f"({', '.join(f'CAST({_literal(value)} AS {kind})' for value, kind in zip(row, types, strict=True))})"
         for row in rows
     )
-    return f"(VALUES {values}) AS {alias}({names})"
+    return f"(VALUES {values}) AS {alias}({', '.join(columns)})"
 
 
 def _engine_type(kind: pa.DataType) -> str:
@@ -110,7 +112,7 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
         return _number(f"CAST({sql} * {10**kind.scale} AS BIGINT)", known, Fraction(1, 10**kind.scale), nullable)
     if pa.types.is_floating(kind):
         # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who meet that row only.
-        finite = known.filter(pc.less(pc.abs(known), MOST_FLOAT))
+        finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
         if len(finite) == 0:
             return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
         inside = f"(CASE WHEN abs({sql}) < {MOST_FLOAT} THEN CAST(round({sql} * 1000000) AS BIGINT) END)"

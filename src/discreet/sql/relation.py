@@ -131,7 +131,9 @@ class Names:
                 hint = f"A type is written last: CAST(x AS {name.upper()}). {hint}"
             raise reject(node, f"there is no column {show(node)} here.", hint)
         if len({field.value.sql for field in found}) > 1:
-            raise reject(node, f"{show(node)} could be several columns.", f"Write {found[0].table}.{found[0].name}.")
+            apart = len({field.table for field in found}) > 1
+            hint = f"Write {found[0].table}.{found[0].name}." if apart else "Give them different names."
+            raise reject(node, f"{show(node)} could be several columns.", hint)
         return found[0]
 
     def special(self, node: exp.Expression) -> Value | None:

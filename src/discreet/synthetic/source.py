@@ -34,7 +34,7 @@ class Source:
         """People per value of a text column, for the threshold; where a person has one row, rows are people."""
         people = "count(*)" if self.max_rows == 1 else f"count(DISTINCT {self.owner})"
         text = self.values[column].sql
-        return self.select(f"{text} AS u0, {people} AS s0", ()) + f" WHERE {text} IS NOT NULL GROUP BY u0"
+        return self.select(f"{text} AS u0, {people} AS s0", ()) + f" WHERE {text} IS NOT NULL GROUP BY 1"
 
     def listing(self, column: str, values: Sequence[str]) -> Source:
         """The same table, where a text is its place in a list; what is not in it has the last place."""
