@@ -196,9 +196,11 @@ def plain(curator: Curator, folder: Path) -> Any:
             connection.execute(f'CREATE VIEW "{table.name}" AS FROM snapshot.{PUBLIC}."{table.name}"')
             continue
         owner = table.owner if isinstance(table.owner, str) else None
-        columns = [f"{decoded(column)} AS {column.name}" for column in table.columns.values() if column.name != owner]
-        columns += [f'"{OWNER}" AS {owner}'] if owner else []
-        connection.execute(f'CREATE TABLE "{table.name}" AS SELECT {", ".join(columns)} FROM snapshot."{table.name}"')
+        columns = {column.name: decoded(column) for column in table.columns.values()}
+        if owner is not None:
+            columns = {**({} if owner in columns else {owner: ""}), **columns, owner: f'"{OWNER}"'}
+        listed = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+        connection.execute(f'CREATE TABLE "{table.name}" AS SELECT {listed} FROM snapshot."{table.name}"')
     connection.execute(
         "CREATE MACRO clamp(x, lo, hi) AS CASE WHEN x IS NULL THEN NULL ELSE least(greatest(x, lo), hi) END"
     )

@@ -129,6 +129,37 @@ SELECT CASE WHEN GROUPING(sex) = 1 THEN 'all' ELSE sex END AS sex, COUNT(*) AS p
 SELECT age // 40 AS a, smoker, COUNT(*) AS people FROM people GROUP BY GROUPING SETS ((a), (a, 2), ()) ORDER BY people DESC, GROUPING(a, smoker);
 --> COUNT(*): 1 1 1 | 2 √2 1
 
+-- count / one row / rollup of a key inside a key: Ages within odd and even ones, and totals
+SELECT age % 2 AS odd, age, COUNT(*) AS people FROM people GROUP BY ROLLUP (age % 2, age) ORDER BY odd, age % 2 + 1, age;
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / having on a key inside a key: Odd ages, each and together, and everybody
+SELECT age, COUNT(*) AS people FROM people GROUP BY ROLLUP ((age % 2), age) HAVING COALESCE(age % 2, 1) = 1;
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / grouping sets of a key inside a key: Births by month, and by day
+SELECT date_trunc('month', born) AS m, born, COUNT(*) AS people FROM people GROUP BY GROUPING SETS ((m), (born));
+--> COUNT(*): 1 1 1 | 2 √2 1
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / grouping sets, in capitals and quotes: A name is one name however it is written
+SELECT Sex, smoker, GROUPING("sex") AS level, COUNT(*) AS people FROM people GROUP BY GROUPING SETS ((sex), ("SEX", smoker), ());
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / rollup, named with its table: A column with its table's name and without
+SELECT p.sex, smoker, GROUPING(sex) AS level, COUNT(*) AS people FROM people p GROUP BY ROLLUP (sex, p.smoker) HAVING p.sex <> 'X' ORDER BY p.sex, p.smoker;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / join owner / cube, named with and without tables: The sexes in the clinics, every way
+SELECT sex, clinic, COUNT(*) AS visits FROM people p JOIN visits v ON p.person_id = v.person_id GROUP BY CUBE (p.sex, v.clinic) ORDER BY v.clinic, p.sex;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / join owner / grouping sets of two columns of one name: People by sex, twice
+SELECT a.sex AS one, b.sex AS other, COUNT(*) AS people FROM people a JOIN people b ON a.person_id = b.person_id GROUP BY GROUPING SETS ((a.sex), (b.sex));
+--> COUNT(*): 1 1 1 | 2 √2 1
+
 -- persons / one row / rollup: Of people with one row each, counts are people
 SELECT sex, COUNT(DISTINCT person_id) AS people FROM people GROUP BY ROLLUP (sex);
 --> COUNT(DISTINCT person_id): 1 1 1 | 2 √2 1
@@ -696,6 +727,44 @@ SELECT clinic, n, COUNT(*) FROM (SELECT clinic, COUNT(*) OVER (PARTITION BY pers
 SELECT clinic, COUNT(*) FROM (SELECT clinic FROM visits
 QUALIFY ROW_NUMBER() OVER (PARTITION BY person_id ORDER BY cost DESC) = 1) AS t GROUP BY clinic;
 --> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / QUALIFY / column that is not shown: Visits to the hill of people who come again
+SELECT COUNT(*) FROM (SELECT person_id, cost FROM visits
+QUALIFY COUNT(*) OVER (PARTITION BY person_id) >= 2 AND clinic = 'Hill') AS t;
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- count / QUALIFY / name of a column: An alias does not hide the column of its name
+SELECT COUNT(*) FROM (SELECT person_id, cost + 1 AS cost FROM visits
+QUALIFY COUNT(*) OVER (PARTITION BY person_id) >= 2 AND cost > 2) AS t;
+--> COUNT(*): 3 3 3 | 3 3 3
+
+-- count / QUALIFY / alias: Each person's dearest visits, under another name
+SELECT k, COUNT(*) FROM (SELECT person_id, cost AS k FROM visits
+QUALIFY k = MAX(cost) OVER (PARTITION BY person_id)) AS t GROUP BY k;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- mean / star / names in a list: The columns of * are in the order of the policy
+SELECT SUM(e) FROM (SELECT * FROM visits) AS t(a, b, c, d, e);
+--> SUM(e): 300000 300000 300000 | 300000 300000 300000
+
+-- mean / star / right join: Whichever side is kept, the left side's columns come first
+SELECT SUM(e), SUM(j) FROM (SELECT * FROM visits RIGHT JOIN people ON visits.person_id = people.person_id)
+AS t(a, b, c, d, e, f, g, h, i, j);
+--> SUM(e): 300000 300000 300000 | 300000 300000 300000
+--> SUM(j): 360 360 360 | 360 360 360
+
+-- mean / star / right join using: What is one column of two stands where the left side has it
+SELECT SUM(e), SUM(i) FROM (SELECT * FROM visits RIGHT JOIN people USING (person_id)) AS t(a, b, c, d, e, f, g, h, i);
+--> SUM(e): 300000 300000 300000 | 300000 300000 300000
+--> SUM(i): 360 360 360 | 360 360 360
+
+-- mean / star / public first: A public table's columns stand where it stands
+SELECT b, SUM(c), COUNT(*) FROM (SELECT * FROM clinics JOIN visits ON clinics.clinic = visits.clinic) AS t(a, b, c) GROUP BY b;
+--> SUM(c), COUNT(*): 363 363 363 | 726 √263538 363
+
+-- sum / two sums / a multiple: Twice the same, asked as a subquery
+SELECT (SELECT SUM(age) FROM people) AS a, (SELECT SUM(age * 2) FROM people) AS b;
+--> SUM(age): 120 120 120 | 120 120 120
 
 -- count / QUALIFY / rank: Visits that cost as much as the person's dearest
 SELECT COUNT(*) FROM (SELECT cost, RANK() OVER (PARTITION BY person_id ORDER BY cost DESC) AS place FROM visits

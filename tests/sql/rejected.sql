@@ -1569,3 +1569,15 @@ SELECT clinic, SUM(COUNT(*)) OVER (ORDER BY clinic ROWS BETWEEN COUNT(*) PRECEDI
 -- sums beyond what can be added up
 SELECT SUM(CASE WHEN n > 20 THEN 99999999999999999999999999999999999999 ELSE 1 END) FROM (SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic) AS t
 --> has more than 18 digits
+
+-- two columns of one name, of grouping sets
+SELECT sex AS n, smoker, COUNT(*) AS n FROM people GROUP BY CUBE (sex, smoker)
+--> two columns are called n
+
+-- two columns of one name, in a subquery
+SELECT * FROM (SELECT sex AS n, COUNT(*) AS N FROM people GROUP BY sex) AS t
+--> two columns are called n
+
+-- two columns of one name, with other names given to them
+SELECT b FROM (SELECT sex AS n, COUNT(*) AS n FROM people GROUP BY sex) AS t(a, b)
+--> two columns are called n

@@ -119,7 +119,15 @@ def test_answers_are_right(tidy: Setup) -> None:
 
 
 @pytest.mark.parametrize(
-    "order", ["GROUPING(sex), sex", "GROUPING(sex) DESC, people, sex", "COUNT(*) DESC, sex", "SUM(age) - 7 * COUNT(*)"]
+    "order",
+    [
+        "GROUPING(sex), sex",
+        "GROUPING(sex) DESC, people, sex",
+        "COUNT(*) DESC, sex",
+        "SUM(age) - 7 * COUNT(*)",
+        "GROUPING(people.sex), people.sex DESC",
+        "people.sex NULLS FIRST",
+    ],
 )
 def test_grouping_sets_in_the_order_of_what_is_not_shown(order: str, tmp_path: Path) -> None:
     curator, plain = setup("hospital", tmp_path, bounded.tidy, "same")

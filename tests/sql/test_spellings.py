@@ -13,6 +13,14 @@ SAME = (
         "SELECT sex, COUNT(*) FROM people GROUP BY sex WITH ROLLUP",
         "SELECT sex, COUNT(*) FROM people GROUP BY ROLLUP (sex)",
     ),
+    (  # DuckDB shows NULL for each sex in the second set, as if it were another column
+        "SELECT sex, smoker, COUNT(*) FROM people AS p GROUP BY GROUPING SETS ((sex), (P.sex, smoker))",
+        "SELECT sex, smoker, COUNT(*) FROM people AS p GROUP BY GROUPING SETS ((sex), (sex, smoker))",
+    ),
+    (
+        "SELECT v.clinic, COUNT(*) FROM visits AS v LEFT JOIN clinics AS c USING (clinic) GROUP BY ROLLUP (clinic)",
+        "SELECT clinic, COUNT(*) FROM visits AS v LEFT JOIN clinics AS c USING (clinic) GROUP BY ROLLUP (clinic)",
+    ),
     (
         "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC FETCH FIRST 2 ROWS ONLY",
         "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex ORDER BY n DESC LIMIT 2",

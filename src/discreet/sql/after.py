@@ -71,6 +71,15 @@ class Released:
         return replace(self, tree=tree, outputs=kept, stored=None)
 
 
+def told_apart(table: Released, node: exp.Expression) -> Released:
+    """The table, where no two of its columns have one name: what is above it finds them by their names."""
+    names = [output.name.lower() for output in table.outputs]
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise reject(node, f"two columns are called {twice}.", "Give each a name of its own: x AS a, y AS b.")
+    return table
+
+
 def shadow(name: str) -> str:
     return f"#margin {name}"
 
@@ -391,7 +400,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
     remaining = iter(tables)
 
     def table(part: exp.Expression) -> exp.Expression:
-        found = next(remaining)
+        found = told_apart(next(remaining), part)
         alias = part.alias or part.name or f"unnamed {len(sources) + 1}"
         sources[alias.lower()] = found
         return exp.Subquery(this=found.shadowed(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
@@ -524,6 +533,7 @@ def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
         raise reject(node, "both sides of a UNION need the same number of columns.", "Name them on both sides.")
     if node.args.get("by_name"):
         raise reject(node, "UNION BY NAME is not answered.", "Write the columns in the same order.")
+    told_apart(left, node)
     kept = type(node) is exp.Union and not node.args.get("distinct") and not left.distinct and not right.distinct
     both = [kept and None not in (a.margin, b.margin) for a, b in zip(left.outputs, right.outputs, strict=True)]
     sides = [_uniform(side, both) for side in (left, right)]

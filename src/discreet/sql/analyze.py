@@ -249,7 +249,7 @@ class Analysis:
             return result
         if len(names) > count:
             raise reject(node, f"{len(names)} names are given for {count} columns.", "Name each column once.")
-        return result.renamed(names)
+        return result.renamed(names) if isinstance(result, Relation) else after.told_apart(result, node).renamed(names)
 
     def table(self, node: exp.Table, environment: Environment) -> Relation | Released:
         if node.args.get("sample"):
@@ -388,19 +388,27 @@ class Analysis:
         return replace(nested, rows=1 if len(owners) == len(relation.fields) else relation.rows)
 
     def qualified(self, node: exp.Select, result: Relation, relation: Relation, environment: Environment) -> Relation:
-        """QUALIFY: the windows are computed as a stage of their own, then filtered."""
+        """QUALIFY: the windows are computed as a stage of their own, then filtered by what the rows had before it."""
         scope = replace(self.scope(relation, environment), windows=True)
-        condition = node.args["qualify"].this
+        taken = {field.name.lower() for field in relation.fields}
+        aliases = {part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)}
+        meant = {name: part for name, part in aliases.items() if name not in taken}
+
+        def meaning(part: exp.Expression) -> exp.Expression:
+            alias = isinstance(part, exp.Column) and not part.table and meant.get(part.name.lower())
+            return alias.copy() if alias else part
+
+        condition = node.args["qualify"].this.transform(meaning)
         marks = list(condition.find_all(exp.Window))
         extra = tuple(
-            Field(table="#", name=f"w{index}", value=translate(mark, scope), origins=ANYTHING)
+            Field(table="#", name=f"#{index}", value=translate(mark, scope), origins=ANYTHING)
             for index, mark in enumerate(marks)
         )
-        nested = replace(result, fields=(*result.fields, *extra)).nested(self.alias())
-        mapping = {mark: f"w{index}" for index, mark in enumerate(marks)}
+        nested = replace(result, fields=(*result.fields, *relation.fields, *extra)).nested(self.alias())
+        shown, rest = nested.fields[: len(result.fields)], nested.fields[len(result.fields) :]
+        mapping = {mark: f"#{index}" for index, mark in enumerate(marks)}
         renamed = condition.transform(lambda part: exp.column(mapping[part], table="#") if part in mapping else part)
-        kept = self.filtered(nested, renamed, environment)
-        return replace(kept, fields=kept.fields[: len(result.fields)])
+        return replace(self.filtered(replace(nested, fields=rest), renamed, environment), fields=shown)
 
     def measure(self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]) -> Released:
         """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""

@@ -82,6 +82,7 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
         tables = {
             table_name(index): _rehearsed(block, [len(each.forms) for each in source.measurements], sign)
             for index, (block, source) in enumerate(zip(plan.blocks, sources, strict=True))
+            if block.estimates  # others are there to be added up
         }
         yield from ((sql, tables) for sql in statements)
 

@@ -7,7 +7,9 @@ the whole statement is known: see `rolling`.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from functools import cache
 
 from sqlglot import exp
 
@@ -16,6 +18,8 @@ from discreet.sql.parse import reject, show, spelt, whole
 MAX_SETS = 64
 _SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 Keys = tuple[exp.Expression, ...]
+Items = list[tuple[str, exp.Expression]]  # of a SELECT list, with their names
+Spelling = Callable[[exp.Expression], exp.Expression]
 
 
 def has_sets(node: exp.Select) -> bool:
@@ -42,10 +46,11 @@ def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
         raise reject(
             group, f"this makes {len(sets)} grouping sets, and {MAX_SETS} are allowed.", "Group by fewer columns."
         )
-    every = list(dict.fromkeys(itertools.chain(*sets)))
+    normal = _normal(node)
+    every = frozenset(normal(key) for key in itertools.chain(*sets))
     shown = [(item.output_name or spelt(item), item.unalias()) for item in node.expressions]
-    order, hidden = _order(node, columns)
-    selects = [_select(node, keys, every, [*shown, *hidden], columns) for keys in sets]
+    order, hidden = _order(node, every, columns, normal)
+    selects = [_select(node, keys, every, [*shown, *hidden], columns, normal) for keys in sets]
     result: exp.Query = selects[0]
     for each in selects[1:]:
         result = exp.Union(this=result, expression=each, distinct=False)
@@ -59,6 +64,33 @@ def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
         if part:
             result.set(clause, part.copy())
     return result
+
+
+def _normal(node: exp.Select) -> Spelling:
+    """One spelling of equal expressions, to compare them: names in small letters, no brackets, columns without a table.
+
+    A column keeps its table where the SELECT names two tables' columns of that name: a.x is not b.x. A column of USING
+    is the left table's, and with RIGHT and FULL JOIN neither's.
+    """
+    tables = defaultdict[str, set[str]](set)
+    parts = [*node.expressions, *(node.args[name] for name in ("group", "having", "order") if node.args.get(name))]
+    for column in itertools.chain(*(part.find_all(exp.Column) for part in parts)):
+        if column.table and column.find_ancestor(exp.Query) is node:
+            tables[column.name.lower()].add(column.table.lower())
+    for join in node.args.get("joins") or []:
+        sides = [node.args["from_"], join] if join.side in ("RIGHT", "FULL") else [node.args["from_"]]
+        for name in join.args.get("using") or []:
+            tables[name.name.lower()] |= {side.alias_or_name.lower() for side in sides}
+
+    def plain(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Paren):
+            return part.this.transform(plain)
+        if isinstance(part, exp.Column):
+            name = part.name.lower()
+            return exp.column(name, table=part.table.lower() if len(tables[name]) > 1 else None)
+        return part
+
+    return cache(lambda part: part.transform(plain))  # long expressions are looked at in every set
 
 
 def _meaning(item: exp.Expression, node: exp.Select, columns: Collection[str]) -> exp.Expression:
@@ -79,16 +111,19 @@ def _meaning(item: exp.Expression, node: exp.Select, columns: Collection[str]) -
     return item.transform(meaning)
 
 
-def _order(node: exp.Select, columns: Collection[str]) -> tuple[exp.Order | None, list[tuple[str, exp.Expression]]]:
+def _order(
+    node: exp.Select, every: Collection[exp.Expression], columns: Collection[str], normal: Spelling
+) -> tuple[exp.Order | None, Items]:
     """ORDER BY for all sets together: what is not a column of the result becomes a hidden one of each set."""
     if not node.args.get("order"):
         return None, []
     order = node.args["order"].copy()
-    hidden: list[tuple[str, exp.Expression]] = []
+    hidden: Items = []
     shown = {item.output_name.lower() for item in node.expressions}
     for item in order.expressions:
-        outside = any(column.name.lower() not in shown for column in item.this.find_all(exp.Column))
-        if outside or item.this.find(exp.Grouping, exp.AggFunc):
+        outside = any(column.table or column.name.lower() not in shown for column in item.this.find_all(exp.Column))
+        computed = any(part in every and not isinstance(part, exp.Column) for part in normal(item.this).walk())
+        if outside or computed or item.this.find(exp.Grouping, exp.AggFunc):
             name = f"#order {len(hidden)}"
             hidden.append((name, _meaning(item.this, node, columns)))
             item.set("this", exp.column(name, quoted=True))
@@ -125,26 +160,31 @@ def _keys(item: exp.Expression) -> Keys:
 def _select(
     node: exp.Select,
     keys: Keys,
-    every: list[exp.Expression],
-    items: list[tuple[str, exp.Expression]],
+    every: Collection[exp.Expression],
+    items: Items,
     columns: Collection[str],
+    normal: Spelling,
 ) -> exp.Select:
     """One grouping: keys that are not in it are NULL, and GROUPING tells so."""
-    missing = [key for key in every if key not in keys]
+    present = {normal(key): key for key in keys}
+    kinds = {type(key) for key in every}
 
     def rewrite(part: exp.Expression) -> exp.Expression:
         if isinstance(part, exp.Grouping):
             asked = [_meaning(each, node, columns) for each in part.expressions or [part.this]]
-            unknown = next((each for each in asked if each not in every), None)
+            unknown = next((each for each in asked if normal(each) not in every), None)
             if unknown is not None:
                 raise reject(
                     part, f"{show(unknown)} is not one of the grouped columns.", "Ask GROUPING of a grouped column."
                 )
-            value = sum((each in missing) << place for place, each in enumerate(reversed(asked)))
+            value = sum((normal(each) not in present) << place for place, each in enumerate(reversed(asked)))
             return exp.Literal.number(value)
-        if part in missing and part.find_ancestor(exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Query) is None:
-            return exp.Null()  # but inside an aggregate it is the column that is aggregated
-        return part
+        if type(part) not in kinds or part.find_ancestor(exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Query):
+            return part  # inside an aggregate it is the column that is aggregated
+        same = normal(part)
+        if same in present:
+            return part.copy()  # as a whole: `transform` does not look for missing keys in what is new
+        return exp.Null() if same in every else part
 
     copy = node.copy()
     for clause in ("order", "limit", "offset", "group", "with_"):
@@ -154,5 +194,5 @@ def _select(
     if node.args.get("having"):
         copy.set("having", node.args["having"].transform(rewrite))
     if keys:
-        copy.set("group", exp.Group(expressions=[key.copy() for key in keys]))
+        copy.set("group", exp.Group(expressions=[key.copy() for key in present.values()]))
     return copy

@@ -96,7 +96,7 @@ def join(
     alias: str,
 ) -> Relation:
     """Two sides joined; at least one of them is private. `alias` is a fresh engine alias, should one be needed."""
-    side = _side(clause)
+    first, side = left, _side(clause)
     if side == "RIGHT":
         left, right, side = right, left, "LEFT"
     if side == "LEFT" and isinstance(left, PublicSide):
@@ -111,8 +111,27 @@ def join(
     names = Names(fields=(*left.fields, *right.fields))
     condition = _condition(clause, names)
     if isinstance(right, PublicSide):
-        return _with_public(left, right, condition, side, names, clause)
-    return _with_private(left, right, condition, side, names, clause, where, alias)
+        joined = _with_public(left, right, condition, side, names, clause)
+    else:
+        joined = _with_private(left, right, condition, side, names, clause, where, alias)
+    if left is first:
+        return joined
+    return replace(joined, fields=_turned(joined.fields, len(left.fields), condition.using))
+
+
+def _turned(fields: Sequence[Field], place: int, using: Sequence[str]) -> tuple[Field, ...]:
+    """The columns of two sides that changed places, as * lists them: those from `place` on come first.
+
+    What USING made one of two stands where the first side has it.
+    """
+    later, first = list(fields[:place]), list(fields[place:])
+    for name in using:
+        one = next(
+            index for index, field in enumerate(later) if field.name.lower() == name.lower() and not field.merged
+        )
+        two = next(index for index, field in enumerate(first) if field.name.lower() == name.lower() and field.merged)
+        later[one], first[two] = first[two], later[one]
+    return (*first, *later)
 
 
 def _side(clause: exp.Join) -> str:

@@ -140,7 +140,7 @@ class Names:
         return None
 
     def listing(self) -> str:
-        names = list(dict.fromkeys(field.name for field in self.fields))
+        names = list(dict.fromkeys(field.name for field in self.fields if field.table != "#"))
         return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
@@ -179,19 +179,20 @@ def scan(table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str
     """All rows of a private table, as a snapshot holds them: clamped, coded, at most max_rows a person."""
     owner_column = table.owner if isinstance(table.owner, str) else None
     origins = frozenset({(engine_alias, table.max_rows)})
+    owner = f"{engine_alias}.{quoted(OWNER)}"
     fields = []
     for column in table.columns.values():
-        if column.name == owner_column:
-            continue  # the visible owner column is the hidden one, whether or not the policy lists it
         domain = value_domain(column.domain)
         if isinstance(domain, Opaque):
             domain = Opaque(owner=False, link=_link(table, column.name, links))
         value = Value(sql=f"{engine_alias}.{quoted(column.name)}", domain=domain, nullable=column.nullable)
         fields.append(Field(table=alias, name=column.name, value=value, origins=origins))
-    owner = f"{engine_alias}.{quoted(OWNER)}"
-    if owner_column is not None:
-        value = Value(sql=owner, domain=Opaque(owner=True))
-        fields.append(Field(table=alias, name=owner_column, value=value, origins=frozenset()))
+    if owner_column is not None:  # the visible owner column is the hidden one, whether or not the policy lists it
+        own = Field(
+            table=alias, name=owner_column, value=Value(sql=owner, domain=Opaque(owner=True)), origins=frozenset()
+        )
+        listed = any(field.name == owner_column for field in fields)
+        fields = [own if field.name == owner_column else field for field in fields] if listed else [own, *fields]
     return Relation(
         source=f"{quoted(table.name)} AS {engine_alias}",
         owner=owner,
