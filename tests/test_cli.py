@@ -315,6 +315,104 @@ def test_the_head_of_the_ledger(folder: Path, command: Command) -> None:
     assert command("ledger", "--verify", "--head", str(head)).code == 0
 
 
+def test_damaged_notes_need_a_new_snapshot_and_no_more(folder: Path, command: Command) -> None:
+    command("ask", COUNT, *ALICE)
+    (folder / "school.store" / "1.json").write_text("torn", encoding="utf-8")
+    told = command("ask", COUNT, *ALICE)
+    assert told.code == 2
+    assert one_sentence(told)
+    assert str(folder) not in told.err
+    assert command("snapshot").code == 0
+    assert command("ask", COUNT, *ALICE).code == 0
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"no JSON", b"\xff\xfe", b"[" * 100_000, b"{}", b"3"], ids=lambda each: repr(each)[:12]
+)
+def test_a_head_that_is_none(folder: Path, command: Command, content: bytes | None) -> None:
+    file = folder / "head.json"
+    if content is not None:
+        file.write_bytes(content)
+    for path in (file, folder):
+        told = command("ledger", "--verify", "--head", str(path))
+        assert told.code == 2, told
+        assert one_sentence(told), told
+
+
+SURVEY = "survey: weekend\nquestions:\n  drank: {ask: Did you drink?, values: [no, yes], epsilon: 1}\n"
+WRITERS: dict[str, tuple[str, ...]] = {
+    "init": ("init", "data", "--out"),
+    "describe": ("describe", "school.yaml", "pupils", "--epsilon", "1", "--out"),
+    "generate": ("generate", "d.json", "--rows", "1", "--out"),
+    "inspect": ("inspect", "d.json", "--html"),
+    "compare": ("compare", "school.yaml", "d.json", "--epsilon", "1", "--html"),
+    "release show": ("release", "show", "school.yaml", "daily", "--out"),
+    "audit mechanism": ("audit", "mechanism", "--out"),
+    "audit question": ("audit", "question", "school.yaml", COUNT, "--out"),
+    "audit ledger": ("audit", "ledger", "school.yaml", "--out"),
+    "collect page": ("collect", "page", "survey.yaml", "--url", "https://example.org", "--out"),
+    "collect estimate": ("collect", "estimate", "survey.yaml", "--chart"),
+    "respond": ("respond", "survey.yaml", "--answer", "drank=no", "--state", "state.json", "--out"),
+    "attack": ("attack", "link", "--demo", "--html"),
+    "anonymize": ("anonymize", "data/pupils.parquet", "--quasi", "grade", "--k", "2", "--out"),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_cannot_be_written_is_told_before_the_work(
+    folder: Path, name: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("survey.yaml").write_text(SURVEY, encoding="utf-8")
+    Path("folder.csv").mkdir()
+    before = set(folder.rglob("*"))
+    for place, sentence in (("nowhere/x.csv", "nowhere is not a folder."), ("folder.csv", "folder.csv is")):
+        capfd.readouterr()
+        assert run([*WRITERS[name], place]) == 2
+        told = Printed(2, *capfd.readouterr())
+        assert one_sentence(told), told
+        assert sentence in told.err
+    assert set(folder.rglob("*")) <= before  # not even a snapshot
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("page", "survey.yaml", "--url", "javascript:alert(1)", "--out", "page.html"), "begins with http"),
+        (("serve", "survey.yaml", "--url", "javascript:alert(1)"), "begins with http"),
+        (("serve", "survey.yaml", "--port", "99999999"), "65535"),
+        (("serve", "survey.yaml", "--port=-1"), "--port"),
+    ],
+)
+def test_addresses_that_are_none(
+    folder: Path,
+    words: tuple[str, ...],
+    sentence: str,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("survey.yaml").write_text(SURVEY, encoding="utf-8")
+    capfd.readouterr()
+    assert run(["collect", *words]) == 2
+    told = Printed(2, *capfd.readouterr())
+    assert one_sentence(told), told
+    assert sentence in told.err
+    assert not Path("page.html").exists()
+
+
+def test_an_address_that_is_none_is_told_before_anything_is_drawn(
+    folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    Path("survey.yaml").write_text(SURVEY, encoding="utf-8")
+    words = ["--answer", "drank=no", "--state", "state.json", "--out", "reports", "--to", "ftp://x"]
+    assert run(["respond", "survey.yaml", *words]) == 2
+    assert "begins with http" in capfd.readouterr().err
+    assert not Path("state.json").exists()
+    assert not Path("reports").exists()
+
+
 def test_help_for_every_verb(capfd: pytest.CaptureFixture[str]) -> None:
     for arguments in ([], ["--help"], *([verb, "--help"] for verb in ("ask", "quote", "explain", "ledger", "check"))):
         run(arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import re
 import shutil
@@ -161,6 +162,59 @@ def test_a_new_snapshot_charges_anew(curator: Curator) -> None:
     assert again.id != first.id
     assert spent(curator) == 1
     assert again.certificate["snapshot"] == first.certificate["snapshot"] + 1
+
+
+def test_damaged_notes_are_left_behind_by_a_new_snapshot(opened: Callable[..., Curator]) -> None:
+    """It was told to take one, and taking one read the same notes."""
+    curator = opened()
+    curator.snapshot()
+    store = Store(Path(curator.policy.store))
+    for damaged in (store.notes(2), store.file(3)):
+        damaged.unlink()
+        with pytest.raises(UsageError, match="discreet snapshot") as told:
+            opened()
+        assert str(store.path) not in str(told.value)
+        made = curator.snapshot()
+        assert opened().ask(COUNT, analyst="alice", epsilon="0.1").certificate["snapshot"] == made.number
+
+
+def test_after_a_snapshot_of_somebody_else_the_policy_is_opened_again(opened: Callable[..., Curator]) -> None:
+    curator, other = opened(), opened()
+    other.snapshot()
+    works: list[Callable[[], Any]] = [
+        lambda: curator.ask(COUNT, analyst="alice", epsilon="0.1"),
+        lambda: curator.quote(COUNT, analyst="alice", epsilon="0.1"),
+        lambda: curator.describe("pupils", epsilon="0.1"),
+    ]
+    for work in works:
+        with pytest.raises(LedgerUnavailable, match="Snapshot 1 is not the current one, 2: open the policy again"):
+            work()
+    assert spent(other) == 0
+    assert opened().ask(COUNT, analyst="alice", epsilon="0.1").certificate["snapshot"] == 2
+
+
+def test_a_forked_child_is_told_to_open_the_policy_again_and_pays_nothing(curator: Curator) -> None:
+    works: list[Callable[[], Any]] = [
+        lambda: curator.ask(COUNT, analyst="alice", epsilon="0.1"),
+        lambda: curator.explain(COUNT, analyst="alice", epsilon="0.1"),
+        lambda: curator.describe("pupils", epsilon="0.1"),
+    ]
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        for work in works:
+            try:
+                work()
+            except BaseException as error:
+                os.write(writing, f"{type(error).__name__}: {error}\n".encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as told:
+        sentence = "UsageError: The policy was opened before a fork. Open it again in the new process."
+        assert told.read().splitlines() == [sentence] * len(works)
+    assert spent(curator) == 0
+    curator.ask(COUNT, analyst="alice", epsilon="0.1")
 
 
 def test_public_tables_are_exact_and_free(curator: Curator) -> None:

@@ -75,12 +75,26 @@ def test_odd_assumptions(curator: Curator, value: Any) -> None:
         ).startswith("UsageError")
 
 
+class Liar(str):
+    """A text that says it is whatever it is compared with, the curator too."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __ne__(self, other: object) -> bool:
+        return False
+
+
 def test_odd_texts_and_names(curator: Curator) -> None:
     for sql in (None, 1, b"SELECT 1", ["x"], object()):
         assert said(lambda sql=sql: curator.ask(sql, analyst="alice", epsilon=1)).startswith("UsageError")  # type: ignore[misc]
     for who in (None, 1, b"alice", ["alice"], "", "Alice", "alice ", "x'; --", "\ud800", "\x00", "a" * 10**5):
         assert said(lambda who=who: curator.ask(COUNT, analyst=who, epsilon=1)).startswith("UsageError")  # type: ignore[misc]
         assert said(lambda who=who: curator.quote(COUNT, analyst=who, epsilon=1)).startswith("UsageError")  # type: ignore[misc]
+    assert "plain text" in said(lambda: curator.ask(COUNT, analyst=Liar("eve"), epsilon=1))
     for table, column in ((None, None), (1, 2), ("people", 'age" FROM people; --'), ('people" --', "age")):
         shown = said(lambda table=table, column=column: curator.bounds(table, column, epsilon=1))  # type: ignore[misc]
         assert shown.startswith(("UsageError", "Rejected"))

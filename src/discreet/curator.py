@@ -5,6 +5,7 @@ plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -23,7 +24,7 @@ from discreet.engines.prepare import prepare
 from discreet.engines.store import Snapshot, Store
 from discreet.engines.until import Until
 from discreet.engines.workbench import Workbench
-from discreet.errors import EngineFailure, Rejected, UsageError
+from discreet.errors import EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.explain import explanation
 from discreet.ledger import Ledger, Terms
 from discreet.ledger.book import Entry, StoredAnswer
@@ -55,7 +56,7 @@ class Curator:
         self, policy: Policy, *, tables: Mapping[str, Any] | None = None, progress: Progress | None = None
     ) -> None:
         self.policy = policy
-        self._tables = tables
+        self._tables, self._process = tables, os.getpid()
         self._accountant = accountant_of(policy)
         self._ledger = Ledger.open(str(policy.ledger), terms_of(policy), words=self._accountant.budget)
         self._limit = terms_of(policy).limit
@@ -129,6 +130,7 @@ class Curator:
 
     def _offer(self, sql: str, *, epsilon: object, margin: object, assuming: int | None) -> Offer:
         """The plan, and the noise that the given epsilon, or the cheapest one for a margin, buys. Reads no data."""
+        self._require_current()
         if not isinstance(sql, str):
             raise UsageError(f"A question is a text, not {type(sql).__name__}.")
         if assuming is not None and (type(assuming) is not int or not 1 <= assuming <= 10**18):
@@ -145,6 +147,16 @@ class Curator:
                 found, self._accountant, margin=wanted, assuming=assuming, most=most, limit=self._limit
             )
         return offer(found, self._accountant, amount=spend, limit=self._limit)
+
+    def _require_current(self) -> None:
+        """Refuse, whatever the question, after a fork or when somebody else has taken a snapshot."""
+        if self._process != os.getpid():
+            raise UsageError("The policy was opened before a fork. Open it again in the new process.")
+        current = self._ledger.snapshot
+        if current != self._number:
+            raise LedgerUnavailable(
+                f"Snapshot {self._number} is not the current one, {current}: open the policy again."
+            )
 
     def _rehearse(self, found: Plan) -> None:
         """Try what will run, on tables without rows and made-up numbers: what cannot be computed is refused unpaid."""
@@ -296,6 +308,7 @@ class Curator:
 
     def _lump(self, work: Commission, carry_out: Work, *, analyst: str, progress: Progress | None) -> bytes:
         """Charge first, then let an algorithm choose as it goes within what was charged; its answer's bytes."""
+        self._require_current()
         stored = self._ledger.recall(question=work.question, policy=self.policy.digest, snapshot=self._number)
         reservation = next((each for each in stored if each.cost == work.cost), None) or self._ledger.reserve(
             analyst=analyst,
@@ -328,6 +341,7 @@ class Curator:
         from discreet.continual.question import question
         from discreet.continual.running import Release
 
+        self._require_current()
         schedule = self.policy.releases.get(name)
         if schedule is None:
             raise UsageError(f"The policy has no release {name}. {nearest(name, self.policy.releases)}")
@@ -399,8 +413,7 @@ def _take_snapshot(
     policy: Policy, ledger: Ledger, tables: Mapping[str, Any] | None, progress: Progress | None
 ) -> Snapshot:
     """Prepare the next snapshot, then make its number the ledger's."""
-    taken = [each.number for each in Store(Path(policy.store)).snapshots()]
-    number = max([ledger.snapshot, *taken]) + 1
+    number = max([ledger.snapshot, *Store(Path(policy.store)).numbers()]) + 1
     made = prepare(policy, policy.source if tables is None else tables, policy.store, number, progress)
     ledger.new_snapshot(number)
     return made

@@ -108,6 +108,28 @@ def test_a_policy_to_begin_with(folder: Path) -> None:
     assert len(caught.value.problems) == text.count(": ???  #")
 
 
+def test_names_that_break_a_line_stay_in_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    names = ["id", "two\nlines", "\x1b[2J", "\u202ex", "\x85y"]
+    table = pa.table([[1]] * len(names), names).append_column("list\n  of", [[[1]]])
+    pyarrow.parquet.write_table(table, tmp_path / "data" / "people.parquet")
+    text = init(tmp_path / "data", beside=tmp_path)
+    assert all(character.isprintable() for line in text.split("\n") for character in line)
+    with pytest.raises(PolicyError) as caught:
+        Policy.parse(text, path="new.yaml")
+    assert not any("not YAML" in problem.message for problem in caught.value.problems)
+    assert text.count(": ???  #") == len(names) + 3  # and the unit, the owner and the budget
+
+
+def test_a_row_with_a_field_too_many_is_no_header(tmp_path: Path) -> None:
+    """Were the header looked for, it would be found in somebody's values."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "people.csv").write_text("id,x\n" + "1,2\n" * 50 + "77,31337,9\n")
+    text = init(tmp_path / "data", beside=tmp_path)
+    assert "      x: ???  # CSV: " in text
+    assert "31337" not in text
+
+
 def test_once_filled_in_it_is_a_policy(folder: Path) -> None:
     text = init(folder, beside=folder.parent)
     text = (

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli.files import require_writable
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -119,8 +120,7 @@ def anonymize(
         return
     if k is None or out is None:
         raise UsageError("Say how many must look alike and where to write: --k 5 --out FILE.")
-    if report is not None:
-        _require_folder(report)
+    require_writable(out, report)
     from discreet.cli.tables import progress_bar
 
     with progress_bar() as progress:
@@ -166,11 +166,6 @@ def _read(path: Path | None) -> dict[str, Spec] | None:
     return None if path is None else read(path)
 
 
-def _require_folder(path: Path) -> None:
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path.parent} is not a folder. Name a file in one that is there.")
-
-
 def _weights(text: str | None) -> dict[str, float] | None:
     if text is None:
         return None
@@ -194,7 +189,7 @@ def _write_hierarchies(
 
     if path.exists():
         raise UsageError(f"{path} is there already. Name another file.")
-    _require_folder(path)
+    require_writable(path)
     specs = suggested(data, quasi, given)
     path.write_text(text_of(specs), encoding="utf-8")
     if format is Format.json:

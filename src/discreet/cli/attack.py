@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
+from discreet.cli.files import require_writable
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -300,6 +301,7 @@ def _told(name: str, demo: bool, html: Path | None, format: Format) -> bool:
         if html is not None:
             raise UsageError("--html writes the story of --demo; give both.")
         return False
+    require_writable(html)
     from discreet.attacks.lessons import LESSONS
 
     lesson = LESSONS[name]()

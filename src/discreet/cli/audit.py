@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.files import require_writable
+
 if TYPE_CHECKING:
     from discreet.audit.question import QuestionAudit
 
@@ -39,6 +41,7 @@ def mechanism(
     from discreet.audit.report import mechanisms_page
     from discreet.cli.tables import progress_bar
 
+    require_writable(out)
     with progress_bar("running") as progress:
         names = tuple(cases()) if name == "all" else (name,)
         findings = [audited(each, runs=runs, confidence=confidence, progress=progress) for each in names]
@@ -66,6 +69,7 @@ def question(
     from discreet.cli.tables import progress_bar
     from discreet.policy import Policy
 
+    require_writable(out)
     read = Policy.read(policy)
     with progress_bar("auditing") as progress:
         found = audited(read, sql, epsilon=epsilon, runs=runs, confidence=confidence, people=people, progress=progress)
@@ -84,6 +88,7 @@ def ledger(policy: PolicyFile, out: Out = None, format: Json = "table") -> None:
     from discreet.budget import number
     from discreet.policy import Policy
 
+    require_writable(out)
     read = Policy.read(policy)
     found = audited(read)
     currency = "ε" if read.budget.accountant == "sum" else "ρ"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.files import require_writable
 from discreet.cli.question import Format, FormatOption, Policy
+from discreet.errors import UsageError
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger
@@ -29,10 +31,10 @@ def init(
 ) -> None:
     """Write a policy to fill in, from the schema of some data. Ranges and values are yours to state."""
     from discreet.engines.survey import init as skeleton
-    from discreet.errors import UsageError
 
     if out.exists():
         raise UsageError(f"{out} is there already. Name another file with --out.")
+    require_writable(out)
     out.write_text(skeleton(data, beside=out.parent), encoding="utf-8")
     print(f"Wrote {out}. Fill in what is left open, then: discreet check {out}, and discreet ledger {out} --create.")
 
@@ -125,10 +127,10 @@ def ledger(
         Ledger.rotate_key(str(declared.ledger))
         print(f"{declared.ledger} goes on under a new key. Back up {declared.ledger}.key: it holds all keys so far.")
         return
-    terms = terms_of(declared)
+    terms, known = terms_of(declared), None if head is None else _head(head)
     with Ledger.open(str(declared.ledger), terms, words=accountant_of(declared).budget) as book:
         if verify:
-            rows = book.verify(None if head is None else json.loads(head.read_text()))
+            rows = book.verify(known)
             print(f"All {rows} rows hold.")
         elif amend:
             changed = book.amend(limit=terms.limit, analysts=terms.analysts)
@@ -139,6 +141,13 @@ def ledger(
             print(json.dumps(book.certificate(certificate), indent=2, ensure_ascii=False))
         else:
             _print_listing(book, declared, analyst, format)
+
+
+def _head(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise UsageError(f"{path} cannot be read as a head. Name a file that --export-head wrote.") from None
 
 
 def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, format: Format) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.files import require_writable
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def respond(
     from discreet.local.device import Device, default_path
     from discreet.local.question import submission
 
+    require_writable(out)
+    _require_address(to)
     asked = _survey(survey)
     device = Device(state or default_path())
     given = _given(asked, answer)
@@ -149,12 +152,15 @@ def _show(question: Question, sent: Sent, answer: Any) -> None:
     print()
 
 
+def _require_address(address: str | None) -> None:
+    if address is not None and not address.startswith(("http://", "https://")):
+        raise UsageError(f"A collector's address begins with http:// or https://, not {address!r}.")
+
+
 def _post(address: str, line: bytes) -> dict[str, Any]:
     from urllib.error import URLError
     from urllib.request import Request, urlopen
 
-    if not address.startswith(("http://", "https://")):
-        raise UsageError(f"A collector's address begins with http:// or https://, not {address!r}.")
     request = Request(address.rstrip("/") + "/reports", data=line, headers={"Content-Type": "text/plain"})
     try:
         with urlopen(request, timeout=30) as reply:
@@ -188,12 +194,13 @@ def serve(
     survey: SurveyFile,
     store: StoreFile = None,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0 for any that is free.")] = 8787,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 for any that is free.")] = 8787,
     url: Annotated[str | None, typer.Option(help="The address that respondents see, if it is another.")] = None,
 ) -> None:
     """Take reports over HTTP, and serve the page that makes them."""
     import asyncio
 
+    _require_address(url)
     asked = _survey(survey)
     kept = _store(survey, asked, store)
     if host not in ("127.0.0.1", "::1", "localhost") and not (url or "").startswith("https://"):
@@ -280,6 +287,7 @@ def estimate(
     format: FormatOption = Format.table,
 ) -> None:
     """What the respondents answered, with margins."""
+    require_writable(chart)
     asked = _survey(survey)
     kept = _store(survey, asked, store)
     total, suspicions = kept.examined()
@@ -345,6 +353,8 @@ def save_page(
     """Write the respondent's page to a file, and print the hash to publish."""
     from discreet.local.page import page, published_hash
 
+    require_writable(out)
+    _require_address(url)
     content = page(_survey(survey), collector=url)
     out.write_bytes(content)
     print(f"{published_hash(content)}  {out}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from discreet.cli.files import require_writable
 from discreet.cli.question import Policy
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def show(
     format: FormatOption = Format.text,
 ) -> None:
     """What has been published so far, and what it cost. Free; touches no data."""
+    require_writable(out)
     series: Series = _release(policy, name).show()
     if consistent:
         series = series.consistent()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.files import require_writable
 from discreet.cli.question import Format, FormatOption, Policy
 
 if TYPE_CHECKING:
@@ -56,10 +57,8 @@ def describe(
     """Model a private table, at a price, in one file to read and to generate rows from."""
     from discreet.cli.question import opened
     from discreet.cli.tables import progress_bar
-    from discreet.errors import UsageError
 
-    if not out.absolute().parent.is_dir():
-        raise UsageError(f"{out.parent} is not a folder. Name a file in one that is there with --out.")
+    require_writable(out)
     curator = opened(policy)
     with progress_bar("describing:") as progress:
         made = curator.describe(
@@ -117,9 +116,10 @@ def generate(
     for name, sign, _ in pairs:
         if not sign:
             raise UsageError(f"--given {name} is no condition. Write --given column=value.")
-    described = Description.load(description)
     if out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"{out} should end in .parquet or .csv.")
+    require_writable(out)
+    described = Description.load(description)
     batches = described.batches(rows=rows, given={name: value for name, _, value in pairs})
     with progress_bar("writing") as progress:
         _write(out, described.schema, batches, rows, progress)
@@ -162,6 +162,7 @@ def inspect(
 
     if raw is None and (control is not None or target is not None):
         raise UsageError("--control and --target belong to the report on --raw rows. Name these too.")
+    require_writable(html)
     described = Description.load(description)
     with progress_bar("inspecting:") as progress:
         if html is not None:
@@ -246,6 +247,7 @@ def compare(
     from discreet.show import printable
     from discreet.synthetic.description import Description
 
+    require_writable(html)
     described, curator = Description.load(description), opened(policy)
     with progress_bar("comparing:") as progress:
         found = curator.compare(

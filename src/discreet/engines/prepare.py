@@ -88,10 +88,11 @@ def load(connection: Any, policy: Policy, source: object) -> None:
 
 def moved_on(policy: Policy, store: str | Path) -> tuple[str, ...]:
     """The source files that differ from the newest snapshot. For the curator: it tells about single people (S9)."""
-    snapshots = Store(Path(store)).snapshots()
-    if not snapshots or snapshots[-1].source is None or policy.source is None:
+    kept = Store(Path(store))
+    newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
+    if newest is None or newest.source is None or policy.source is None:
         return ()
-    return changed(snapshots[-1].source, source_at(policy.source), policy.tables)
+    return changed(newest.source, source_at(policy.source), policy.tables)
 
 
 @contextmanager

@@ -90,15 +90,18 @@ class Store:
     def notes(self, number: int) -> Path:
         return self.path / f"{number}.json"
 
+    def numbers(self) -> list[int]:
+        """The numbers of the snapshots, ascending; reads no notes, which may be damaged."""
+        return sorted(int(file.stem) for file in self.path.glob("*.duckdb") if file.stem.isdecimal())
+
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The snapshots, oldest first."""
-        numbers = sorted(int(file.stem) for file in self.path.glob("*.duckdb") if file.stem.isdecimal())
-        return tuple(self.snapshot(number) for number in numbers)
+        return tuple(self.snapshot(number) for number in self.numbers())
 
     def snapshot(self, number: int) -> Snapshot:
         """One snapshot's notes; raises UsageError when there is no such snapshot."""
         if not self.file(number).exists():
-            raise UsageError(f"There is no snapshot {number} in {self.path}.")
+            raise UsageError(f"There is no snapshot {number} in {self.path.name}. Take a new one: discreet snapshot.")
         try:
             found = json.loads(self.notes(number).read_text(encoding="utf-8"))
             tables = tuple(
@@ -107,7 +110,9 @@ class Store:
             )
             return Snapshot(**{**found, "tables": tables})
         except (OSError, ValueError, KeyError, TypeError):
-            raise UsageError(f"The notes {self.notes(number)} are missing or damaged. Take a new snapshot.") from None
+            raise UsageError(
+                f"The notes of snapshot {number} are missing or damaged. Take a new one: discreet snapshot."
+            ) from None
 
     def remove(self, number: int) -> None:
         """Delete a snapshot for good. Charges that were to be resumed on it are lost (S8)."""

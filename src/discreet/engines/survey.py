@@ -5,6 +5,7 @@ Both read names and types and never a value: what a policy says must not come fr
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -178,4 +179,6 @@ def _column_text(name: str, type_name: str, *, csv: bool) -> str:
 
 def _yaml(name: str) -> str:
     plain = re.fullmatch(r"[A-Za-z_./][A-Za-z0-9_./-]*", name) and name.lower() not in ("true", "false", "null")
+    if not name.isprintable():
+        return json.dumps(name)  # YAML reads JSON's escapes, and no character breaks the line or its comment
     return name if plain else "'" + name.replace("'", "''") + "'"

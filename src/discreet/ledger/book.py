@@ -140,7 +140,9 @@ class Ledger:
             if overruns is not None:
                 balance.require_overruns_left(analyst, overruns)
             if snapshot != balance.snapshot:
-                raise LedgerUnavailable(f"Snapshot {snapshot} is not the current one, {balance.snapshot}: ask again.")
+                raise LedgerUnavailable(
+                    f"Snapshot {snapshot} is not the current one, {balance.snapshot}: open the policy again."
+                )
             waiting = balance.resumable.get(same)
             if waiting is not None:
                 self._journal.file.sync_log()
