@@ -138,3 +138,7 @@ SELECT LEFT(u0, 1) AS y, SUM(age) FROM (SELECT zip AS u0, age FROM people) AS t 
 SELECT SUM(q) FROM (SELECT v.* FROM people JOIN (SELECT 1000000 AS a, 1 AS a) AS v ON age > 37) AS s(p, q);
 SELECT SUM(q) FROM (SELECT v.* FROM people JOIN (VALUES (1000000, 1)) AS v(a, "A") ON age > 37) AS s(p, q);
 SELECT q, COUNT(*) FROM (SELECT v.* FROM people JOIN (VALUES (1000, 1)) AS v(a, "A") ON age > 37) AS s(p, q) GROUP BY q;
+
+-- two moments of a written-out table that differ by a nanosecond are one to the engine: a row met both, and was counted as meeting one
+SELECT COUNT(*) FROM visits JOIN (SELECT CAST('2024-01-01 00:00:00.000000001' AS TIMESTAMP_NS) AS d UNION ALL SELECT CAST('2024-01-01 00:00:00.000000002' AS TIMESTAMP_NS) AS d UNION ALL SELECT CAST('2024-01-01 00:00:00.000000003' AS TIMESTAMP_NS) AS d) AS v ON CASE WHEN cost >= 0 THEN TIMESTAMP '2024-01-01' END = v.d;
+SELECT v.d, COUNT(*) FROM people JOIN (SELECT CAST('12:00:00' AS TIME) AS d UNION ALL SELECT CAST('12:00:00.1' AS TIME) AS d) AS v ON people.age > 10 GROUP BY v.d;

@@ -346,4 +346,5 @@ BUGS = (
         ),
         tests=("tests/engines/test_prepare.py::test_one_line_does_not_decide_how_others_are_read",),
     ),
+    bug("moments apart that are one to the engine", "sql/joins.py", ' and kind.unit != "ns"', "", FUZZ),
 )

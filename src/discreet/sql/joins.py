@@ -220,13 +220,17 @@ def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Nam
 def _tells_apart(ours: Value, place: int, right: PublicSide) -> bool:
     """Whether equality with `ours` holds for one value of the public column at this place only.
 
-    Floats are compared on a grid, and texts beside a number as numbers: there two values of the column may be equal.
+    Not so of floats, which are compared on a grid; of texts beside a number, which are compared as numbers; of times in
+    nanoseconds, which are compared in microseconds.
     """
-    kind = right.table.column(place).type
-    if pa.types.is_floating(kind):
-        return False
-    texts = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
-    return isinstance(ours.domain, Coded | Text) if texts else not isinstance(ours.domain, Coded | Text)
+    kind, types = right.table.column(place).type, pa.types
+    if types.is_string(kind) or types.is_large_string(kind) or types.is_dictionary(kind):
+        return isinstance(ours.domain, Coded | Text)
+    # Privacy: a type that is not known to be compared exactly pins nothing. Were two of its values one to the engine,
+    # a row would meet both.
+    exact = types.is_boolean(kind) or types.is_integer(kind) or types.is_decimal(kind) or types.is_date(kind)
+    exact = exact or (types.is_timestamp(kind) and kind.unit != "ns")
+    return exact and not isinstance(ours.domain, Coded | Text)
 
 
 def _with_private(

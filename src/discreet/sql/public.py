@@ -123,10 +123,12 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
         lo, hi = (end.as_py().replace(tzinfo=None) for end in (pc.min(known), pc.max(known)))
         return Value(sql=sql, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
     listed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
-    texts = sorted(set(known.cast(pa.string()).to_pylist())) if listed or pa.types.is_time(kind) else []
+    texts = sorted(set(map(str, known.to_pylist()))) if listed or pa.types.is_time(kind) else []
     if not 0 < len(texts) <= MAX_LISTED:  # also lists, intervals and whatever else has no domain of its own
         return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
-    position = f"(list_position([{', '.join(map(literal, texts))}], CAST({sql} AS VARCHAR)) - 1)"
+    same = "TIME" if pa.types.is_time(kind) else "VARCHAR"  # the engine writes a time of day in another way
+    values = ", ".join(f"{literal(text)}::{same}" for text in texts)
+    position = f"(list_position([{values}], CAST({sql} AS {same})) - 1)"
     return Value(sql=position, domain=Coded(values=tuple(texts)), nullable=nullable)
 
 
