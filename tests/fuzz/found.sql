@@ -142,3 +142,11 @@ SELECT q, COUNT(*) FROM (SELECT v.* FROM people JOIN (VALUES (1000, 1)) AS v(a, 
 -- two moments of a written-out table that differ by a nanosecond are one to the engine: a row met both, and was counted as meeting one
 SELECT COUNT(*) FROM visits JOIN (SELECT CAST('2024-01-01 00:00:00.000000001' AS TIMESTAMP_NS) AS d UNION ALL SELECT CAST('2024-01-01 00:00:00.000000002' AS TIMESTAMP_NS) AS d UNION ALL SELECT CAST('2024-01-01 00:00:00.000000003' AS TIMESTAMP_NS) AS d) AS v ON CASE WHEN cost >= 0 THEN TIMESTAMP '2024-01-01' END = v.d;
 SELECT v.d, COUNT(*) FROM people JOIN (SELECT CAST('12:00:00' AS TIME) AS d UNION ALL SELECT CAST('12:00:00.1' AS TIME) AS d) AS v ON people.age > 10 GROUP BY v.d;
+
+-- a public float that the engine rounds up and its range down: everybody's number was a million times what one person was said to move
+SELECT SUM(v.d * 1000000000000 + 1) FROM people JOIN (VALUES (0.0000005e0)) AS v(d) ON people.age >= 0;
+SELECT v.d, COUNT(*) FROM people JOIN (VALUES (0.0000005e0), (-0.0000005e0)) AS v(d) ON people.age >= 0 GROUP BY 1;
+
+-- a small public decimal of many digits failed in the engine wherever somebody met it
+SELECT SUM(v.d) FROM people JOIN (SELECT CAST('0.00000000000000000001' AS DECIMAL(38, 30)) AS d) AS v ON people.age >= 0;
+SELECT COUNT(*) FROM people JOIN (SELECT CAST('0.00000000000000000001' AS DECIMAL(38, 30)) AS d) AS v ON people.age = v.d;

@@ -347,4 +347,18 @@ BUGS = (
         tests=("tests/engines/test_prepare.py::test_one_line_does_not_decide_how_others_are_read",),
     ),
     bug("moments apart that are one to the engine", "sql/joins.py", ' and kind.unit != "ns"', "", FUZZ),
+    bug(
+        "a range that is rounded in another way",
+        "sql/public.py",
+        'f"least(greatest(CAST(round({sql} * 1000000) AS BIGINT), {lo}), {hi})"',
+        'f"CAST(round({sql} * 1000000) AS BIGINT)"',
+        FUZZ,
+    ),
+    bug(
+        "decimals that fail where somebody meets them",
+        "sql/public.py",
+        "min(2**62, 10 ** (37 - kind.scale))",
+        "2**62",
+        FUZZ,
+    ),
 )

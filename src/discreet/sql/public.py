@@ -108,14 +108,18 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
         return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=True)
     if pa.types.is_integer(kind):
         return _number(f"CAST({sql} AS {_engine_type(kind)})", known, Fraction(1), nullable)
-    if pa.types.is_decimal(kind) and _units(known, 10**kind.scale) < 2**62:
+    # Privacy: what does not fit in the engine's decimals on the way would fail for those who meet that row only.
+    if pa.types.is_decimal(kind) and _units(known, 10**kind.scale) < min(2**62, 10 ** (37 - kind.scale)):
         return _number(f"CAST({sql} * {10**kind.scale} AS BIGINT)", known, Fraction(1, 10**kind.scale), nullable)
     if pa.types.is_floating(kind):
         # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who meet that row only.
         finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
         if len(finite) == 0:
             return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
-        inside = f"(CASE WHEN abs({sql}) < {MOST_FLOAT} THEN CAST(round({sql} * 1000000) AS BIGINT) END)"
+        # Privacy: and it stays within its ends, wherever the engine's rounding is not ours: 5e-7 may be 0 or a millionth.
+        lo, hi = _ends(finite, Fraction(1, 10**6))
+        units = f"least(greatest(CAST(round({sql} * 1000000) AS BIGINT), {lo}), {hi})"
+        inside = f"(CASE WHEN abs({sql}) < {MOST_FLOAT} THEN {units} END)"
         return _number(inside, finite, Fraction(1, 10**6), nullable or len(finite) < len(known))
     if pa.types.is_date(kind):
         return Value(sql=sql, domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()), nullable=nullable)
@@ -138,5 +142,11 @@ def _units(known: pa.ChunkedArray, scale: int) -> int:
 
 
 def _number(sql: str, known: pa.ChunkedArray, step: Fraction, nullable: bool) -> Value:
-    ends = [round(Fraction(end.as_py()) / step) for end in (pc.min(known), pc.max(known))]
-    return Value(sql=sql, domain=Number(step=step, lo=ends[0], hi=ends[1]), nullable=nullable)
+    lo, hi = _ends(known, step)
+    return Value(sql=sql, domain=Number(step=step, lo=lo, hi=hi), nullable=nullable)
+
+
+def _ends(known: pa.ChunkedArray, step: Fraction) -> tuple[int, int]:
+    """The smallest and the largest, in steps."""
+    lo, hi = (round(Fraction(end.as_py()) / step) for end in (pc.min(known), pc.max(known)))
+    return lo, hi
