@@ -25,7 +25,12 @@ COLUMNS = {
     "list": pa.array([[1], [2], None]),
     "struct": pa.array([{"a": 1}, {"a": 2}, None]),
     "bytes": pa.array([b"\xff\x00", b"a", None]),
-    "zoned": pa.array([datetime(2024, 1, 1, tzinfo=UTC)] * 3),
+    "zoned": pa.array([datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 5, tzinfo=UTC), None]),
+    "elsewhere": pa.array([datetime(2024, 1, 1), datetime(2024, 7, 1), None], pa.timestamp("us", "America/New_York")),
+    "nanoseconds": pa.array([1, 2, 1001], pa.timestamp("ns")),
+    "single": pa.array([5e-7, 2.5e-6, 1.0], pa.float32()),
+    "halves": pa.array([5e-7, -5e-7, 1.5e-6]),
+    "digits": pa.array([Decimal("1e-20"), Decimal("2e-20"), None], pa.decimal128(38, 30)),
     "time": pa.array([time(1, 2), time(2, 3), None]),
     "interval": pa.array([timedelta(1), timedelta(2), None]),
     "calendar": pa.array([datetime(9999, 12, 31), datetime(1, 1, 1), None]),
@@ -40,12 +45,17 @@ QUESTIONS = (
     "SELECT COUNT(*) FROM people p JOIN (SELECT level, x FROM states) s ON p.level = s.level WHERE x IS NOT NULL",
     "SELECT COUNT(*) FROM people WHERE age IN (SELECT x FROM states)",
     "SELECT SUM(s.x * s.x + 1), MEDIAN(s.x) FROM people p JOIN states s ON p.level = s.level",
+    "SELECT MAX(s.x), MIN(s.x) FROM people p JOIN states s ON p.level >= s.level",
+    "SELECT HOUR(s.x), COUNT(*) FROM people p JOIN states s ON p.level >= s.level GROUP BY 1",
+    "SELECT SUM(v.x * 1000000 + 1) FROM people p JOIN (SELECT * FROM states) v ON p.level >= v.level",
     "SELECT x FROM states",
 )
 
 
 @pytest.mark.parametrize("name", COLUMNS)
 def test_any_public_column(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also on a machine that is not at Greenwich."""
+    monkeypatch.setenv("TZ", "America/New_York")
     source = random.Random(os.urandom(16))
     monkeypatch.setitem(worlds.PUBLIC, "states", pa.table({"level": [1, 2, 10], "x": COLUMNS[name]}))
     here = worlds.world("shop", source)

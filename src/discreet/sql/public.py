@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from fractions import Fraction
 from typing import Any
 
@@ -116,7 +116,7 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
         finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
         if len(finite) == 0:
             return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
-        # Privacy: and it stays within its ends, wherever the engine's rounding is not ours: 5e-7 may be 0 or a millionth.
+        # Privacy: and it stays within its ends where the engine rounds otherwise: 5e-7 is 0 here, a millionth there.
         lo, hi = _ends(finite, Fraction(1, 10**6))
         units = f"least(greatest(CAST(round({sql} * 1000000) AS BIGINT), {lo}), {hi})"
         inside = f"(CASE WHEN abs({sql}) < {MOST_FLOAT} THEN {units} END)"
@@ -124,7 +124,10 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
     if pa.types.is_date(kind):
         return Value(sql=sql, domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()), nullable=nullable)
     if pa.types.is_timestamp(kind):
-        lo, hi = (end.as_py().replace(tzinfo=None) for end in (pc.min(known), pc.max(known)))
+        lo, hi = (end.as_py() for end in (pc.min(known), pc.max(known)))
+        if kind.tz is not None:  # its range must not depend on where the machine stands
+            sql = f"make_timestamp(epoch_us({sql}))"
+            lo, hi = (end.astimezone(UTC).replace(tzinfo=None) for end in (lo, hi))
         return Value(sql=sql, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
     listed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
     texts = sorted(set(map(str, known.to_pylist()))) if listed or pa.types.is_time(kind) else []
