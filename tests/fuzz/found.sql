@@ -150,3 +150,6 @@ SELECT v.d, COUNT(*) FROM people JOIN (VALUES (0.0000005e0), (-0.0000005e0)) AS 
 -- a small public decimal of many digits failed in the engine wherever somebody met it
 SELECT SUM(v.d) FROM people JOIN (SELECT CAST('0.00000000000000000001' AS DECIMAL(38, 30)) AS d) AS v ON people.age >= 0;
 SELECT COUNT(*) FROM people JOIN (SELECT CAST('0.00000000000000000001' AS DECIMAL(38, 30)) AS d) AS v ON people.age = v.d;
+
+-- what the parser reads and cannot write again, for the sentence of a refusal, was a traceback
+SELECT ( ( ) ) FROM labs ( DISTINCT ( ( 0.5 // 0.5 ) ) , 0 );

@@ -17,6 +17,7 @@ from typing import cast
 
 import pyarrow as pa
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
@@ -53,7 +54,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         result = analysis.query(tree, {})
     except RecursionError:
         raise reject(tree, "the statement is nested too deeply to be analyzed.", "Split it.") from None
-    except (AttributeError, AssertionError, IndexError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, AssertionError, IndexError, KeyError, TypeError, ValueError, SqlglotError) as error:
         if isinstance(error, DiscreetError):
             raise
         # Fail closed: syntax of a shape that no rule foresaw (MAX() without an argument) is not understood, so refused.
