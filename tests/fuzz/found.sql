@@ -153,3 +153,8 @@ SELECT COUNT(*) FROM people JOIN (SELECT CAST('0.00000000000000000001' AS DECIMA
 
 -- what the parser reads and cannot write again, for the sentence of a refusal, was a traceback
 SELECT ( ( ) ) FROM labs ( DISTINCT ( ( 0.5 // 0.5 ) ) , 0 );
+
+-- days that are in no calendar of ours were a traceback
+SELECT MAX(v.d) FROM people JOIN (SELECT CAST('infinity' AS DATE) AS d) AS v ON people.age > 10;
+SELECT COUNT(*) FROM people JOIN (SELECT CAST('294247-01-10' AS TIMESTAMP) AS d) AS v ON people.age > 10;
+SELECT MAX(v.d) FROM people JOIN (VALUES (DATE '0001-01-01 (BC)')) AS v(d) ON people.age > 10;

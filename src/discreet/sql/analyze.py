@@ -54,7 +54,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         result = analysis.query(tree, {})
     except RecursionError:
         raise reject(tree, "the statement is nested too deeply to be analyzed.", "Split it.") from None
-    except (AttributeError, AssertionError, IndexError, KeyError, TypeError, ValueError, SqlglotError) as error:
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, SqlglotError, TypeError, ValueError) as error:
         if isinstance(error, DiscreetError):
             raise
         # Fail closed: syntax of a shape that no rule foresaw (MAX() without an argument) is not understood, so refused.
