@@ -158,3 +158,7 @@ SELECT ( ( ) ) FROM labs ( DISTINCT ( ( 0.5 // 0.5 ) ) , 0 );
 SELECT MAX(v.d) FROM people JOIN (SELECT CAST('infinity' AS DATE) AS d) AS v ON people.age > 10;
 SELECT COUNT(*) FROM people JOIN (SELECT CAST('294247-01-10' AS TIMESTAMP) AS d) AS v ON people.age > 10;
 SELECT MAX(v.d) FROM people JOIN (VALUES (DATE '0001-01-01 (BC)')) AS v(d) ON people.age > 10;
+
+-- a column that USING names twice was a traceback
+SELECT COUNT(*) FROM visits a RIGHT JOIN people b USING (person_id, person_id);
+SELECT COUNT(*) FROM states JOIN people USING (state, STATE);

@@ -125,11 +125,9 @@ def _turned(fields: Sequence[Field], place: int, using: Sequence[str]) -> tuple[
     What USING made one of two stands where the first side has it.
     """
     later, first = list(fields[:place]), list(fields[place:])
-    for name in using:
-        one = next(
-            index for index, field in enumerate(later) if field.name.lower() == name.lower() and not field.merged
-        )
-        two = next(index for index, field in enumerate(first) if field.name.lower() == name.lower() and field.merged)
+    for name in dict.fromkeys(map(str.lower, using)):
+        one = next(index for index, field in enumerate(later) if field.name.lower() == name and not field.merged)
+        two = next(index for index, field in enumerate(first) if field.name.lower() == name and field.merged)
         later[one], first[two] = first[two], later[one]
     return (*first, *later)
 
@@ -166,7 +164,7 @@ def _pairs(
 
 def _named(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
     """The column of one side that USING means; of several, owners alone are equal."""
-    found = [field for field in fields if field.name.lower() == name.lower() and not field.merged]
+    found = [field for field in fields if field.name.lower() == name and not field.merged]
     if not found:
         raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
     owners = [field for field in found if isinstance(field.value.domain, Opaque) and field.value.domain.owner]
