@@ -164,7 +164,7 @@ def _pairs(
 
 def _named(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
     """The column of one side that USING means; of several, owners alone are equal."""
-    found = [field for field in fields if field.name.lower() == name and not field.merged]
+    found = [field for field in fields if field.name.lower() == name.lower() and not field.merged]
     if not found:
         raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
     owners = [field for field in found if isinstance(field.value.domain, Opaque) and field.value.domain.owner]
