@@ -45,7 +45,7 @@ def cell(value: Any, margin: float | None) -> str:
 
             text = readable(plain(value))
         case _:
-            text = str(value)
+            text = printable(str(value)).replace("\n", "\ufffd")
     return text if margin is None else f"{text} ± {_short(margin)}"
 
 

@@ -334,4 +334,4 @@ def test_keys_that_name_nobody(connection: Any) -> None:
     assert keys("BIGINT", "VARCHAR", "7", "NULL") == ["7", None]
     assert keys("UBIGINT", "HUGEINT", "18446744073709551615") == [2**64 - 1]
     assert keys("DECIMAL(10,0)", "HUGEINT", "7") == [7]
-    assert keys("DECIMAL(10,2)", "VARCHAR", "7") == [str(Decimal("7.00"))]
+    assert keys("DECIMAL(10,2)", "VARCHAR", "7", "7.5") == ["7", "7.50"]

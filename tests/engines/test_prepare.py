@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -345,6 +346,84 @@ def test_one_line_does_not_decide_how_others_are_read(tmp_path: Path, rows: tupl
     assert set(before) < set(last)
 
 
+def test_texts_are_equal_when_their_bytes_are(tmp_path: Path) -> None:
+    """A database may say that 'a' and 'A' are one: then a row meets both, and one person's spelling names a group."""
+    with duckdb.connect(str(tmp_path / "town.duckdb")) as connection:
+        connection.execute(
+            "CREATE TABLE people(id VARCHAR COLLATE NOCASE, s VARCHAR COLLATE NOCASE, c VARCHAR COLLATE NOCASE)"
+        )
+        connection.execute("INSERT INTO people VALUES ('a', 'x', 'x'), ('A', 'X', 'X'), ('b', 'x', 'x')")
+        connection.execute("CREATE TABLE codes(code VARCHAR COLLATE NOACCENT, n UHUGEINT)")
+        connection.execute("INSERT INTO codes VALUES ('e', 1), ('é', 340282366920938463463374607431768211455)")
+    tables = "  people: {owner: id, columns: {s: text, c: {values: [X, x]}}}\n  codes: {public: true}\n"
+    policy = policy_of(tables, tmp_path)
+    prepare(policy, tmp_path / "town.duckdb", policy.store, 1)
+    engine = DuckDB.open(policy, 1)
+    assert kept(engine, "people") == [("A", "X", 0), ("a", "x", 1), ("b", "x", 1)]
+    found = engine.fetch("SELECT s, count(*) AS n FROM people GROUP BY s ORDER BY s", 10)
+    assert found.to_pylist() == [{"s": "X", "n": 1}, {"s": "x", "n": 2}]
+    assert engine.fetch("SELECT count(*) AS n FROM public_tables.codes WHERE code = 'e'", 10).to_pylist() == [{"n": 1}]
+    assert engine.public_table("codes")["n"].to_pylist() == ["1", "340282366920938463463374607431768211455"]
+    engine.close()
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(10, 2), pa.string(), pa.decimal128(20, 4)])
+@pytest.mark.parametrize("other", [pa.int32(), pa.float64(), pa.decimal128(10, 2), pa.string()])
+def test_one_person_is_one_in_every_table(
+    prepared: Callable[..., dict[str, Rows]], kind: pa.DataType, other: pa.DataType
+) -> None:
+    """1, 1.0, 1.00 and '1' name the same person, whatever types the tables have."""
+    tables = "  people: {owner: id}\n  visits: {owner: id}\n"
+    found = prepared(
+        tables,
+        {
+            "people": pa.table({"id": pa.array([1, 2, 3], pa.int16()).cast(kind)}),
+            "visits": pa.table({"id": pa.array([3, 1, 2], pa.int16()).cast(other)}),
+        },
+    )
+    assert found["people"] == found["visits"]
+    assert len(found["people"]) == 3
+
+
+def test_folders_are_no_columns(tmp_path: Path) -> None:
+    """One person's file in a folder of its own would change what the others' folders are read as, or hide them all."""
+    folder = tmp_path / "data" / "people"
+    (folder / "day=2024-1-5").mkdir(parents=True)
+    (folder / "id=1").mkdir()
+    policy = policy_of("  people: {owner: id, columns: {s: text}}\n", tmp_path)
+    table = pa.table({"id": [1, 2, 3], "s": ["a", "b", "c"]})
+    pyarrow.parquet.write_table(table, folder / "day=2024-1-5" / "a.parquet")
+    pyarrow.parquet.write_table(pa.table({"id": [4], "s": ["d"]}), folder / "id=1" / "b.parquet")
+    prepare(policy, policy.source, policy.store, 1)
+    engine = DuckDB.open(policy, 1)
+    assert kept(engine, "people") == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
+    engine.close()
+    declared = policy_of("  people: {owner: id, columns: {s: text, day: text}}\n", tmp_path)
+    with pytest.raises(PolicyError, match="no such column"):
+        prepare(declared, declared.source, declared.store, 2)
+
+
+@pytest.mark.parametrize("place", [7_999_800, 15_999_950])
+def test_a_line_in_the_middle_of_a_long_file(tmp_path: Path, place: int) -> None:
+    """Several threads begin in the middle of it: what stands there is read right, or all is refused."""
+    (tmp_path / "data").mkdir()
+    lines, size = ["id,s,x"], 7
+    while size < place:
+        lines.append(f"{len(lines)},somebody else with a rather long name of some eighty letters so as to fill,1")
+        size += len(lines[-1]) + 1
+    before = len(lines) - 1
+    quoted = "\n".join(f"{10**9 + i},made up,9" for i in range(20))
+    lines += [f'{10**8},"{quoted}",1', *(f"{10**7 + i},x,1" for i in range(1000))]
+    (tmp_path / "data" / "people.csv").write_text("\n".join(lines) + "\n")
+    policy = policy_of("  people: {owner: id, columns: {s: text, x: {integer: [0, 9]}}}\n", tmp_path)
+    with suppress(EngineFailure):
+        prepare(policy, policy.source, policy.store, 1)
+        engine = DuckDB.open(policy, 1)
+        found = engine.fetch("SELECT count(*) AS n, max(x) AS x FROM people", 10)
+        assert found.to_pylist() == [{"n": before + 1001, "x": 1}]
+        engine.close()
+
+
 def test_files_of_one_table_with_other_columns(tmp_path: Path) -> None:
     folder = tmp_path / "data" / "people"
     folder.mkdir(parents=True)
@@ -359,7 +438,17 @@ def test_files_of_one_table_with_other_columns(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("", "has no header"), ("\n\n", "has no header"), ("id,ID\n", "two columns")]
+    ("text", "reason"),
+    [
+        ("", "has no header"),
+        ("\n\n", "has no header"),
+        ("id,ID\n", "two columns"),
+        ("id," + "x" * 200_000 + "\n", "has no header"),
+        ("\nid,x\n1,5\n", "has no header"),
+        ('id,"x\n1,5\n', "has no header"),
+        ('id,"a\rb"\n1,5\n', "has no header"),
+        ("id,x\r1,5\r", "has no header"),
+    ],
 )
 def test_headers_that_are_none(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "data").mkdir()

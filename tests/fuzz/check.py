@@ -31,6 +31,7 @@ from discreet.sql.analyze import plan
 from discreet.sql.finish import answered, noisy_table, rehearsals, split
 from discreet.sql.picks import Pick, Window
 from discreet.sql.plan import Block, Key, Plan, table_name
+from discreet.total import null_where_it_fails
 
 from .worlds import BACKGROUND, EMPTY, World
 
@@ -179,6 +180,11 @@ def fetched(world: World, sql: str) -> dict[str, list[tuple[Any, ...]]]:
                 found[name] = cursor.execute(sql).fetchall()
         except Exception as error:
             raise Violation(f"the engine failed on {name!r}: {error}\n{sql}") from error
+    total = null_where_it_fails(sql)  # the second wall: what fails on no row is what it was
+    if total != sql and sorted(world.cursors[BACKGROUND].execute(total).fetchall(), key=repr) != sorted(
+        found[BACKGROUND], key=repr
+    ):
+        raise Violation(f"with NULL where it fails it is something else\n{sql}")
     return found
 
 

@@ -138,6 +138,42 @@ def test_grouping_sets_in_the_order_of_what_is_not_shown(order: str, tmp_path: P
     assert rows_of(answer.table) == plain.sql(statement).fetchall()
 
 
+ORDERED = (
+    "SELECT COALESCE(diagnosis, 'healthy') AS diagnosis, COUNT(*) AS n FROM people GROUP BY diagnosis "
+    "ORDER BY diagnosis",
+    "SELECT -age AS age, COUNT(*) AS n FROM people GROUP BY age HAVING COUNT(*) > 0 ORDER BY age LIMIT 3",
+    "SELECT sex AS diagnosis, diagnosis AS sex, COUNT(*) AS n FROM people GROUP BY sex, diagnosis HAVING n > 0 "
+    "ORDER BY diagnosis, SEX NULLS FIRST LIMIT 3",
+    "SELECT smoker, sex, COUNT(*) AS n FROM people GROUP BY (smoker, sex) HAVING n > 0 ORDER BY ALL",
+    "SELECT COUNT(*) AS n FROM people GROUP BY (smoker, sex), diagnosis HAVING n > 0 ORDER BY n",
+    "SELECT SUM(age) AS age FROM (SELECT p.person_id, p.age + v.pain AS age, ROW_NUMBER() OVER (PARTITION BY "
+    "p.person_id ORDER BY CASE v.clinic WHEN 'Hill' THEN 'z' WHEN 'Market' THEN 'a' ELSE 'M' END, v.pain, v.cost) AS r "
+    "FROM people AS p JOIN visits AS v USING (person_id)) AS t WHERE r = 1",
+    "SELECT SUM(r) AS r FROM (SELECT person_id, RANK() OVER (PARTITION BY person_id ORDER BY CASE clinic "
+    "WHEN 'Hill' THEN 'z' WHEN 'Market' THEN 'a' ELSE 'M' END DESC) * pain AS r FROM visits) AS t",
+)
+
+
+@pytest.mark.parametrize("sql", ORDERED)
+def test_the_order_that_is_asked_for(sql: str, tmp_path: Path) -> None:
+    """Of an alias that is also a column, of keys in brackets, of categories by their values."""
+    curator, plain = setup("hospital", tmp_path, bounded.tidy, "same")
+    answer = curator.ask(sql, analyst="ann", epsilon="1e45")
+    theirs = plain.sql(sql)
+    assert answer.table.column_names == theirs.columns
+    assert rows_of(answer.table) == theirs.fetchall()
+
+
+def test_what_is_rounded_already_keeps_its_steps(tmp_path: Path) -> None:
+    """CAST(FLOOR(x / 25000) * 25000 AS INTEGER) has a group for each 25000, and not for each number."""
+    curator, _ = setup("hospital", tmp_path, bounded.tidy, "same")
+    for key in ("CAST(FLOOR(income / 25000) * 25000 AS INTEGER)", "ROUND(FLOOR(income / 25000) * 25000, 1)"):
+        answer = curator.ask(f"SELECT {key} AS x, COUNT(*) FROM people GROUP BY x", analyst="ann", epsilon=1)
+        assert answer.table.column(0).to_pylist() == [*range(0, 200_001, 25_000), None]
+    narrow = "SELECT CAST(FLOOR(income / 25000) * 25000 AS SMALLINT) AS x, COUNT(*) FROM people GROUP BY x"
+    assert curator.ask(narrow, analyst="ann", epsilon=1).table.column(0).to_pylist() == [0, 25_000, None]
+
+
 # With dirty data, other rows than plain DuckDB's are kept of equal ones, and groups of a NULL that is not meant are
 # left out, which shows in whatever is computed from all groups.
 _NOT_WITH_DIRT = (

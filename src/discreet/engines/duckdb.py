@@ -20,6 +20,7 @@ from discreet.engines.store import Store
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy import Policy
+from discreet.total import null_where_it_fails
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +29,7 @@ _log = logging.getLogger("discreet.engine")
 # Privacy: a statement must not be rewritten by what the statistics of the data say of it. DuckDB 2.0 fails to bind
 # split_part(x, ...) = 'a' where it knows x to be NULL in every row: the error told whether one person has a value.
 SAME_PLANS = {"disabled_optimizers": "statistics_propagation"}
+_ATTACHED = "snapshot"
 _LOCKED: dict[str, Any] = {
     **SAME_PLANS,
     "enable_external_access": "false",
@@ -52,13 +54,14 @@ class DuckDB:
     def __init__(self, path: str | Path, *, memory: int, threads: int | None = None) -> None:
         import duckdb
 
-        config: dict[str, Any] = {**_LOCKED, "preserve_insertion_order": "false", "memory_limit": f"{memory}B"}
+        self._config: dict[str, Any] = {**_LOCKED, "preserve_insertion_order": "false", "memory_limit": f"{memory}B"}
         if threads is not None:
-            config["threads"] = threads
-        self._process, self._lock = os.getpid(), Lock()
+            self._config["threads"] = threads
+        self._path, self._process, self._lock = path, os.getpid(), Lock()
         self._empty: Any = None
+        self._second: Any = None
         try:
-            self._connection = duckdb.connect(str(path), read_only=True, config=config)
+            self._connection = duckdb.connect(str(path), read_only=True, config=self._config)
         except duckdb.Error as error:
             _log.error("The snapshot %s cannot be opened: %s.", path, type(error).__name__)
             raise EngineFailure from None
@@ -77,23 +80,36 @@ class DuckDB:
     def fetch(self, sql: str, seconds: float) -> pa.Table:
         """The exact result of one SELECT. Sums arrive as decimal128(38, 0), which holds a HUGEINT without loss.
 
-        Whatever goes wrong is one fixed sentence; the log gets our SQL and the kind of error, never the engine's
-        message, which can print a value.
+        What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence; the log gets our
+        SQL and the kind of error, never the engine's message, which can print a value.
         """
+        total = null_where_it_fails(sql)
+        try:
+            with self._cursor(self._connection, seconds) as cursor:
+                return self._selected(cursor, sql)
+        except Overrun:
+            raise
+        except EngineFailure:
+            if total == sql:
+                raise
+        with self._cursor(self._careful(), seconds) as cursor:
+            cursor.execute(f"USE {_ATTACHED}")
+            return self._selected(cursor, total)
+
+    def _selected(self, cursor: Any, sql: str) -> pa.Table:
         import duckdb
 
-        with self._cursor(seconds) as cursor:
-            try:
-                statements = cursor.extract_statements(sql)
-                if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                    raise duckdb.InvalidInputException("not one SELECT")
-                return cursor.sql(statements[0]).to_arrow_table()
-            except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
-                _log.error("%s after at most %s s in: %s", type(error).__name__, seconds, sql)
-                raise Overrun from None
-            except Exception as error:
-                _log.error("%s in: %s", type(error).__name__, sql)
-                raise EngineFailure from None
+        try:
+            statements = cursor.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise duckdb.InvalidInputException("not one SELECT")
+            return cursor.sql(statements[0]).to_arrow_table()
+        except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
+            _log.error("%s in: %s", type(error).__name__, sql)
+            raise Overrun from None
+        except Exception as error:
+            _log.error("%s in: %s", type(error).__name__, sql)
+            raise EngineFailure from None
 
     def check(self, sql: str) -> None:
         """Raise EngineFailure where a SELECT does not bind: to tables of the same columns that hold no rows."""
@@ -129,6 +145,23 @@ class DuckDB:
             empty.execute(f"CREATE TABLE {schema}.{name(table)} ({', '.join(columns)})")
         return empty
 
+    def _careful(self) -> Any:
+        """The same snapshot once more, for statements that failed on a row."""
+        import duckdb
+
+        self._check_process()
+        with self._lock:
+            if self._second is None:
+                # Privacy: DuckDB 2.0 takes what stands in two places of a statement out of TRY (...), where it fails.
+                alone = f"{SAME_PLANS['disabled_optimizers']},common_subexpressions"
+                config = {**self._config, "disabled_optimizers": alone}
+                locked = {each: config.pop(each) for each in ("enable_external_access", "lock_configuration")}
+                self._second = duckdb.connect(":memory:", config=config)
+                self._second.execute(f"ATTACH {literal(str(self._path))} AS {_ATTACHED} (READ_ONLY)")
+                for setting, value in locked.items():
+                    self._second.execute(f"SET {setting} = {value}")
+            return self._second
+
     def columns(self, table: str) -> dict[str, str]:
         """A table's columns and their stored types, the hidden owner left out."""
         sql = (
@@ -144,15 +177,15 @@ class DuckDB:
 
     def close(self) -> None:
         if self._process == os.getpid():
-            self._connection.close()
-            if self._empty is not None:
-                self._empty.close()
+            for connection in (self._connection, self._empty, self._second):
+                if connection is not None:
+                    connection.close()
 
     @contextmanager
-    def _cursor(self, seconds: float) -> Iterator[Any]:
+    def _cursor(self, connection: Any, seconds: float) -> Iterator[Any]:
         self._check_process()
         with self._lock:
-            cursor = self._connection.cursor()
+            cursor = connection.cursor()
         try:
             with interrupted(seconds, cursor.interrupt):
                 yield cursor

@@ -211,7 +211,7 @@ def _moment(column: str, type_name: str) -> str:
     """Moments without a zone, in UTC. Text is read as a moment with a zone, so that '10:00+02' is 08:00."""
     if family(type_name) == TEXT:
         return f"TRY_CAST(CAST({column} AS VARCHAR) AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
-    return f"{column} AT TIME ZONE 'UTC'" if type_name == "TIMESTAMP WITH TIME ZONE" else column
+    return f"TRY({column} AT TIME ZONE 'UTC')" if type_name == "TIMESTAMP WITH TIME ZONE" else column
 
 
 def _as_it_is(domain: Text | Identifier, column: str, type_name: str) -> Stored:
@@ -242,7 +242,7 @@ def key_type(type_names: Iterable[str]) -> str:
     """One type in which all these columns can be compared without a cast that could fail or confuse two keys."""
     types = set(type_names)
     kinds = {family(each) for each in types}
-    if kinds <= {WHOLE, FLOAT}:
+    if kinds <= {WHOLE, FLOAT} or (len(types) > 1 and kinds <= {WHOLE, FLOAT, DECIMAL}):
         small = types <= {*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE"}
         return "BIGINT" if small else "HUGEINT"
     return types.pop() if len(types) == 1 and kinds <= {UUID, DATE} else "VARCHAR"
@@ -255,4 +255,6 @@ def key(column: str, type_name: str, common: str) -> str:
     if common in ("BIGINT", "HUGEINT"):
         return f"TRY_CAST({whole_number(column, type_name)} AS {common})"
     text = f"CAST({column} AS {common})"
+    if family(type_name) in (FLOAT, DECIMAL):  # 1.0 and 1.00 are 1, as other tables may write it
+        text = f"coalesce(CAST({whole_number(column, type_name)} AS VARCHAR), {text})"
     return f"CASE WHEN trim({text}) <> '' THEN {text} END" if common == "VARCHAR" else text

@@ -23,6 +23,7 @@ from typing import Any
 from discreet.domain import Categories, Column
 from discreet.engines import encode
 from discreet.engines.source import (
+    Database,
     Source,
     attach,
     changed,
@@ -42,6 +43,7 @@ Progress = Callable[[str, float], None]  # a table's name and how much of it is 
 
 OWNER = "#owner"
 PUBLIC = "public_tables"
+_HUGE = ("UHUGEINT", "BIGNUM")
 _log = logging.getLogger("discreet.engine")
 
 
@@ -306,7 +308,15 @@ class _Work:
         return next(kind for each, kind in self.schemas[table.name].items() if each.lower() == column.lower())
 
     def _scan(self, table: Table) -> str:
-        return scan(self.source, table.name, as_text=not table.public)
+        found = scan(self.source, table.name, as_text=not table.public)
+        kinds = self.schemas[table.name].items()
+        # Privacy: texts are equal when their bytes are. Where a database says that 'a' and 'A' are (COLLATE NOCASE),
+        # one row would meet both, and a group of many would be called as one person spells it.
+        texts = [f'{name(column)} COLLATE "binary" AS {name(column)}' for column, kind in kinds if kind == "VARCHAR"]
+        # Arrow holds no number of more than 128 bits with its sign: beyond, the engine's would be another one.
+        huge = [f"CAST({name(column)} AS VARCHAR) AS {name(column)}" for column, kind in kinds if kind in _HUGE]
+        changed = [*(texts if isinstance(self.source, Database) else ()), *huge]
+        return f"(SELECT * REPLACE ({', '.join(changed)}) FROM {found})" if changed else found
 
     # running
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
+import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -128,15 +129,20 @@ def scan(source: Source, table: str, *, as_text: bool) -> str:
     files = files_of(source, table)
     paths = ", ".join(literal(_no_glob(str(file))) for file in files)
     if files[0].name.endswith(_PARQUET):
-        return f"read_parquet([{paths}], union_by_name = true)"
+        return f"read_parquet([{paths}], union_by_name = true, {_NO_FOLDERS})"
     if not as_text:  # a public table: types may be guessed
         cut = f"{_CUT}, delim = {literal(_delimiter(files[0]))}"
-        return f"read_csv([{paths}], {cut}, union_by_name = true, all_varchar = false)"
+        return f"read_csv([{paths}], {cut}, union_by_name = true)"
     parts = [f"SELECT * FROM {_texts(file)}" for file in files]
     return f"({' UNION ALL BY NAME '.join(parts)})"
 
 
-_CUT = "header = true, quote = '\"', escape = '\"', comment = '', skip = 0"
+# Privacy: names of folders (year=2024/) are no columns. Their type would be guessed from all of them together: one
+# person's file in a folder of its own could change what everybody else's are read as.
+_NO_FOLDERS = "hive_partitioning = false"
+# Not `parallel = false`: it leaves out, without a word, all rows from a quote on that is never closed. Several threads
+# compare where one of them ended with where the next began, and refuse the file.
+_CUT = f"header = true, quote = '\"', escape = '\"', comment = '', skip = 0, {_NO_FOLDERS}"
 
 
 def _texts(file: Path) -> str:
@@ -144,10 +150,13 @@ def _texts(file: Path) -> str:
     # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from the rows, one of them
     # could change what the others are: that lines which begin with # are comments, or where the header stands.
     delimiter = _delimiter(file)
-    with _opened(file) as content:
-        lines = (line.decode("utf-8-sig", "replace") for line in content)
-        header = next((record for record in csv.reader(lines, delimiter=delimiter) if record), None)
-    if header is None:
+    try:
+        with _opened(file) as content:
+            line = content.readline(10**6).decode("utf-8-sig", "replace").rstrip("\r\n")
+        header = next(csv.reader([line], delimiter=delimiter, strict=True), None)
+    except csv.Error:
+        header = None
+    if not header or "\r" in line:  # the engine takes the first line for the header, whatever it is
         raise UsageError(f"The file {file.name} has no header. Its first line must name the columns.")
     names = [column.strip() or f"column{place}" for place, column in enumerate(header)]
     twice = next((each for place, each in enumerate(names) if each.lower() in map(str.lower, names[:place])), None)
@@ -166,8 +175,8 @@ def _delimiter(file: Path) -> str:
     try:
         with _opened(file) as content:
             header = content.readline(10**6).decode("utf-8", "replace")
-    except (gzip.BadGzipFile, EOFError):
-        raise UsageError(f"The file {file.name} is not compressed as its name says.") from None
+    except (OSError, EOFError, zlib.error):
+        raise UsageError(f"The file {file.name} cannot be read, or is not compressed as its name says.") from None
     return max(",;\t|", key=header.count)
 
 
@@ -204,7 +213,9 @@ def files_of(source: Folder, table: str) -> tuple[Path, ...]:
 
 
 def _data_files(folder: Path) -> tuple[Path, ...]:
-    return tuple(sorted(file for file in folder.rglob("*") if file.name.endswith((*_PARQUET, *_CSV))))
+    return tuple(
+        sorted(file for file in folder.rglob("*") if file.is_file() and file.name.endswith((*_PARQUET, *_CSV)))
+    )
 
 
 def columns_of(connection: Any, relation: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure
 
 _CONFIG = {
+    "disabled_optimizers": "common_subexpressions",  # which DuckDB 2.0 takes out of TRY (...), where they fail
     "enable_external_access": "false",
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
@@ -19,6 +20,9 @@ _CONFIG = {
     "threads": "1",
     "memory_limit": "1GB",
 }
+
+_BATCH = 100_000  # rows
+_MOST_BYTES = 500_000_000  # of a result
 
 
 class Workbench:
@@ -33,10 +37,21 @@ class Workbench:
             for name, table in tables.items():
                 cursor.register(name, table)
             with interrupted(seconds, cursor.interrupt):
-                return cursor.sql(sql).to_arrow_table()
-        except duckdb.Error:
+                return _read(cursor.sql(sql).to_arrow_reader(_BATCH))
+        except (duckdb.Error, pa.ArrowException, OSError):
             raise EngineFailure from None
         finally:
             for name in tables:
                 cursor.unregister(name)
             cursor.close()
+
+
+def _read(reader: pa.RecordBatchReader) -> pa.Table:
+    """All of a result; the engine's limit does not count what has left it."""
+    batches, size = [], 0
+    for batch in reader:
+        batches.append(batch)
+        size += batch.nbytes
+        if size > _MOST_BYTES:
+            raise EngineFailure
+    return pa.Table.from_batches(batches, reader.schema)

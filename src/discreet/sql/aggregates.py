@@ -27,6 +27,7 @@ from discreet.sql.plan import Measurement, key_position
 from discreet.sql.requests import Request
 from discreet.sql.sensitivity import of_parts, of_persons, of_sum
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Value, integer_sql
+from discreet.total import tried
 
 UNBOUNDED = 2**31  # groups, where their number is not public
 
@@ -204,9 +205,9 @@ def _total(value: Value | None, power: int, node: exp.Expression) -> str:
     check_size(domain.lo, domain.largest**power, node)
     if domain.largest**power < 2**27:
         short = f"CAST({value.sql} AS INTEGER)"
-        return f"sum_no_overflow({short})" if power == 1 else f"sum_no_overflow({short} * {short})"
+        return f"sum_no_overflow({tried(short if power == 1 else f'{short} * {short}')})"
     wide = integer_sql(value.sql, domain.largest**power)
-    return f"sum({value.sql})" if power == 1 else f"sum({wide} * {wide})"
+    return f"sum({value.sql if power == 1 else tried(f'{wide} * {wide}')})"
 
 
 def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, node: exp.Expression) -> _Part:
@@ -249,7 +250,7 @@ def _together(request: Request, sums: _Sums, measurement: int, node: exp.Express
     powers = {}
     for i, j in itertools.product(range(degree + 1), repeat=2):
         factors = " * ".join([f"CAST({x} AS HUGEINT)"] * i + [f"CAST({y} AS HUGEINT)"] * j)
-        powers[i, j] = sums.index(_filtered(f"sum({factors})" if factors else "count(*)", condition))
+        powers[i, j] = sums.index(_filtered(f"sum({tried(factors)})" if factors else "count(*)", condition))
     forms = []
     for a, b in itertools.product(_bernstein(rounded_x[1], degree), _bernstein(rounded_y[1], degree)):
         form: dict[int, int] = {}

@@ -25,7 +25,19 @@ from discreet.sql import after, aggregates, grouping, persons, rolling, sets
 from discreet.sql.after import Released
 from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts, join, unbracketed
-from discreet.sql.parse import MAX_SQL, check_length, columns_of, is_bare, parse, reject, show, spelt, whole, written
+from discreet.sql.parse import (
+    MAX_SQL,
+    check_length,
+    columns_of,
+    counted_labels,
+    is_bare,
+    parse,
+    reject,
+    show,
+    spelt,
+    whole,
+    written,
+)
 from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
@@ -51,10 +63,11 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
     tree = spelled(parse(text, limit=policy.limits.statement))
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate)
     try:
-        result = analysis.query(tree, {})
+        with counted_labels():
+            result = analysis.query(tree, {})
     except RecursionError:
         raise reject(tree, "the statement is nested too deeply to be analyzed.", "Split it.") from None
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, SqlglotError, TypeError, ValueError) as error:
+    except _UNFORESEEN as error:
         if isinstance(error, DiscreetError):
             raise
         # Fail closed: syntax of a shape that no rule foresaw (MAX() without an argument) is not understood, so refused.
@@ -303,7 +316,7 @@ class Analysis:
         for name, part in node.args.items():
             if name not in _SELECT_PARTS and part not in (None, False, []):
                 raise reject(node, f"{_word(name)} is not answered.", "Leave it out, or write it where it is used.")
-        node = unbracketed(node)
+        node = grouping.without_tuples(unbracketed(node))
         if grouping.has_sets(node):
             return self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
         sources = self.sources(node, environment)
@@ -540,6 +553,10 @@ class Analysis:
             )
 
 
+_UNFORESEEN = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
+    *(SqlglotError, pa.ArrowException),
+)
 _OF_EACH = "GROUP BY an identifier gives single rows, or a row for each person, and rows never leave."
 _SPREAD = (
     "See how they are spread: SELECT QUANTILE_CONT(n, [0.5, 0.9]) FROM"

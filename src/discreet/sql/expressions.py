@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from discreet.sql import dates, numbers, strings
 from discreet.sql.parse import check_length, reject, show, whole
 from discreet.sql.unify import as_flag, as_number, comparison, flag, join_domains, null_in, unify
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Value, integer_sql, number
+from discreet.total import tried
 
 
 class Scope(Protocol):
@@ -39,7 +41,8 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
         check_arguments(node)
         value = translator(node, scope)
         check_length(len(value.sql))
-        return value
+        leaf = value.constant or isinstance(node, exp.Column | exp.Paren | exp.Boolean | exp.Null)
+        return value if leaf else replace(value, sql=tried(value.sql))
     if isinstance(node, exp.Tuple):
         raise reject(node, f"{show(node)} is several values.", "Compare column by column: a = 1 AND b = 2.")
     if isinstance(node, exp.AggFunc):
@@ -426,7 +429,8 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
     if target in _INTEGER_BITS:
         # As the engine does: half away from zero from decimals, to the even number from floats, such as quotients are.
         how: numbers.Rounding = "even" if numbers.is_float(node.this) else "nearest"
-        return _fitting(numbers.rounded(as_number(value, node), Fraction(1), how, node), 2 ** _INTEGER_BITS[target] - 1)
+        whole_number = numbers.rounded(as_number(value, node), Fraction(1), how, node)
+        return _fitting(whole_number, Fraction(2 ** _INTEGER_BITS[target] - 1))
     if target in (kind.DOUBLE, kind.FLOAT):
         return as_number(value, node)
     if target is kind.DECIMAL:
@@ -434,9 +438,8 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
         digits = sizes[1] if len(sizes) > 1 else 0
         if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
             raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
-        return _fitting(
-            numbers.rounded(as_number(value, node), Fraction(10) ** -digits, "nearest", node), 10 ** sizes[0] - 1
-        )
+        unit = Fraction(1, 10**digits)
+        return _fitting(numbers.rounded(as_number(value, node), unit, "nearest", node), (10 ** sizes[0] - 1) * unit)
     if target in (kind.TEXT, kind.VARCHAR):
         return strings.as_text(value, node, written=node.this)
     if target is kind.BOOLEAN:
@@ -461,9 +464,10 @@ _INTEGER_BITS = {
 }
 
 
-def _fitting(value: Value, most: int) -> Value:
-    """A cast to a narrow type gives NULL where the number has more units than that."""
+def _fitting(value: Value, largest: Fraction) -> Value:
+    """A cast to a narrow type gives NULL where the number is beyond the type's largest."""
     domain = numbers.grid(value)
+    most = math.floor(largest / domain.step)
     if domain.largest <= most:
         return value
     if domain.lo > most or domain.hi < -most:

@@ -22,6 +22,17 @@ Items = list[tuple[str, exp.Expression]]  # of a SELECT list, with their names
 Spelling = Callable[[exp.Expression], exp.Expression]
 
 
+def without_tuples(node: exp.Select) -> exp.Select:
+    """GROUP BY (a, b) is GROUP BY a, b."""
+    group = node.args.get("group")
+    if group is None or not any(isinstance(item, exp.Tuple) for item in group.expressions):
+        return node
+    copy = node.copy()
+    keys = [item.expressions if isinstance(item, exp.Tuple) else [item] for item in copy.args["group"].expressions]
+    copy.args["group"].set("expressions", list(itertools.chain(*keys)))
+    return copy
+
+
 def has_sets(node: exp.Select) -> bool:
     group = node.args.get("group")
     return group is not None and any(isinstance(item, _SETS) for item in group.expressions)

@@ -33,6 +33,8 @@ def on_step(value: Value, step: Fraction, node: exp.Expression) -> Value:
     assert factor.denominator == 1, "a grid can only be refined"
     lo, hi = domain.lo * factor.numerator, domain.hi * factor.numerator
     check_size(lo, hi, node)
+    check_step(step, node)
+    check_size(0, factor.numerator, node)  # which stands in the SQL, whatever it is multiplied with
     if factor == 1:
         return value
     sql = str(lo) if value.constant else f"({integer_sql(value.sql, max(abs(lo), abs(hi)))} * {factor.numerator})"
@@ -49,6 +51,10 @@ def check_size(lo: int, hi: int, node: exp.Expression) -> None:
         raise reject(
             node, f"{show(node)} can become too large to be added up exactly.", "Scale it down, or CLAMP its parts."
         )
+
+
+def check_step(step: Fraction, node: exp.Expression) -> None:
+    check_size(-step.numerator, step.denominator, node)
 
 
 def add(left: Value, right: Value, node: exp.Expression, *, sign: int = 1) -> Value:
@@ -77,27 +83,29 @@ def negate(value: Value) -> Value:
 
 def multiply(left: Value, right: Value, node: exp.Expression) -> Value:
     if right.constant:
-        return scale(left, grid(right).at(grid(right).lo))
+        return scale(left, grid(right).at(grid(right).lo), node)
     if left.constant:
-        return scale(right, grid(left).at(grid(left).lo))
+        return scale(right, grid(left).at(grid(left).lo), node)
     a, b = grid(left), grid(right)
     corners = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
     lo, hi = min(corners), max(corners)
     if left.sql == right.sql:
         lo = max(lo, 0)
     check_size(lo, hi, node)
+    check_step(a.step * b.step, node)
     bound = max(abs(lo), abs(hi), a.largest, b.largest)
     sql = f"({integer_sql(left.sql, bound)} * {integer_sql(right.sql, bound)})"
     return Value(sql=sql, domain=Number(step=a.step * b.step, lo=lo, hi=hi), nullable=left.nullable or right.nullable)
 
 
-def scale(value: Value, factor: Fraction) -> Value:
+def scale(value: Value, factor: Fraction, node: exp.Expression) -> Value:
     """value * factor: the engine's integers stay, only what one unit means changes."""
     if factor == 0:
         sql = f"({integer_sql(value.sql, grid(value).largest)} * 0)"
         return Value(sql=sql, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=value.nullable)
     positive = value if factor > 0 else negate(value)
     domain = grid(positive)
+    check_step(domain.step * abs(factor), node)
     scaled = Number(step=domain.step * abs(factor), lo=domain.lo, hi=domain.hi)
     return Value(sql=positive.sql, domain=scaled, nullable=value.nullable, constant=value.constant)
 
@@ -107,9 +115,10 @@ def divide(left: Value, right: Value, node: exp.Expression) -> Value:
         divisor = grid(right).at(grid(right).lo)
         if divisor == 0:
             raise reject(node, "division by zero.", "Divide by something else.")
-        return scale(left, 1 / divisor)
+        return scale(left, 1 / divisor, node)
     a, b = grid(left), grid(right)
     ratio = a.step / b.step / QUOTIENT_STEP
+    check_step(ratio, node)
     bound = 2 * (a.largest * ratio.numerator + b.largest * ratio.denominator)  # of the numbers on the way, too
     check_size(0, bound, node)
     n = f"({integer_sql(left.sql, bound)} * {ratio.numerator})"
@@ -153,8 +162,9 @@ def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -
     domain = grid(value)
     ratio = domain.step / step
     up, down = ratio.numerator, ratio.denominator
-    if down == 1:
-        return on_step(value, step, node)
+    if down == 1:  # it is on the grid already
+        return value
+    check_step(ratio, node)
     lo, hi = (_round_fraction(Fraction(end * up, down), how) for end in (domain.lo, domain.hi))
     check_size(0, domain.largest * up * 2 + down, node)
     n = (
@@ -199,7 +209,7 @@ def clamp(value: Value, lo: Value, hi: Value, node: exp.Expression) -> Value:
 def bucket(value: Value, ends: tuple[Fraction, Fraction], count: int, node: exp.Expression) -> Value:
     """Which of `count` equal parts between the ends holds the number: from 1, 0 below them, count + 1 above."""
     lo, hi = ends
-    parts = scale(add(value, number(-lo), node), count / (hi - lo))
+    parts = scale(add(value, number(-lo), node), count / (hi - lo), node)
     place = add(rounded(parts, Fraction(1), "down", node), number(1), node)
     return clamp(place, number(0), number(count + 1), node)
 

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import islice, pairwise
 from typing import ClassVar
 
@@ -19,6 +22,7 @@ from discreet.errors import Rejected
 
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
+MAX_LABELS = 1_000_000  # values of categories that the functions in one statement are computed of: a second or two
 MAX_SQL = 100_000  # characters of engine SQL of one expression; nested expressions repeat their parts
 MAX_TABLES = 50  # the engine's planning grows faster than their number
 MAX_OPEN_JOINS = 8  # JOINs in a row without a condition: the parser tries every way to nest them
@@ -153,6 +157,29 @@ def check_length(length: int) -> None:
     """Refuse engine SQL that grew out of all proportion to the question."""
     if length > MAX_SQL:
         raise Rejected("this nests expressions too deeply to be computed.", hint="Compute parts of it in a subquery.")
+
+
+_labels: ContextVar[list[int]] = ContextVar("labels")
+
+
+@contextmanager
+def counted_labels() -> Iterator[None]:
+    """Within it `check_labels` counts: for one statement."""
+    token = _labels.set([0])
+    try:
+        yield
+    finally:
+        _labels.reset(token)
+
+
+def check_labels(count: int) -> None:
+    """Refuse a statement whose functions of categories would have to be computed of too many values."""
+    made = _labels.get([0])
+    made[0] += count
+    if made[0] > MAX_LABELS:
+        raise Rejected(
+            "this computes functions of too many values, one by one.", hint="Compute them once, in a subquery."
+        )
 
 
 def show(node: exp.Expression) -> str:

@@ -24,6 +24,7 @@ from discreet.sql.estimates import Estimate, as_written, number_type
 from discreet.sql.picks import Pick, Picked, Window
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text
+from discreet.total import tried
 
 PublicDomain = Number | Coded | Flag | Day | Moment
 
@@ -292,21 +293,18 @@ class Plan:
 def key_position(sql: str, domain: PublicDomain, *, nullable: bool) -> str:
     """Engine SQL of a key's position among its public values; NULL comes last where it is meant."""
     match domain:
-        case Number():
-            position = (
-                sql
-                if domain.lo == 0
-                else f"(CAST({sql} AS {'BIGINT' if domain.largest < 2**62 else 'HUGEINT'}) - ({domain.lo}))"
-            )
-        case Coded():
+        case Number(lo=0) | Coded():
             position = sql
+        case Number(lo=lo):
+            wide = "BIGINT" if domain.largest < 2**62 else "HUGEINT"
+            position = tried(f"CAST({sql} AS {wide}) - ({lo})")
         case Flag():
             position = f"(CASE WHEN {sql} THEN 1 WHEN NOT {sql} THEN 0 END)"
-        case Day(lo=lo, grain=grain):
-            position = f"(date_diff('{grain}', DATE '{lo.isoformat()}', {sql}))"
-        case _:
-            first, step = domain.lo.isoformat(sep=" "), int(domain.step * 1_000_000)
-            position = f"((epoch_us({sql}) - epoch_us(TIMESTAMP '{first}')) // {step})"
+        case Day(lo=first, grain=grain):
+            position = tried(f"date_diff('{grain}', DATE '{first.isoformat()}', {sql})")
+        case Moment(lo=start, step=step):
+            passed = f"epoch_us({sql}) - epoch_us(TIMESTAMP '{start.isoformat(sep=' ')}')"
+            position = tried(f"({passed}) // {int(step * 1_000_000)}")
     return f"coalesce({position}, {domain.size})" if nullable else position
 
 

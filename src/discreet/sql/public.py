@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from sqlglot import exp
 from discreet.sql.parse import reject
 from discreet.sql.relation import Field
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text, Value, literal, quoted
+from discreet.total import tried
 
 MAX_LISTED = 1_000  # distinct values up to which a public text is treated as a category
 MAX_INLINE = 2_000  # rows of a computed public table that are written into the engine's SQL
@@ -86,6 +88,8 @@ def _engine_type(kind: pa.DataType) -> str:
         return "BOOLEAN"
     if pa.types.is_integer(kind):
         return "HUGEINT" if kind == pa.uint64() else "BIGINT"
+    if kind == pa.decimal128(38, 0):  # as Arrow holds a HUGEINT, which may have 39 digits
+        return "HUGEINT"
     if pa.types.is_decimal(kind):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     if pa.types.is_floating(kind):
@@ -96,7 +100,14 @@ def _engine_type(kind: pa.DataType) -> str:
 
 
 def _literal(value: Any) -> str:
-    return "NULL" if value is None else literal(value.isoformat(sep=" ") if isinstance(value, datetime) else str(value))
+    match value:
+        case None:
+            return "NULL"
+        case datetime():
+            return literal(value.isoformat(sep=" "))
+        case Decimal():  # in digits: the engine cannot read all that have an exponent
+            return literal(f"{value:f}")
+    return literal(str(value))
 
 
 def _value(sql: str, column: pa.ChunkedArray) -> Value:
@@ -107,10 +118,10 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
     if len(known) == 0:
         return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=True)
     if pa.types.is_integer(kind):
-        return _number(f"CAST({sql} AS {_engine_type(kind)})", known, Fraction(1), nullable)
+        return _number(tried(f"CAST({sql} AS {_engine_type(kind)})"), known, Fraction(1), nullable)
     # Privacy: what does not fit in the engine's decimals on the way would fail for those who meet that row only.
     if pa.types.is_decimal(kind) and _units(known, 10**kind.scale) < min(2**62, 10 ** (37 - kind.scale)):
-        return _number(f"CAST({sql} * {10**kind.scale} AS BIGINT)", known, Fraction(1, 10**kind.scale), nullable)
+        return _number(tried(f"CAST({sql} * {10**kind.scale} AS BIGINT)"), known, Fraction(1, 10**kind.scale), nullable)
     if pa.types.is_floating(kind):
         # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who meet that row only.
         finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
@@ -119,14 +130,14 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
         # Privacy: and it stays within its ends where the engine rounds otherwise: 5e-7 is 0 here, a millionth there.
         lo, hi = _ends(finite, Fraction(1, 10**6))
         units = f"least(greatest(CAST(round({sql} * 1000000) AS BIGINT), {lo}), {hi})"
-        inside = f"(CASE WHEN abs({sql}) < {MOST_FLOAT} THEN {units} END)"
+        inside = tried(f"CASE WHEN abs({sql}) < {MOST_FLOAT} THEN {units} END")
         return _number(inside, finite, Fraction(1, 10**6), nullable or len(finite) < len(known))
     if pa.types.is_date(kind):
         return Value(sql=sql, domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()), nullable=nullable)
     if pa.types.is_timestamp(kind):
         lo, hi = (end.as_py() for end in (pc.min(known), pc.max(known)))
         if kind.tz is not None:  # its range must not depend on where the machine stands
-            sql = f"make_timestamp(epoch_us({sql}))"
+            sql = tried(f"make_timestamp(epoch_us({sql}))")
             lo, hi = (end.astimezone(UTC).replace(tzinfo=None) for end in (lo, hi))
         return Value(sql=sql, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
     listed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
@@ -135,7 +146,7 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
         return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
     same = "TIME" if pa.types.is_time(kind) else "VARCHAR"  # the engine writes a time of day in another way
     values = ", ".join(f"{literal(text)}::{same}" for text in texts)
-    position = f"(list_position([{values}], CAST({sql} AS {same})) - 1)"
+    position = tried(f"list_position([{values}], CAST({sql} AS {same})) - 1")
     return Value(sql=position, domain=Coded(values=tuple(texts)), nullable=nullable)
 
 

@@ -82,7 +82,7 @@ class Rewrite:
             tree = tree.where(self.rewritten(condition), copy=False)
         if self.node.args.get("qualify"):
             tree.set("qualify", exp.Qualify(this=self.rewritten(self.node.args["qualify"].this)))
-        after.finish(tree, self.node, self.rewritten)
+        after.finish(tree, self.node, self.ordered)
         selected = bool(conditions) or after.selects(self.node)
         return Released(
             tree=tree, outputs=tuple(outputs), selected=selected, distinct=bool(self.node.args.get("distinct"))
@@ -107,6 +107,14 @@ class Rewrite:
         self.derived.append(after.as_sql(expression))
         margin = (table_name(self.index), f"d{len(self.derived) - 1}")
         return Output(name=name, margin=margin, estimate=None)
+
+    def ordered(self, node: exp.Expression) -> exp.Expression:
+        """What ORDER BY means: a name alone is a column of the result, if it is one, and not of the rows."""
+        if isinstance(node, exp.Column) and not node.table:
+            shown = [each.output_name.lower() for each in self.node.expressions]
+            if shown.count(node.name.lower()) == 1:
+                return exp.Literal.number(shown.index(node.name.lower()) + 1)
+        return self.rewritten(node)
 
     def rewritten(self, node: exp.Expression) -> exp.Expression:
         """A copy of the expression with keys and aggregates replaced by columns of the noisy table."""

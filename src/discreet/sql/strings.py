@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.sql import numbers
-from discreet.sql.parse import reject, show
+from discreet.sql.parse import check_labels, reject, show
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql, literal
 
 MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
@@ -34,6 +34,7 @@ def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expressio
     if not known:
         raise reject(node, f"{show(node)} is not a number.", "Only numbers can be computed with.")
     step = numbers.common_step(*known, Fraction(1)) if any(known) else Fraction(1)
+    numbers.check_step(step, node)
     units = [None if each is None else int(each / step) for each in read]
     counted = [each for each in units if each is not None]
     domain = Number(step=step, lo=min(counted), hi=max(counted))
@@ -63,6 +64,7 @@ def _looked_up(sql: str, listed: Sequence[str]) -> str:
 
 def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
     """The category with each value replaced by a label; None is NULL, equal labels become one value."""
+    check_labels(len(labels))
     distinct = tuple(dict.fromkeys(label for label in labels if label is not None))
     position = {label: index for index, label in enumerate(distinct)}
     targets = [None if label is None else position[label] for label in labels]
@@ -138,10 +140,10 @@ def compare_codes(operator: str, left: Value, right: Value) -> Value:
         left, right, operator = right, left, _MIRROR[operator]
     assert isinstance(left.domain, Coded)
     assert isinstance(right.domain, Coded)
-    other = right.domain.values[0]
+    other: str | int | Fraction = right.domain.values[0]
     whole = all(isinstance(each, int) for each in (*left.domain.values, *right.domain.values))
-    if not whole and all_numeric((other,)) and all(isinstance(each, int) for each in left.domain.values):
-        other, whole = int(Fraction(str(other).strip())), True
+    if not whole and all_numeric(right.domain.values) and all(isinstance(each, int) for each in left.domain.values):
+        other, whole = Fraction(str(other).strip()), True
     keys = [each if whole else str(each).encode() for each in left.domain.values]
     target = other if whole else str(other).encode()
     return among(left, [code for code, key in enumerate(keys) if _COMPARE[operator](key, target)])
@@ -236,13 +238,12 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
                 constant=value.constant,
             )
         case Number() as grid if grid.size <= MAX_CODES:
+            check_labels(grid.size)
             digits = None if numbers.is_float(written) else _digits(grid.step)
             labels = tuple(_shown(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
-            return Value(
-                sql=f"CAST({integer_sql(value.sql, grid.largest)} - ({grid.lo}) AS BIGINT)",
-                domain=Coded(values=labels),
-                nullable=value.nullable,
-            )
+            places = f"CAST({integer_sql(value.sql, grid.largest)} - ({grid.lo}) AS BIGINT)"
+            # Numbers so near each other that the engine writes them alike are one text.
+            return relabelled(Value(sql=places, domain=Coded(values=labels), nullable=value.nullable), labels)
         case Flag():
             return Value(
                 sql=f"(CASE WHEN {value.sql} THEN 1 WHEN NOT {value.sql} THEN 0 END)",

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Literal
 
 Grain = Literal["day", "week", "month", "quarter", "year"]
+MOST_STEP = 2**110  # of the numbers that a step is the quotient of: they stand in the engine's SQL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,9 @@ class Number:
         # Privacy: bounds and sensitivities of a range without a value would be nonsense; what made it is refused.
         if self.lo > self.hi:
             raise ValueError(f"the range ends ({self.hi}) before it begins ({self.lo})")
+        # Privacy: a factor that no number of the engine holds would fail for those people alone who have a row.
+        if max(self.step.numerator, self.step.denominator) >= MOST_STEP:
+            raise ValueError("the step is too large or too small")
 
     def at(self, units: int) -> Fraction:
         return units * self.step

@@ -15,8 +15,9 @@ from discreet.sql.expressions import check_arguments, translate
 from discreet.sql.parse import reject, show, whole
 from discreet.sql.persons import AGGREGATES
 from discreet.sql.relation import Names, Relation
+from discreet.sql.strings import ranked
 from discreet.sql.unify import as_flag, join_domains, unify
-from discreet.sql.values import Missing, Number, Opaque, Value
+from discreet.sql.values import Coded, Missing, Number, Opaque, Value
 
 MOST_PLACES = 1_000_000  # of a frame, an offset, a number of tiles
 _ANSWERED = (
@@ -106,6 +107,8 @@ def _ordering(node: exp.Window, names: Names) -> list[str]:
     order, found = node.args.get("order"), []
     for item in order.expressions if order else []:
         value = translate(item.this, names)
+        if isinstance(value.domain, Coded):
+            value = ranked(value)
         nulls = "FIRST" if item.args.get("nulls_first") else "LAST"
         found.append(f"{value.sql} {'DESC' if item.args.get('desc') else 'ASC'} NULLS {nulls}")
     return found
