@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 
@@ -45,8 +47,24 @@ if TYPE_CHECKING:
     from discreet.synthetic.describe import Commission, Work
     from discreet.synthetic.description import Description
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Progress = Callable[[str, float], None]
 _FREE = Charge(amount=Fraction(0))
+
+
+def _on_one_snapshot(method: Callable[Concatenate[Curator, P], R]) -> Callable[Concatenate[Curator, P], R]:
+    """A method that sees one snapshot from its beginning to its end, whatever other threads take meanwhile."""
+
+    # Privacy: S8. Were a charge made for one snapshot and carried out on another, the same noise would be on both, and
+    # whether the two answers are equal would tell whether anybody's row changed.
+    @wraps(method)
+    def call(self: Curator, /, *args: P.args, **named: P.kwargs) -> R:
+        with self._switching:
+            held = copy(self)
+        return method(held, *args, **named)
+
+    return call
 
 
 class Curator:
@@ -56,7 +74,7 @@ class Curator:
         self, policy: Policy, *, tables: Mapping[str, Any] | None = None, progress: Progress | None = None
     ) -> None:
         self.policy = policy
-        self._tables, self._process = tables, os.getpid()
+        self._tables, self._process, self._switching = tables, os.getpid(), Lock()
         self._accountant = accountant_of(policy)
         self._ledger = Ledger.open(str(policy.ledger), terms_of(policy), words=self._accountant.budget)
         self._limit = terms_of(policy).limit
@@ -68,6 +86,7 @@ class Curator:
 
     # --- the path of a question -------------------------------------------------------------------------------------
 
+    @_on_one_snapshot
     def ask(
         self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
     ) -> Answer:
@@ -218,6 +237,7 @@ class Curator:
 
     # --- before paying ----------------------------------------------------------------------------------------------
 
+    @_on_one_snapshot
     def quote(
         self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
     ) -> Quote:
@@ -226,6 +246,7 @@ class Curator:
         offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
         return quoted(offered, self._accountant, left=left, assuming=assuming)
 
+    @_on_one_snapshot
     def explain(
         self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
     ) -> str:
@@ -306,6 +327,7 @@ class Curator:
         carry_out = compared(description, target=target)
         return Comparison.from_bytes(self._lump(work, carry_out, analyst=analyst, progress=progress))
 
+    @_on_one_snapshot
     def _lump(self, work: Commission, carry_out: Work, *, analyst: str, progress: Progress | None) -> bytes:
         """Charge first, then let an algorithm choose as it goes within what was charged; its answer's bytes."""
         self._require_current()
@@ -336,13 +358,14 @@ class Curator:
         self._ledger.post(reservation, answer, meta=work.meta, mechanisms=rows_used(allowance.used))
         return answer
 
+    @_on_one_snapshot
     def release(self, name: str) -> Release:
         """A scheduled release of the policy: start it once, run it every period, show what it published (S15)."""
         from discreet.continual.question import question
         from discreet.continual.running import Release
 
         self._require_current()
-        schedule = self.policy.releases.get(name)
+        schedule = self.policy.releases.get(name) if isinstance(name, str) else None
         if schedule is None:
             raise UsageError(f"The policy has no release {name}. {nearest(name, self.policy.releases)}")
         return Release(
@@ -376,10 +399,11 @@ class Curator:
         return made
 
     def _read(self, number: int) -> None:
-        self._number = number
-        self._engine = DuckDB.open(self.policy, number)
+        engine = DuckDB.open(self.policy, number)
         public = [name for name, table in self.policy.tables.items() if table.public]
-        self._public = {name: self._engine.public_table(name) for name in public}
+        tables = {name: engine.public_table(name) for name in public}
+        with self._switching:
+            self._number, self._engine, self._public = number, engine, tables
 
 
 def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpAccountant:

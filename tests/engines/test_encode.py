@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 

@@ -176,3 +176,7 @@ SELECT CAST(1 + age / 1e18 / 100 AS VARCHAR) AS k, COUNT(*) FROM people GROUP BY
 -- a small decimal that is written with an exponent could not be read again, after the charge
 SELECT SUM(v.x) FROM people JOIN (VALUES (CAST('0.0000001' AS DECIMAL(9, 9)))) AS v(x) ON age > 3;
 SELECT COUNT(*) FROM people JOIN (VALUES (CAST('-170141183460469231731687303715884105727' AS HUGEINT))) AS v(x) ON age > 3;
+
+-- the last moment of the calendar was a traceback, and nanoseconds in the answer one after the charge
+SELECT s.x, COUNT(*) FROM people p JOIN (VALUES (1, CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)), (2, NULL)) AS s(l, x) ON p.age > s.l GROUP BY s.x ORDER BY 2;
+SELECT CAST('2024-01-01 00:00:00.123456789' AS TIMESTAMP_NS) AS t, COUNT(*) FROM people;

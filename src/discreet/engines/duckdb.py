@@ -15,7 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet.engines.prepare import OWNER, PUBLIC
-from discreet.engines.source import literal, name
+from discreet.engines.source import literal, lock, name
 from discreet.engines.store import Store
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, UsageError
@@ -38,7 +38,6 @@ _LOCKED: dict[str, Any] = {
     "allow_community_extensions": "false",
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",
-    "lock_configuration": "true",
 }
 
 
@@ -62,6 +61,7 @@ class DuckDB:
         self._second: Any = None
         try:
             self._connection = duckdb.connect(str(path), read_only=True, config=self._config)
+            lock(self._connection)
         except duckdb.Error as error:
             _log.error("The snapshot %s cannot be opened: %s.", path, type(error).__name__)
             raise EngineFailure from None
@@ -143,6 +143,7 @@ class DuckDB:
         empty.execute(f"CREATE SCHEMA IF NOT EXISTS {PUBLIC}")
         for (schema, table), columns in tables.items():
             empty.execute(f"CREATE TABLE {schema}.{name(table)} ({', '.join(columns)})")
+        lock(empty)
         return empty
 
     def _careful(self) -> Any:
@@ -155,11 +156,11 @@ class DuckDB:
                 # Privacy: DuckDB 2.0 takes what stands in two places of a statement out of TRY (...), where it fails.
                 alone = f"{SAME_PLANS['disabled_optimizers']},common_subexpressions"
                 config = {**self._config, "disabled_optimizers": alone}
-                locked = {each: config.pop(each) for each in ("enable_external_access", "lock_configuration")}
+                del config["enable_external_access"]  # until the snapshot is there
                 self._second = duckdb.connect(":memory:", config=config)
                 self._second.execute(f"ATTACH {literal(str(self._path))} AS {_ATTACHED} (READ_ONLY)")
-                for setting, value in locked.items():
-                    self._second.execute(f"SET {setting} = {value}")
+                self._second.execute("SET enable_external_access = false")
+                lock(self._second)
             return self._second
 
     def columns(self, table: str) -> dict[str, str]:

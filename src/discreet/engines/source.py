@@ -92,6 +92,12 @@ def connect(path: Path | None, *, memory: int | None = None, threads: int | None
     return connection
 
 
+def lock(connection: Any) -> None:
+    """Let nothing be set any more; and wherever the machine stands, moments are in UTC."""
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    connection.execute("SET lock_configuration = true")
+
+
 def attach(connection: Any, source: Source) -> None:
     """Make the source's tables readable through `scan`."""
     import duckdb

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 
+from discreet.engines.source import lock
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure
 
@@ -16,7 +17,6 @@ _CONFIG = {
     "autoload_known_extensions": "false",
     "autoinstall_known_extensions": "false",
     "python_enable_replacements": "false",
-    "lock_configuration": "true",
     "threads": "1",
     "memory_limit": "1GB",
 }
@@ -30,14 +30,15 @@ class Workbench:
 
     def __init__(self) -> None:
         self._connection = duckdb.connect(":memory:", config=_CONFIG)
+        lock(self._connection)
 
     def run(self, sql: str, tables: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:
         cursor = self._connection.cursor()
         try:
             for name, table in tables.items():
                 cursor.register(name, table)
-            with interrupted(seconds, cursor.interrupt):
-                return _read(cursor.sql(sql).to_arrow_reader(_BATCH))
+            with interrupted(seconds, cursor.interrupt), cursor.sql(sql).to_arrow_reader(_BATCH) as reader:
+                return _read(reader)
         except (duckdb.Error, pa.ArrowException, OSError):
             raise EngineFailure from None
         finally:

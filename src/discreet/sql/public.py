@@ -103,8 +103,10 @@ def _literal(value: Any) -> str:
     match value:
         case None:
             return "NULL"
-        case datetime():
+        case datetime(tzinfo=None):
             return literal(value.isoformat(sep=" "))
+        case datetime():  # Privacy: the engine drops an offset where a TIMESTAMP is read, and with it the range's hours
+            return literal(value.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" "))
         case Decimal():  # in digits: the engine cannot read all that have an exponent
             return literal(f"{value:f}")
     return literal(str(value))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +13,7 @@ from discreet.errors import Rejected
 from discreet.sql import after, requests
 from discreet.sql.after import Output, Released
 from discreet.sql.expressions import translate
+from discreet.sql.joins import conjuncts
 from discreet.sql.parse import reject, show, spelt, whole
 from discreet.sql.plan import table_name
 from discreet.sql.relation import Names
@@ -77,6 +80,8 @@ class Rewrite:
             items.append(exp.alias_(expression, name, quoted=True))
             outputs.append(self.output(name, expression))
         tree = exp.select(*items).from_(exp.table_(table_name(self.index), quoted=True))
+        for condition in self.on_keys():
+            tree = tree.where(condition, copy=False)
         conditions = [self.node.args[name].this for name in ("having",) if self.node.args.get(name)]
         for condition in conditions:
             tree = tree.where(self.rewritten(condition), copy=False)
@@ -87,6 +92,21 @@ class Rewrite:
         return Released(
             tree=tree, outputs=tuple(outputs), selected=selected, distinct=bool(self.node.args.get("distinct"))
         )
+
+    def on_keys(self) -> Iterator[exp.Expression]:
+        """What WHERE says of keys alone, of the noisy table's: groups that it rules out are nobody's."""
+        where = self.node.args.get("where")
+        for part in conjuncts(where.this if where is not None else None):
+            if part.find(exp.Column) and not part.find(exp.Query):
+                with suppress(Rejected):
+                    yield self.of_keys(part)
+
+    def of_keys(self, node: exp.Expression) -> exp.Expression:
+        """A copy of an expression that is computed from keys and nothing else, or Rejected."""
+        found = self.key(node) if node.find(exp.Column) else None
+        if found is None and isinstance(node, exp.Column):
+            raise reject(node, f"{show(node)} is not in GROUP BY.", "Add it.")
+        return found if found is not None else after.rebuilt(node, self.of_keys)
 
     def output(self, name: str, expression: exp.Expression) -> Output:
         """What is known of an output column: a key, an aggregate as measured, or something computed from them."""

@@ -133,7 +133,7 @@ def few_of(domain: Number | Coded | Flag | Day | Moment | Text) -> Number | Code
         case Day():
             return Day(lo=domain.lo, hi=domain.at(min(domain.size - 1, 1)), grain=domain.grain, stamp=domain.stamp)
         case Moment():
-            hi = min(domain.hi, domain.lo + timedelta(microseconds=int(domain.step * 1_000_000)))
+            hi = domain.lo + min(domain.hi - domain.lo, timedelta(microseconds=int(domain.step * 1_000_000)))
             return Moment(lo=domain.lo, hi=hi, step=domain.step)
     return domain
 
