@@ -20,8 +20,11 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import Store
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
+from discreet.measure import measure
 from discreet.policy import Policy
 from discreet.release import Answer, Sheet
+from small_town import POLICY as SMALL
+from small_town import town
 from sql import bounded, harness, policies
 
 _REST = """
@@ -463,6 +466,28 @@ def _with_key(folder: Path, tables: dict[str, pa.Table], other: Path) -> Curator
     store.mkdir(parents=True)
     (store / "order.key").write_text((other / "school.store" / "order.key").read_text())
     return bounded.opened(folder, "school", tables)
+
+
+def test_a_snapshot_that_another_thread_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A charge is carried out on the snapshot that it was made for: the same noise is never on two."""
+    tables = town(victim=True)
+    policy = Policy.parse(
+        SMALL.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum"), path=tmp_path / "town.yaml"
+    )
+    create_ledger(policy)
+    curator = Curator(policy, tables=tables)
+
+    def late(*parts: Any) -> Any:
+        if curator.ledger()[-1].snapshot == 1:
+            tables.update(town(victim=False))
+            curator.snapshot()
+        return measure(*parts)
+
+    monkeypatch.setattr("discreet.curator.measure", late)
+    sql = "SELECT COUNT(*) AS n FROM people"
+    first, second = (curator.ask(sql, analyst="alice", epsilon=100) for _ in range(2))
+    assert [each.certificate["snapshot"] for each in (first, second)] == [1, 2]
+    assert [each.table["n"][0].as_py() for each in (first, second)] == [60, 59]
 
 
 def test_one_more_person_changes_no_row_of_others(tmp_path: Path) -> None:

@@ -27,6 +27,10 @@ COLUMNS = {
     "bytes": pa.array([b"\xff\x00", b"a", None]),
     "zoned": pa.array([datetime(2024, 1, 1, tzinfo=UTC), datetime(2024, 1, 1, 5, tzinfo=UTC), None]),
     "elsewhere": pa.array([datetime(2024, 1, 1), datetime(2024, 7, 1), None], pa.timestamp("us", "America/New_York")),
+    "clocks put back": pa.array(
+        [datetime(2024, 11, 3, 5, 30, tzinfo=UTC), datetime(2024, 11, 3, 6, 30, tzinfo=UTC), None],
+        pa.timestamp("us", "America/New_York"),
+    ),
     "nanoseconds": pa.array([1, 2, 1001], pa.timestamp("ns")),
     "single": pa.array([5e-7, 2.5e-6, 1.0], pa.float32()),
     "halves": pa.array([5e-7, -5e-7, 1.5e-6]),
@@ -48,6 +52,11 @@ QUESTIONS = (
     "SELECT MAX(s.x), MIN(s.x) FROM people p JOIN states s ON p.level >= s.level",
     "SELECT HOUR(s.x), COUNT(*) FROM people p JOIN states s ON p.level >= s.level GROUP BY 1",
     "SELECT SUM(v.x * 1000000 + 1) FROM people p JOIN (SELECT * FROM states) v ON p.level >= v.level",
+    "SELECT SUM(DATE_DIFF('second', TIMESTAMP '2024-01-01 05:00:00', v.x)) FROM people p JOIN (SELECT * FROM states) v "
+    "ON p.level >= v.level",
+    "SELECT v.x, COUNT(*) FROM people p JOIN (SELECT * FROM states) v ON p.level >= v.level GROUP BY v.x",
+    "SELECT COUNT(*) FROM people p JOIN (SELECT * FROM states) v "
+    "ON CASE WHEN p.level >= 0 THEN TIMESTAMP '2024-11-03 01:30:00' END = v.x",
     "SELECT x FROM states",
 )
 

@@ -404,4 +404,19 @@ BUGS = (
         'if family(type_name) == "":',
         "tests/engines/test_prepare.py::test_one_person_is_one_in_every_table",
     ),
+    bug(
+        "a charge for one snapshot carried out on another",
+        "curator.py",
+        "return method(held, *args, **named)",
+        "return method(self, *args, **named)",
+        "tests/test_curator.py::test_a_snapshot_that_another_thread_takes",
+    ),
+    Bug(
+        name="moments where the machine stands",
+        edits=(
+            ("sql/public.py", "value.astimezone(UTC).replace(tzinfo=None).isoformat", "value.isoformat"),
+            ("engines/source.py", "    connection.execute(\"SET GLOBAL TimeZone = 'UTC'\")\n", ""),
+        ),
+        tests=("tests/fuzz/test_public_columns.py",),
+    ),
 )

@@ -760,7 +760,7 @@ SELECT COUNT(*) FROM visits v JOIN (SELECT clinic, town + 1 AS x FROM clinics) A
 
 -- EXISTS on a public table
 SELECT COUNT(*) FROM people WHERE EXISTS (SELECT 1 FROM clinics)
---> EXISTS on public tables is the same for everybody
+--> EXISTS is answered for rows of people
 
 -- grouping sets without end
 SELECT COUNT(*) FROM visits GROUP BY CUBE (clinic, pain, month(day), day(day), note, cost, hour(seen))

@@ -110,7 +110,9 @@ class RowScope(Names):
         relation = self.analysis.joined(inner, self.analysis.sources(inner, self.environment))
         if relation is None:
             raise reject(
-                node, "EXISTS on public tables is the same for everybody.", "Write IN (SELECT column FROM ...)."
+                node,
+                "EXISTS is answered for rows of people.",
+                "Of a public table, write x IN (SELECT y FROM t).",
             )
         where = inner.args["where"].this if inner.args.get("where") else None
         return joins.exists(relation, self.relation, where, node)
