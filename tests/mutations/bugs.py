@@ -415,7 +415,7 @@ BUGS = (
         name="moments where the machine stands",
         edits=(
             ("sql/public.py", "value.astimezone(UTC).replace(tzinfo=None).isoformat", "value.isoformat"),
-            ("engines/source.py", "    connection.execute(\"SET GLOBAL TimeZone = 'UTC'\")\n", ""),
+            ("engines/source.py", "        connection.execute(\"SET GLOBAL TimeZone = 'UTC'\")\n", ""),
         ),
         tests=("tests/fuzz/test_public_columns.py",),
     ),

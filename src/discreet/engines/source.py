@@ -94,8 +94,11 @@ def connect(path: Path | None, *, memory: int | None = None, threads: int | None
 
 def lock(connection: Any) -> None:
     """Let nothing be set any more; and wherever the machine stands, moments are in UTC."""
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    connection.execute("SET lock_configuration = true")
+    if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][
+        0
+    ]:  # a file is opened once only
+        connection.execute("SET GLOBAL TimeZone = 'UTC'")
+        connection.execute("SET lock_configuration = true")
 
 
 def attach(connection: Any, source: Source) -> None:
