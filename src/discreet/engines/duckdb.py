@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -83,7 +84,7 @@ class DuckDB:
         What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence; the log gets our
         SQL and the kind of error, never the engine's message, which can print a value.
         """
-        total = null_where_it_fails(sql)
+        began, total = time.monotonic(), null_where_it_fails(sql)
         try:
             with self._cursor(self._connection, seconds) as cursor:
                 return self._selected(cursor, sql)
@@ -92,14 +93,14 @@ class DuckDB:
         except EngineFailure:
             if total == sql:
                 raise
-        with self._cursor(self._careful(), seconds) as cursor:
-            cursor.execute(f"USE {_ATTACHED}")
-            return self._selected(cursor, total)
+        with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
+            return self._selected(cursor, total, begin=f"USE {_ATTACHED}")
 
-    def _selected(self, cursor: Any, sql: str) -> pa.Table:
+    def _selected(self, cursor: Any, sql: str, *, begin: str = "") -> pa.Table:
         import duckdb
 
         try:
+            cursor.execute(begin)
             statements = cursor.extract_statements(sql)
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise duckdb.InvalidInputException("not one SELECT")
@@ -157,10 +158,15 @@ class DuckDB:
                 alone = f"{SAME_PLANS['disabled_optimizers']},common_subexpressions"
                 config = {**self._config, "disabled_optimizers": alone}
                 del config["enable_external_access"]  # until the snapshot is there
-                self._second = duckdb.connect(":memory:", config=config)
-                self._second.execute(f"ATTACH {literal(str(self._path))} AS {_ATTACHED} (READ_ONLY)")
-                self._second.execute("SET enable_external_access = false")
-                lock(self._second)
+                try:
+                    second = duckdb.connect(":memory:", config=config)
+                    second.execute(f"ATTACH {literal(str(self._path))} AS {_ATTACHED} (READ_ONLY)")
+                    second.execute("SET enable_external_access = false")
+                    lock(second)
+                except duckdb.Error as error:
+                    _log.error("The snapshot %s cannot be opened again: %s.", self._path, type(error).__name__)
+                    raise EngineFailure from None
+                self._second = second
             return self._second
 
     def columns(self, table: str) -> dict[str, str]:
