@@ -14,6 +14,7 @@ FORMS = {
         ({number} {+|-|*|/|//|%} {number})
         ({number} {+|-|*|/|//|%} {number!})
         ({number} {+|*} {number} {-|/} {number})
+        ({number}{ * 1e18| * 0| / 1000000007} * 1e18{| * 1e18 * 1e18}{| / 7| / 1e18 / 1e18})
         {ABS|SIGN|-|FLOOR|CEIL|ROUND}({number})
         ROUND({number}{|, 1|, -1|, 3})
         POWER({number}, {1|2|3|8|0.5})

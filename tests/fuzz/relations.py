@@ -35,6 +35,21 @@ WINDOWS = lines("""
     {COUNT|SUM|AVG}({number}) OVER (PARTITION BY {by} {order} {ROWS|RANGE} {1|UNBOUNDED} PRECEDING)
     {COUNT(*)|SUM({number})|MAX({number})} FILTER (WHERE {flag}) OVER (PARTITION BY {by})
     """)
+# What a table that is written out may hold: numbers and moments of every type, each with what is hard about it.
+NUMBERS = (
+    *[("1", "2", "-3", "NULL")] * 4,
+    ("5e-7", "-0.5e0", "1e300"),
+    ("CAST('0.0000001' AS DECIMAL(38, 30))", "CAST(3 AS DECIMAL(38, 30))"),
+    ("CAST('0.125' AS DECIMAL(9, 9))", "NULL"),
+    ("CAST(18446744073709551615 AS UBIGINT)", "CAST(1 AS UBIGINT)"),
+    ("CAST('170141183460469231731687303715884105727' AS HUGEINT)", "CAST(-1 AS HUGEINT)"),
+)
+MOMENTS = (
+    ("TIMESTAMP '2024-01-01 12:00:00'", "NULL"),
+    ("CAST('2024-03-10 02:30:00' AS TIMESTAMPTZ)", "CAST('2024-11-03 05:30:00+00' AS TIMESTAMPTZ)"),
+    ("CAST('2024-01-01 00:00:00.000000001' AS TIMESTAMP_NS)", "CAST('2024-01-01' AS TIMESTAMP_NS)"),
+    ("TIMESTAMP '9999-12-31 23:59:59.999999'", "TIMESTAMP '0001-01-01 00:00:00'"),
+)
 CONDITIONS = lines("""
     {owner} {IN|NOT IN} (SELECT {other} FROM {inner} WHERE {theirs})
     {EXISTS|NOT EXISTS} (SELECT 1 FROM {inner} WHERE {other} = {owner} AND {both})
@@ -112,9 +127,16 @@ class Relations:
         alias = self.draw.alias()
         v, w = self.draw.any(("v", "w"), ("k0", "u0"), ("s0", "k1"), ("c0", "c1"))  # also what the engine's SQL uses
         columns = ours | {f"{alias}.{v}": "number", f"{alias}.{w}": "category"}
-        rows = ", ".join(f"({self.draw.any(1, 2, -3, 'NULL')}, {self.draw.any(*'ab')!r})" for _ in range(2))
+        kinds, names = [self.draw.any(*NUMBERS), ("'a'", "'b'")], [v, w]
+        if self.draw.maybe(0.3):
+            columns[f"{alias}.z"] = "moment"
+            kinds, names = [*kinds, self.draw.any(*MOMENTS)], [*names, "z"]
+        rows = ", ".join(f"({', '.join(self.draw.any(*kind) for kind in kinds)})" for _ in range(2))
         on = self.draw.any("TRUE", self.of.expression(columns, "flag", 1), f"{alias}.{v} = 1")
-        return f"{left} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}({v}, {w}) ON {on}", columns
+        return (
+            f"{left} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}({', '.join(names)}) ON {on}",
+            columns,
+        )
 
     def derived(self, depth: int) -> tuple[str, Columns]:
         inner, columns = self.relation(depth)
