@@ -19,10 +19,12 @@ import pytest
 from scipy import stats
 
 from discreet.domain import Decimals, Integers
+from discreet.errors import UsageError
 from discreet.local import odds
 from discreet.local.distribution import channel, inverse
 from discreet.local.estimate import Tally, frequencies, mean
 from discreet.local.memoize import MemoizedResponse, MemoizedUnary
+from discreet.local.poisoning import effect, implausible
 from discreet.local.prefix_tree import _extensions
 from discreet.local.protocol import (
     PROTOCOLS,
@@ -380,6 +382,46 @@ def _mean_coverage(protocol: Any, answer: Any, n: int) -> float:
 
 
 # On the way --------------------------------------------------------------------------------------------------------
+
+
+@every_case
+def test_what_is_accepted_can_come_of_an_answer(case: Case) -> None:
+    """And what no answer sends is refused, so that it cannot move an estimate further than an honest report can."""
+    protocol = case.protocol
+    sent = [report for report in range(protocol.size) if any(protocol.mass(report, answer) for answer in case.answers)]
+    accepted = [report for report in range(protocol.size) if not implausible(protocol, report)]
+    assert set(accepted) <= set(sent)
+    if "unary" not in protocol.name:  # whose reports of 10^-9 are refused too
+        assert accepted == sent
+
+
+@pytest.mark.parametrize("case", NUMBERS, ids=str)
+def test_a_made_up_number_moves_the_mean_by_what_is_claimed(case: Case) -> None:
+    protocol, top = case.protocol, case.protocol.domain.size - 1
+    readings = [protocol.reading(report) for report in range(protocol.size) if not implausible(protocol, report)]
+    furthest = max(max(readings), top - min(readings)) * protocol.domain.step
+    assert effect(protocol, fakes=1, n=100) == float(furthest / 100)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1 << 36), Fraction(1, 1001), Fraction(101), Fraction(1000)])
+def test_a_square_wave_that_cannot_be_undone_is_refused(epsilon: Fraction) -> None:
+    with pytest.raises(UsageError, match=r"The square wave is for epsilon 0\.001 to 100"):
+        SquareWave(domain=HALVES, epsilon=epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 1000), Fraction(100)])
+@pytest.mark.parametrize("size", [2, 3, 1024])
+def test_a_square_wave_at_the_ends_of_its_range_is_undone(size: int, epsilon: Fraction) -> None:
+    protocol = SquareWave(domain=Integers(lo=0, hi=size - 1), epsilon=epsilon)
+    np.testing.assert_allclose(inverse(protocol.window) @ channel(protocol.window), np.eye(size), atol=1e-4)
+    found = protocol.estimate(protocol.encode([1] * 50))
+    assert np.isfinite([found.estimates, found.margins, found.consistent]).all()
+
+
+def test_values_that_are_no_values_are_refused() -> None:
+    for kind in (KaryResponse, SymmetricUnary, OptimizedUnary, HadamardResponse, LocalHashing, SubsetSelection):
+        with pytest.raises(UsageError, match="words or numbers"):
+            kind(domain=[[1], [2]], epsilon=Fraction(1))
 
 
 @every_case

@@ -365,7 +365,9 @@ class Curator:
         from discreet.continual.running import Release
 
         self._require_current()
-        schedule = self.policy.releases.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str):
+            raise UsageError(f"A release is named by a text, not {type(name).__name__}.")
+        schedule = self.policy.releases.get(name)
         if schedule is None:
             raise UsageError(f"The policy has no release {name}. {nearest(name, self.policy.releases)}")
         return Release(

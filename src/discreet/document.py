@@ -16,15 +16,13 @@ from typing import Any
 import yaml
 
 from discreet.budget import amount
-from discreet.errors import Problem, UsageError
+from discreet.errors import NO_TEXT, Problem, UsageError
 
 PLACEHOLDER = "???"  # what `discreet init` writes where only the curator knows the answer
 _DEPTH = 20
 _QUOTED = 60
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times faster on long lists of values
 _NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
-# What a terminal obeys, what turns a line's reading around, and halves of characters; tabs and ends of lines are text.
-_NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SIZES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _TIMES = {
     "": Fraction(1),
@@ -148,9 +146,9 @@ class _Tree:
         if isinstance(event, yaml.SequenceStartEvent):
             return List(line=line, column=column, items=tuple(self.items(events, depth)))
         text, style = getattr(event, "value", ""), getattr(event, "style", None)
-        if _NO_TEXT.search(text):
+        if NO_TEXT.search(text):
             self.note(line, column, "This holds a control character, which a terminal would obey. Remove it.")
-            text = _NO_TEXT.sub("\ufffd", text)  # messages repeat the text
+            text = NO_TEXT.sub("\ufffd", text)  # messages repeat the text
         return Scalar(line=line, column=column, text=text, quoted=style in ("'", '"', "|", ">"))
 
     def items(self, events: Iterator[Any], depth: int) -> Iterator[Node]:

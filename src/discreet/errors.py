@@ -13,11 +13,16 @@ Messages depend on the question and the policy only, never on the data.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from discreet.budget import Charge
+
+# What no text of others may hold, which messages repeat: what a terminal obeys, what turns a line's reading around, and
+# halves of characters; tabs and ends of lines are text.
+NO_TEXT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class DiscreetError(Exception):

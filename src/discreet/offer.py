@@ -254,7 +254,7 @@ def amount_for_margin(
             margins = [priced.margin(column, assuming=assuming) for column in columns]
             if None in margins:
                 raise UsageError(
-                    "The margin of a mean or variance depends on how many rows there are: give assuming=N."
+                    "The margin of a mean or variance depends on how many rows there are: say how many, with assuming."
                 )
             known[amount] = max(each for each in margins if each is not None)
         return known[amount]

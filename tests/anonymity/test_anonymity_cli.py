@@ -99,6 +99,16 @@ def test_mistakes_are_one_sentence_and_leave_nothing(
     assert (code, json.loads(out)["error"]["kind"] in ("usage", "policy")) == (2, True)
 
 
+def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where something was written before."""
+    out = tmp_path / "out.csv"
+    out.write_text("a\n1\n")
+    asked = ("anonymize", tmp_path / "none.csv", "--quasi", "a", "--k", 2, "--out", out)
+    code, _, err = ran(capsys, *asked)
+    assert (code, err) == (2, f"There is no file {tmp_path / 'none.csv'}.\n")
+    assert out.read_text() == "a\n1\n"
+
+
 def test_an_identifier_left_in_the_output_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, out = tmp_path / "t.csv", tmp_path / "o.csv"
     csv.write_csv(pa.table({"name": [f"n{i}" for i in range(30)], "age": [20, 30, 40] * 10}), data)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tables import patients, people
 
-from discreet.anonymity import Tree, measure, risk
+from discreet.anonymity import Tree, anonymize, measure, risk
 from discreet.anonymity.population import estimated, pitman, zayatz
 from discreet.errors import UsageError
 
@@ -103,6 +103,66 @@ def test_zip_codes_keep_their_zeros(tmp_path: Path) -> None:
     found = risk(path, quasi=["zip"])
     assert found.classes == 2
     assert found.exposed[0][0] == {"zip": "2139"}
+
+
+LATE = "a,b\n" + "1,2\n" * 50_000
+RAGGED = {
+    "wide rows": "a,b\n1,2\n2,3,4\n3,4,5\n4,5,6\n",
+    "all wide": "a,b\n1,2,3\n4,5,6\n",
+    "all narrow": "a,b,c\n1,2\n4,5\n",
+    "a narrow row": "a,b,c\n1,2,3\n2,3\n3,4,5\n",
+    "wide and late": LATE + "1,2,3\n",
+    "narrow and late": LATE + "1\n",
+    "a title": "People\na,b\n1,2\n",
+    "a remark": "# people\na,b\n1,2\n",
+    "an open quote": 'a,b\n1,"x\n',
+    "not UTF-8": LATE + "1,\xff\n",
+}
+
+
+@pytest.mark.parametrize("name", RAGGED)
+def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path, name: str) -> None:
+    path, whole = tmp_path / "t.csv", pa.table({"a": [1, 2]})
+    path.write_text(RAGGED[name], encoding="latin-1")
+    with pytest.raises(UsageError, match="Its first line must name the columns, and every other"):
+        risk(path, quasi=["a"])
+    with pytest.raises(UsageError, match="Its first line must name the columns, and every other"):
+        risk(whole, quasi=["a"], population=path)
+    with pytest.raises(UsageError, match="Its first line must name the columns, and every other"):
+        anonymize(path, quasi=["a"], k=2)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\na,b\n1,2\n"], ids=repr)
+def test_a_first_line_that_is_empty_is_no_header(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(UsageError, match="has no header"):
+        risk(path, quasi=["a"])
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"], ids=repr)
+def test_the_header_says_how_fields_are_cut(tmp_path: Path, mark: str) -> None:
+    """Not what rows hold: other marks, remarks, a byte order mark, line ends."""
+    path = tmp_path / "t.csv"
+    rows = [("b", '"a;b,c|d"', "c"), ("#1", "x", "2"), ("'x", '"p,q;r|s\t"', "2"), ("#1", "x", "2"), ("#1", "x", "")]
+    path.write_text("\ufeff" + "".join(mark.join(row) + "\r\n" for row in rows), newline="", encoding="utf-8")
+    found = risk(path, quasi=["a;b,c|d", "b"])
+    assert (found.rows, found.classes) == (4, 2)
+
+
+def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
+    path = tmp_path / "year=2024" / "t.csv"
+    path.parent.mkdir()
+    path.write_text("a\n1\n1\n")
+    made = anonymize(path, quasi=["a"], k=2).table
+    assert made is not None
+    assert made.column_names == ["a"]
+
+
+def test_a_table_is_written_and_measured_whatever_its_columns_are_called(tmp_path: Path) -> None:
+    out = tmp_path / "t.csv"
+    table = pa.table({"a;b;c|d": [1, 1, 2, 2], "#b": ["x"] * 4})
+    assert anonymize(table, quasi=["a;b;c|d"], k=2, out=out).k == 2
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from small_survey import SURE, WEEKEND, line, person, weekend
 from vectors import survey as every_protocol
 
 from discreet.errors import UsageError
+from discreet.local import collector
 from discreet.local.collector import REASONS, Store, sums_from_json
 from discreet.local.question import submission
 from discreet.local.survey import from_text
@@ -94,6 +95,61 @@ def test_a_report_that_votes_for_everything_is_refused(tmp_path: Path) -> None:
     honest = [line(survey, {"apps": "a7"}) for _ in range(200)]
     assert store.accept([everything, nothing]).refused == {"implausible": 2}
     assert store.accept(honest).accepted == 200
+
+
+REPEATED = """\
+survey: daily
+epsilon: 30
+questions:
+  mood: {ask: "Mood?", values: [low, high], epsilon: 1, repeats: {instant: 2, changes: 2}}
+"""
+
+
+def test_a_respondent_cannot_invent_rounds_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "MOST_ROUNDS", 10)
+    survey, one = from_text(REPEATED, file="d"), person()
+    store = Store(tmp_path / "r", survey)
+    assert store.accept([submission(survey, one, {"mood@a": 1, "mood@b": 1})]).accepted == 2
+    many = submission(survey, one, {f"mood@{i}": 1 for i in range(40)})
+    assert store.accept([many]).as_json() == {"accepted": 8, "repeated": 0, "refused": {"too_many_rounds": 32}}
+    assert store.accept([many]).as_json() == {"accepted": 0, "repeated": 8, "refused": {"too_many_rounds": 32}}
+    assert store.accept([submission(survey, one, {"mood@a": 0})]).refused == {"second_report": 1}
+    assert store.accept([submission(survey, person(), {"mood@39": 1})]).accepted == 1
+
+
+def test_invented_rounds_do_not_hide_those_that_people_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collector, "MOST_ROUNDS", 10)
+    survey = from_text(REPEATED, file="d")
+    store = Store(tmp_path / "r", survey)
+    store.accept([submission(survey, person(), {f"mood@{i}-{j}": 1 for j in range(5)}) for i in range(8)])
+    store.accept([submission(survey, person(), {"mood@real": 1}) for _ in range(3)])
+    sums, told = store.examined()
+    assert len(sums.tallies) == len(store.counts()) == 10
+    assert sums.tallies["mood@real"].n == store.counts()["mood@real"] == 3
+    assert ["31 more rounds of mood have fewer reports and are left out"] in told.values()
+
+
+def test_many_rounds_are_read_in_one_pass(tmp_path: Path) -> None:
+    """Each of 4,000 rounds took a pass over all reports: 40,000 made-up rounds held the estimate up for minutes."""
+    survey = from_text(REPEATED, file="d")
+    store = Store(tmp_path / "r", survey)
+    store.accept([submission(survey, person(), {f"mood@{i}": i % 2 for i in range(50)}) for _ in range(4)])
+    asked: list[str] = []
+    store._db.set_trace_callback(asked.append)
+    sums = store.sums()
+    assert {key: (tally.n, tally.counts.tolist()) for key, tally in sums.tallies.items()} == {
+        f"mood@{i}": (4, [0, 4] if i % 2 else [4, 0]) for i in range(50)
+    }
+    assert len(asked) < 10
+
+
+def test_a_number_that_no_answer_sends_is_refused(tmp_path: Path) -> None:
+    """At ε = 0.4 the default for numbers uses Duchi's two reports only."""
+    survey = weekend()
+    store, hours = Store(tmp_path / "r", survey), survey.question("hours").protocol
+    none = [submission(survey, person(), {"hours": report}) for report in (0, hours.piecewise.size - 1)]
+    assert store.accept(none).refused == {"implausible": 2}
+    assert store.accept([line(survey, {"hours": "8"}) for _ in range(50)]).accepted == 50
 
 
 def test_a_store_belongs_to_one_version(tmp_path: Path) -> None:

@@ -70,6 +70,48 @@ def test_a_lost_memory_sends_nothing(tmp_path: Path) -> None:
         Device(path)
 
 
+def memory(**changes: object) -> str:
+    record = {"cost": "1", "reports": {"drank": "1"}, "remembered": {}}
+    mine = {"respondent": "0" * 32, "epsilon": "2", "answered": {"drank x": record | changes.pop("record", {})}}  # type: ignore[operator]
+    return json.dumps({"weekend-2026": mine | changes})
+
+
+def test_a_memory_of_the_right_shape_is_read(tmp_path: Path) -> None:
+    (tmp_path / "answered.json").write_text(memory())
+    assert Device(tmp_path / "answered.json").spent(weekend()) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "[]",
+        "null",
+        "3",
+        '"x"',
+        "[" * 100_000,
+        '{"weekend-2026": []}',
+        '{"weekend-2026": {"respondent": 5}}',
+        memory(respondent=5),
+        memory(respondent="zz"),
+        memory(epsilon="abc"),
+        memory(epsilon="1/0"),
+        memory(epsilon="1e400000000"),
+        memory(answered=[]),
+        memory(answered={"drank": 1}),
+        memory(record={"cost": "-100"}),
+        memory(record={"reports": {"drank": "-1"}}),
+        memory(record={"remembered": {"0": None}}),
+    ],
+)
+def test_a_memory_of_another_shape_sends_nothing(tmp_path: Path, wrong: str) -> None:
+    """A negative cost would buy answers beyond the lifetime."""
+    path = tmp_path / "answered.json"
+    path.write_text(wrong)
+    with pytest.raises(UsageError, match=r"the memory of your answers, cannot be read\. Nothing is sent"):
+        Device(path)
+    assert path.read_text() == wrong
+
+
 def test_a_memory_that_cannot_be_written_sends_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     survey, device = weekend(), Device(tmp_path / "answered.json")

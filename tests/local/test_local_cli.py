@@ -100,6 +100,18 @@ def test_a_compiled_survey_serves_a_respondent(capsys: pytest.CaptureFixture[str
     assert sent["sent"]["survey"] == weekend().fingerprint
 
 
+def test_a_compiled_survey_that_is_none_is_refused_before_anything_is_drawn(
+    capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    compiled = told(capsys, "collect", "compile", "weekend.yaml")
+    for wrong in (compiled.replace("Which browser?", "\\u001b[2JWhich browser?"), "[" * 100_000, "[]"):
+        (folder / "other.json").write_text(wrong)
+        shown = told(capsys, "respond", "other.json", "--answer", "drank=no", "--state", "mine.json", code=2)
+        assert "control character" in shown or "compiled survey" in shown
+        assert "\x1b" not in shown
+    assert not (folder / "mine.json").exists()
+
+
 def test_the_page_can_be_written_and_its_hash_published(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     import hashlib
 

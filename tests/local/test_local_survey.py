@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from small_survey import WEEKEND, weekend
 
 from discreet.errors import PolicyError, UsageError
-from discreet.local.question import from_json
+from discreet.local.protocol import hex_digits
+from discreet.local.question import build, from_json
 from discreet.local.survey import from_text, read
 
 HEAD = "survey: s\nepsilon: 10\nquestions:\n  "
@@ -44,6 +46,106 @@ def test_a_compiled_survey_with_other_numbers_is_refused(change: object) -> None
     compiled = json.loads(json.dumps(weekend().as_json()))
     change(compiled)  # type: ignore[operator]
     with pytest.raises(UsageError):
+        from_json(compiled)
+
+
+ONE = {"protocol": "kary", "values": ["a", "b"], "epsilon": "1"}
+NUMBER = {"protocol": "duchi", "number": ["0", "4"], "step": "1", "epsilon": "1"}
+TEXT = {"protocol": "heavy_hitters", "text": 4, "epsilon": "1"}
+REPEATED = {"protocol": "memoized", "values": ["a", "b"], "epsilon": "1", "repeats": {"instant": "1", "changes": 2}}
+
+
+def compiled_by_hand(*, survey: object = "s", name: object = "q", ask: object = "?", **declared: Any) -> Any:
+    """What a collector might hand out that did not come from `collect compile`, its derived numbers included."""
+    try:
+        protocol = build(declared)
+        derived = {
+            "cost": str(protocol.epsilon),
+            "digits": hex_digits(protocol.size),
+            "parameters": protocol.parameters(),
+        }
+    except (UsageError, KeyError, TypeError, AttributeError):
+        derived = {"cost": "1", "digits": 0, "parameters": {}}
+    asked = {"name": name, "ask": ask, **declared, **derived}
+    return {"format": 1, "survey": survey, "epsilon": "100", "questions": [asked]}
+
+
+HUGE = "1e400000000"  # to read it as a fraction would take days
+HOSTILE = [
+    (dict(ONE, ask="\x1b[31m?"), "q.ask holds a control character"),
+    (dict(ONE, ask="\u202e?"), "q.ask holds a control character"),
+    (dict(ONE, ask="\ud800"), "q.ask holds a control character"),
+    (dict(ONE, ask=" "), "q.ask must be text"),
+    (dict(ONE, ask=["?"]), "q.ask must be text"),
+    (dict(ONE, survey="s\x1b[2J"), r"survey is named by letters, digits, - and _, not 's\\x1b\[2J'"),
+    (dict(ONE, survey=7), "survey is named by letters"),
+    (dict(ONE, name="q@x"), "A question is named by letters"),
+    (dict(ONE, name="</script>"), "A question is named by letters"),
+    (dict(ONE, epsilon="1000000"), "at most 100"),
+    (dict(ONE, epsilon=HUGE), "q: epsilon must be a finite number"),
+    (dict(ONE, epsilon="xyz"), "q: epsilon must be a finite number"),
+    (dict(ONE, epsilon="1/0"), "q: epsilon must be a finite number"),
+    (dict(ONE, values=["\x1b[32myes", "no"]), "q: A value holds a control character"),
+    (dict(ONE, values=["1", 1]), "q: A value stands twice"),
+    (dict(ONE, values=["a", None]), "q: A value must be text"),
+    (dict(ONE, values=["a", True]), "q: A value must be text"),
+    (dict(ONE, values=[["a"], ["b"]]), "q: A value must be text"),
+    (dict(ONE, values="ab"), "q: values must be a list"),
+    (dict(ONE, values=["a"]), "q: A domain has 2 to"),
+    (dict(ONE, protocol="none"), "'none' is missing or wrong"),
+    (dict(ONE, protocol=["kary"]), "is missing or wrong"),
+    (dict(ONE, protocol="hybrid"), "q: hybrid is not for values. Use kary or"),
+    (dict(ONE, protocol="two_coins"), "q: 'epsilon' is not used by two_coins"),
+    (dict(ONE, truth="3/4"), "q: 'truth' is not used by kary"),
+    (dict(ONE, protocol="memoized"), "'repeats' is missing or wrong"),
+    (dict(ONE, protocol="truthful"), "'truth' is missing or wrong"),
+    (dict(ONE, protocol="heavy_hitters"), "q: heavy_hitters is not for values"),
+    (dict(ONE, number=["0", "1"]), "q: 'number' is not used by kary"),
+    (dict(ONE, **{"\x1b": "\x1b"}), r"q: '\\x1b' is not used by kary"),
+    (dict(NUMBER, number=["0", "1e40000000"]), "q: number must be a finite number"),
+    (dict(NUMBER, number=["0", "4\r"]), "q: number holds a control character"),
+    (dict(NUMBER, number=["--1", "4"]), "q: number must be zero or more"),
+    (dict(NUMBER, number=["0", "4", "5"]), "q: number must be a range"),
+    (dict(NUMBER, number="04"), "q: number must be a range"),
+    (dict(NUMBER, number=["4", "0"]), "q: The number's range cannot be used"),
+    (dict(NUMBER, step=HUGE), "q: step must be a finite number"),
+    (dict(NUMBER, step="0"), "q: step must be greater than zero"),
+    (dict(TEXT, text=4.5), "q: text must be a whole number"),
+    (dict(TEXT, items=True), "q: items must be a whole number"),
+    (dict(TEXT, alphabet=["a", "b"]), "q: alphabet must be text"),
+    (dict(TEXT, alphabet="a\x07"), "q: alphabet holds a control character"),
+    (dict(REPEATED, repeats={"instant": HUGE, "changes": 2}), "q: repeats.instant must be a finite number"),
+    (dict(REPEATED, repeats={"instant": "1", "changes": "2"}), "q: repeats.changes must be a whole number"),
+    (dict(REPEATED, repeats={"instant": "1", "changes": 2, "x": 1}), "q: 'x' is not used by memoized"),
+    (dict(REPEATED, repeats=[]), "is missing or wrong"),
+]
+
+
+@pytest.mark.parametrize(("parts", "expected"), HOSTILE)
+def test_a_compiled_survey_is_checked_as_the_yaml_is(parts: dict[str, Any], expected: str) -> None:
+    with pytest.raises(UsageError, match=expected):
+        from_json(compiled_by_hand(**parts))
+
+
+@pytest.mark.parametrize("parts", [ONE, NUMBER, TEXT, REPEATED, dict(NUMBER, number=["-3/2", "5/2"], step="1/2")])
+def test_a_compiled_survey_without_mistakes_is_read(parts: dict[str, Any]) -> None:
+    assert from_json(compiled_by_hand(**parts)).question("q").protocol.name == parts["protocol"]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda c: c.update(epsilon=HUGE), "epsilon must be a finite number"),
+        (lambda c: c.update(epsilon="1000000"), "epsilon must be at most 100"),
+        (lambda c: c.update(questions=[]), "The survey asks nothing"),
+        (lambda c: c.update(questions={"q": 1}), "is missing or wrong"),
+        (lambda c: c.update(questions=c["questions"] * 2), "Two questions of the survey have one name"),
+    ],
+)
+def test_a_compiled_survey_is_checked_as_a_whole(change: object, expected: str) -> None:
+    compiled = compiled_by_hand(**ONE)
+    change(compiled)  # type: ignore[operator]
+    with pytest.raises(UsageError, match=expected):
         from_json(compiled)
 
 

@@ -20,7 +20,7 @@ from discreet.anonymity import guarantee as judge
 from discreet.anonymity.guarantee import Closeness, Ground
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.population import PopulationUniques, estimated
-from discreet.anonymity.source import Flags, Floats, Groups, Integers, Source, grouped, literal, opened, plain, quoted
+from discreet.anonymity.source import Flags, Floats, Groups, Integers, Source, grouped, opened, plain, quoted, view
 from discreet.errors import UsageError
 
 MOST_SUBSETS = 1100  # all subsets of ten columns; of more columns the small ones
@@ -354,8 +354,7 @@ def _everybody(source: Source, population: pa.Table | str | Path, quasi: Sequenc
         path = Path(population)
         if not path.is_file() or path.suffix not in (".csv", ".parquet"):
             raise UsageError(f"The population must be a .csv or .parquet file that is there, not {path}.")
-        reader = "read_parquet" if path.suffix == ".parquet" else "read_csv"
-        connection.execute(f"CREATE VIEW population AS SELECT * FROM {reader}({literal(str(path))})")
+        view(connection, "population", path, {})
     has = {name for name, *_ in connection.execute("DESCRIBE population").fetchall()}
     missing = [name for name in quasi if name not in has]
     if missing:

@@ -138,7 +138,7 @@ class Target:
             raise UsageError(f"{path} should end in {' or '.join(SUFFIXES)}.")
         if not path.absolute().parent.is_dir():
             raise UsageError(f"{path.parent} is not a folder. Name a file in one that is there.")
-        if isinstance(source, str | Path) and path.exists() and path.samefile(source):
+        if isinstance(source, str | Path) and path.exists() and Path(source).exists() and path.samefile(source):
             raise UsageError(f"{path} is the table itself. Name another file.")
         return Target(path=path, temporary=path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -88,13 +89,11 @@ def grouped(found: pa.Table) -> Groups:
 def opened(
     data: pa.Table | str | Path, *, types: Mapping[str, str] | None = None, beside: Source | None = None
 ) -> Iterator[Source]:
-    """A table to query; `types` overrides what a CSV file's columns look like. `beside` lends its engine."""
+    """A table to query; `types` are those of columns in a CSV file that was written here. `beside` lends its engine."""
     with _connected() if beside is None else beside.connection.cursor() as connection:
         connection.execute("SET python_enable_replacements = false")
         if isinstance(data, (str, Path)):
-            reader = _file(connection, Path(data), types or {})
-            connection.execute(f"CREATE TEMP VIEW data AS SELECT * FROM {reader}")
-            ((rows,),) = connection.execute("SELECT COUNT(*) FROM data").fetchall()
+            rows = view(connection, "data", Path(data), types or {})
         elif isinstance(data, pa.Table):
             if len(set(data.column_names)) < data.num_columns:
                 raise UsageError("Two columns of the table have the same name.")
@@ -119,42 +118,52 @@ def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
             yield connection
 
 
+def view(connection: duckdb.DuckDBPyConnection, name: str, path: Path, types: Mapping[str, str]) -> int:
+    """A file by a name of its own, and how many rows it has. A row that cannot be read is found here, by counting."""
+    try:
+        connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {_file(connection, path, types)}")
+        ((rows,),) = connection.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
+    except (duckdb.Error, OSError):
+        shape = "Its first line must name the columns, and every other must have a value for each, all in UTF-8."
+        said = f"{path} cannot be read as {path.suffix.lstrip('.').upper()}."
+        raise UsageError(f"{said} {shape}" if path.suffix == ".csv" else said) from None
+    return int(rows)
+
+
 def _file(connection: duckdb.DuckDBPyConnection, path: Path, types: Mapping[str, str]) -> str:
     if not path.is_file():
         raise UsageError(f"There is no file {path}.")
     name = literal(str(path))
     if path.suffix == ".parquet":
-        return _readable(connection, path, f"read_parquet({name})")
+        return f"read_parquet({name})"
     if path.suffix != ".csv":
         raise UsageError(f"{path} should be a .csv or .parquet file.")
-    kept = dict(types) or _leading_zeros(connection, path)
+    csv = f"read_csv({name}, {_cut(path, ours=bool(types))}"
+    kept = dict(types) or _leading_zeros(connection, csv)
     listed = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in kept.items())
-    return _readable(connection, path, f"read_csv({name}, header = true, types = {{{listed}}})" if kept else _csv(path))
+    return f"{csv}, types = {{{listed}}})" if kept else f"{csv})"
 
 
-def _csv(path: Path) -> str:
-    return f"read_csv({literal(str(path))}, header = true)"
+def _cut(path: Path, *, ours: bool) -> str:
+    """How lines become fields: the first alone decides, since an engine that guesses skips lines that do not fit."""
+    with path.open("rb") as content:
+        header = content.readline(10**6).decode("utf-8-sig", "replace")
+    if not header.strip():
+        raise UsageError(f"{path} has no header. Its first line must name the columns.")
+    delimiter = "," if ours else max(",;\t|", key=re.sub('"[^"]*"', "", header).count)
+    quotes = "quote = '\"', escape = '\"', comment = ''"
+    return f"header = true, skip = 0, delim = {literal(delimiter)}, {quotes}, hive_partitioning = false"
 
 
-def _leading_zeros(connection: duckdb.DuckDBPyConnection, path: Path) -> dict[str, str]:
+def _leading_zeros(connection: duckdb.DuckDBPyConnection, csv: str) -> dict[str, str]:
     """Columns that look like numbers and are not: 02139 is a ZIP code, not 2139."""
-    _readable(connection, path, _csv(path))
-    described = connection.execute(f"DESCRIBE SELECT * FROM {_csv(path)}").fetchall()
+    described = connection.execute(f"DESCRIBE SELECT * FROM {csv})").fetchall()
     numeric = [name for name, kind, *_ in described if kind in ("BIGINT", "HUGEINT", "DOUBLE")]
     if not numeric:
         return {}
     tests = ", ".join(f"coalesce(bool_or(regexp_matches({quoted(name)}, '^0[0-9]')), false)" for name in numeric)
-    text = f"read_csv({literal(str(path))}, header = true, all_varchar = true)"
-    (zeros,) = connection.execute(f"SELECT {tests} FROM {text}").fetchall()
+    (zeros,) = connection.execute(f"SELECT {tests} FROM {csv}, all_varchar = true)").fetchall()
     return {name: "VARCHAR" for name, zero in zip(numeric, zeros, strict=True) if zero}
-
-
-def _readable(connection: duckdb.DuckDBPyConnection, path: Path, reader: str) -> str:
-    try:
-        connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()
-    except duckdb.Error:
-        raise UsageError(f"{path} cannot be read as {path.suffix.lstrip('.').upper()}.") from None
-    return reader
 
 
 def encode(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Integers]:

@@ -176,9 +176,9 @@ def _survey(path: Path) -> Survey:
     if path.suffix == ".json":
         try:
             return question.from_json(json.loads(path.read_text(encoding="utf-8")))
-        except (OSError, ValueError) as error:
-            if isinstance(error, UsageError):
-                raise
+        except UsageError:
+            raise
+        except (OSError, ValueError, RecursionError):
             raise UsageError(f"{path} cannot be read as a compiled survey.") from None
     return survey.read(path)
 
@@ -335,7 +335,7 @@ def status(survey: SurveyFile, store: StoreFile = None, format: FormatOption = F
     """How many reports there are to each question, and how many were dropped, and why."""
     asked = _survey(survey)
     kept = _store(survey, asked, store)
-    counts = {question.key(round): kept.count(question, round) for question, round in kept.rounds()}
+    counts = kept.counts()
     if format is Format.json:
         print(json.dumps({"survey": asked.fingerprint, "reports": counts, "refused": kept.refused()}))
         return

@@ -210,4 +210,10 @@ def _table(content: bytes) -> pa.Table:
 def _moment(as_of: date | datetime | None) -> datetime:
     if as_of is None:
         return datetime.now(UTC).replace(tzinfo=None)
-    return as_of if isinstance(as_of, datetime) else datetime(as_of.year, as_of.month, as_of.day)
+    if not isinstance(as_of, date):
+        raise UsageError(f"as_of must be a date or a datetime, not {type(as_of).__name__}.")
+    if not isinstance(as_of, datetime):
+        return datetime(as_of.year, as_of.month, as_of.day)
+    if as_of.utcoffset() is not None:
+        raise UsageError("as_of has a time zone, and the times of rows have none. Write it in UTC, without a zone.")
+    return as_of

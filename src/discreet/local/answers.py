@@ -39,7 +39,11 @@ def choices(domain: int | Categories | Iterable[Any]) -> Choices:
     values: Choices = domain if isinstance(domain, range) else tuple(domain)
     if not 2 <= len(values) <= MOST_PLACES:
         raise UsageError(f"A domain has 2 to {MOST_PLACES} values here, not {len(values)}.")
-    if not isinstance(values, range) and len(set(values)) < len(values):
+    try:
+        twice = not isinstance(values, range) and len(set(values)) < len(values)
+    except TypeError:
+        raise UsageError("A domain's values are words or numbers, not lists.") from None
+    if twice:
         raise UsageError("A value stands twice in the domain.")
     return values
 

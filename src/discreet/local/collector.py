@@ -13,6 +13,8 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,17 +36,24 @@ CREATE TABLE refused (reason TEXT PRIMARY KEY, n INTEGER NOT NULL) WITHOUT ROWID
 CREATE TRIGGER reports_stay BEFORE DELETE ON reports BEGIN SELECT RAISE(ABORT, 'reports are only added'); END;
 CREATE TRIGGER reports_hold BEFORE UPDATE ON reports BEGIN SELECT RAISE(ABORT, 'reports are only added'); END;
 """
+MOST_ROUNDS = 4000
+"""Of a question: that a respondent may answer, and that are estimated. It is ten years of days."""
+
 _ADD = "INSERT INTO reports VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _FIND = "SELECT report FROM reports WHERE respondent = ? AND question = ? AND round = ?"
+_ANSWERED = "SELECT count(*) FROM reports WHERE respondent = ? AND question = ?"
+_REPORTS = "SELECT count(*) FROM reports WHERE question = ?"
+_ROUNDS = "SELECT round, count(*) AS n FROM reports WHERE question = ? GROUP BY round ORDER BY n DESC, round LIMIT ?"
 _COUNT = "INSERT INTO refused VALUES (?, ?) ON CONFLICT (reason) DO UPDATE SET n = n + excluded.n"
 
-MALFORMED, OTHER_VERSION, UNKNOWN, INVALID, SECOND, IMPLAUSIBLE = REASONS = (
+MALFORMED, OTHER_VERSION, UNKNOWN, INVALID, SECOND, IMPLAUSIBLE, TOO_MANY = REASONS = (
     "malformed",  # not a submission
     "other_version",  # of another survey, or another version of this one
     "unknown_question",
     "invalid_report",  # not a report to that question
     "second_report",  # this respondent has sent another one to that question
     "implausible",  # no honest respondent sends such a report, but once in 10^9
+    "too_many_rounds",  # this respondent has answered MOST_ROUNDS rounds of that question
 )
 
 
@@ -173,38 +182,60 @@ class Store:
 
     def _add(self, rows: list[Row], refused: Counter[str]) -> Receipt:
         outcomes: Counter[str] = Counter()
+        answered: dict[tuple[bytes, int], int] = {}
         for row in rows:
-            if self._db.execute(_ADD, row).rowcount == 1:
-                outcomes["accepted"] += 1
-            elif self._db.execute(_FIND, row[:3]).fetchone()[0] == row[3]:
-                outcomes["repeated"] += 1
-            else:
-                outcomes[SECOND] += 1
-        refused = refused + Counter({SECOND: outcomes[SECOND]})
+            outcomes[self._outcome(row, answered)] += 1
+        refused = refused + Counter({reason: outcomes[reason] for reason in (SECOND, TOO_MANY)})
         self._db.executemany(_COUNT, refused.items())
         return Receipt(accepted=outcomes["accepted"], repeated=outcomes["repeated"], refused=dict(refused))
+
+    def _outcome(self, row: Row, answered: dict[tuple[bytes, int], int]) -> str:
+        """`answered` is how many rounds of a repeated question a respondent of this batch has answered so far."""
+        who = row[:2]
+        if row[2] and who not in answered:
+            answered[who] = self._db.execute(_ANSWERED, who).fetchone()[0]
+        if answered.get(who, 0) >= MOST_ROUNDS and self._db.execute(_FIND, row[:3]).fetchone() is None:
+            return TOO_MANY
+        if self._db.execute(_ADD, row).rowcount == 1:
+            answered[who] = answered.get(who, 0) + 1
+            return "accepted"
+        return "repeated" if self._db.execute(_FIND, row[:3]).fetchone()[0] == row[3] else SECOND
 
     def refused(self) -> dict[str, int]:
         return dict(self._db.execute("SELECT reason, n FROM refused ORDER BY reason"))
 
-    def rounds(self) -> Iterator[tuple[Question, str]]:
-        """Every question, one that is repeated with each round that has reports."""
-        for place, question in enumerate(self.survey.questions):
-            rounds = self._db.execute("SELECT DISTINCT round FROM reports WHERE question = ? ORDER BY round", [place])
-            found = [round for (round,) in rounds]
-            for round in found if found or question.repeats else [""]:
-                yield question, round
+    def counts(self) -> dict[str, int]:
+        """How many reports each question has, one that is repeated in each round."""
+        return {question.key(round): n for question in self.survey.questions for round, n in self._rounds(question)}
 
-    def count(self, question: Question, round: str) -> int:
+    def _rounds(self, question: Question) -> list[tuple[str, int]]:
+        """Those of a question, by name, with their numbers of reports: where there are too many, the fullest.
+
+        Anybody can name a round that nobody else answers, so the rest is left out and not refused.
+        """
         place = self.survey.questions.index(question)
-        held = self._db.execute("SELECT count(*) FROM reports WHERE question = ? AND round = ?", (place, round))
+        if not question.repeats:
+            return [("", *self._db.execute(_REPORTS, [place]).fetchone())]
+        return sorted(self._db.execute(_ROUNDS, (place, MOST_ROUNDS)))
+
+    def _rounds_in_all(self, question: Question) -> int:
+        place = self.survey.questions.index(question)
+        held = self._db.execute("SELECT count(DISTINCT round) FROM reports WHERE question = ?", [place])
         return int(held.fetchone()[0])
 
-    def reports(self, question: Question, round: str) -> list[int]:
-        """In the order of random names."""
-        place = self.survey.questions.index(question)
-        held = self._db.execute("SELECT report FROM reports WHERE question = ? AND round = ?", (place, round))
-        return [report if isinstance(report, int) else int.from_bytes(report, "little") for (report,) in held]
+    def reports(self, question: Question) -> Iterator[tuple[str, list[int]]]:
+        """By round, in the order of random names."""
+        place, rounds = self.survey.questions.index(question), dict(self._rounds(question))
+        if not question.repeats:
+            held = self._db.execute("SELECT report FROM reports WHERE question = ?", [place])
+            yield "", [_report(report) for (report,) in held]
+            return
+        held = self._db.execute(
+            "SELECT round, report FROM reports WHERE question = ? ORDER BY round, respondent", [place]
+        )
+        for round, rows in groupby(held, key=itemgetter(0)):
+            if round in rounds:
+                yield round, [_report(report) for _, report in rows]
 
     def sums(self) -> Sums:
         return self.examined(suspect=False)[0]
@@ -212,12 +243,21 @@ class Store:
     def examined(self, *, suspect: bool = True) -> tuple[Sums, dict[str, list[str]]]:
         """The sums, and what the reports themselves show of made-up ones, for each question where they do."""
         tallies, told = {}, {}
-        for question, round in self.rounds():
-            reports = self.reports(question, round)
-            tallies[question.key(round)] = question.protocol.tally(reports)
-            told[question.key(round)] = suspicions(question.protocol, reports) if suspect else []
+        for question in self.survey.questions:
+            more = self._rounds_in_all(question) - MOST_ROUNDS if suspect and question.repeats else 0
+            for round, reports in self.reports(question):
+                tallies[question.key(round)] = question.protocol.tally(reports)
+                told[question.key(round)] = suspicions(question.protocol, reports) if suspect else []
+            if more > 0:
+                told[question.key(round)].append(
+                    f"{more} more rounds of {question.name} have fewer reports and are left out"
+                )
         found = Sums(survey=self.survey, tallies=tallies, refused=Counter(self.refused()))
         return found, {key: sentences for key, sentences in told.items() if sentences}
+
+
+def _report(held: int | bytes) -> int:
+    return held if isinstance(held, int) else int.from_bytes(held, "little")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from discreet.budget import number
+from discreet.budget import amount, number
 from discreet.errors import BudgetExceeded, UsageError
 from discreet.local.question import Question, Survey, checked_round
 from discreet.noise import bits
@@ -110,10 +111,10 @@ class Device:
 
     def _recall(self) -> None:
         try:
-            self._memory = json.loads(self.path.read_text(encoding="utf-8"))
+            self._memory = _checked(json.loads(self.path.read_text(encoding="utf-8")))
         except FileNotFoundError:
             self._memory = {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
             # Privacy: without its memory the device would forget what was spent, and answer again with new coins.
             raise UsageError(f"{self.path}, the memory of your answers, cannot be read. Nothing is sent.") from None
 
@@ -146,6 +147,23 @@ class Watched:
 def default_path() -> Path:
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "discreet" / "answered.json"
+
+
+def _checked(memory: dict[str, Any]) -> dict[str, Any]:
+    """What `_save` wrote, or an error of any kind."""
+    for mine in memory.values():
+        amount(mine["epsilon"], name="epsilon")
+        _hexadecimal(mine["respondent"])
+        for record in mine["answered"].values():
+            amount(record["cost"], name="cost")
+            for drawn in (*record["reports"].values(), *record["remembered"].values()):
+                _hexadecimal(drawn)
+    return memory
+
+
+def _hexadecimal(text: str) -> None:
+    if not re.fullmatch("[0-9a-f]+", text):
+        raise ValueError(text)
 
 
 def _version(survey: Survey, question: Question) -> str:

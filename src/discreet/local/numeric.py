@@ -230,6 +230,10 @@ class Hybrid:
             return mixed * self.piecewise.mass(report, answer)
         return (1 - mixed) * self.duchi.mass(end, answer)
 
+    def sends(self, report: int) -> bool:
+        """Whether the part that the report comes from is ever used; that of probability 0 sends nothing."""
+        return self.mix > 0 if report < self.piecewise.size else self.mix < bits.WORD
+
     @property
     def pieces(self) -> tuple[int, ...]:
         return (0, self.piecewise.size, self.size)

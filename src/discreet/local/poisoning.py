@@ -28,7 +28,7 @@ def effect(protocol: Any, *, fakes: int, n: int) -> float:
         support: Support = protocol.support
         return float(support.poisoned(fakes=fakes, n=n)) * getattr(protocol, "items", 1)
     if hasattr(protocol, "reading"):
-        readings = [protocol.reading(report) for report in _ends(protocol)]
+        readings = [protocol.reading(report) for report in _ends(protocol) if not implausible(protocol, report)]
         top = protocol.domain.size - 1
         furthest = max(max(readings), top - min(readings))
         return float(Fraction(fakes, n) * furthest * protocol.domain.step)
@@ -47,8 +47,11 @@ def _ends(protocol: Any) -> list[int]:
 def implausible(protocol: Any, report: int) -> bool:
     """Whether an honest respondent sends a report like this less than once in 10^9 times.
 
-    Only unary reports show it, by the number of their ones: one where all values have a one would vote for all.
+    Unary reports show it by the number of their ones: one where all values have a one would vote for all. A hybrid
+    report shows it if it is of a part that is never used; those of the other protocols can all be honest.
     """
+    if protocol.name == "hybrid":
+        return not protocol.sends(report)
     if not protocol.name.endswith("unary"):
         return False
     least, most = _ones(len(protocol.domain), protocol.support)

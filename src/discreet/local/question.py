@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import UsageError
+from discreet.budget import amount
+from discreet.errors import NO_TEXT, UsageError
 from discreet.local import answers
 from discreet.local.choice import best
 from discreet.local.protocol import PROTOCOLS, Protocol, hex_digits, to_wire
@@ -32,7 +33,11 @@ KINDS: Mapping[str, tuple[str, ...]] = {
 }
 """The protocols for each kind of answer; for numbers and text the first is the default."""
 
+MOST = Fraction(100)
+"""An ε beyond this is a slip of the keyboard, not a choice."""
+
 _BY_NAME = {protocol.name: protocol for protocol in PROTOCOLS}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _ROUND = re.compile(r"[0-9A-Za-z.-]{1,24}")
 
 
@@ -44,6 +49,10 @@ class Question:
     ask: str
     declared: Mapping[str, Any]
     protocol: Any
+
+    def __post_init__(self) -> None:
+        checked_name(self.name, "A question")
+        _text(self.ask, f"{self.name}.ask")
 
     @property
     def repeats(self) -> bool:
@@ -92,6 +101,12 @@ class Survey:
     """Of everything that is asked and of every threshold; a report names the survey that it answers by this."""
 
     def __post_init__(self) -> None:
+        checked_name(self.name, "survey")
+        amount(self.epsilon, name="epsilon", most=MOST)
+        if not self.questions:
+            raise UsageError("The survey asks nothing.")
+        if len({question.name for question in self.questions}) < len(self.questions):
+            raise UsageError("Two questions of the survey have one name.")
         if self.cost > self.epsilon:
             raise UsageError("The questions cost more than the survey's epsilon.")
         canonical = json.dumps(self.as_json(), sort_keys=True, separators=(",", ":"))
@@ -115,9 +130,12 @@ class Survey:
 def from_json(compiled: Any) -> Survey:
     """A survey from its compiled form. It is built anew, and must come out as it was compiled."""
     try:
+        epsilon = amount(compiled["epsilon"], name="epsilon", most=MOST)
         questions = tuple(_question(dict(each)) for each in compiled["questions"])
-        survey = Survey(name=str(compiled["survey"]), epsilon=Fraction(compiled["epsilon"]), questions=questions)
-    except (KeyError, TypeError, AttributeError) as error:
+        survey = Survey(name=compiled["survey"], epsilon=epsilon, questions=questions)
+    except UsageError:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise UsageError(f"This is not a compiled survey: {error} is missing or wrong.") from None
     if survey.as_json() != compiled:
         raise UsageError("This survey was compiled by another version of discreet, or changed after.")
@@ -125,41 +143,96 @@ def from_json(compiled: Any) -> Survey:
 
 
 def _question(compiled: dict[str, Any]) -> Question:
-    name, ask = compiled.pop("name"), compiled.pop("ask")
+    name, ask = checked_name(compiled.pop("name"), "A question"), compiled.pop("ask")
     for derived in ("cost", "digits", "parameters"):
         compiled.pop(derived)
-    return Question(name=name, ask=ask, declared=compiled, protocol=build(compiled))
+    try:
+        protocol = build(compiled)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error}") from None
+    return Question(name=name, ask=ask, declared=compiled, protocol=protocol)
 
 
 def build(declared: Mapping[str, Any]) -> Protocol:
     """The protocol that a question declares: the one place where words become a protocol."""
-    kind = _BY_NAME[declared["protocol"]]
+    rest = dict(declared)
+    kind = _BY_NAME[rest.pop("protocol")]
+    answered = next((each for each in KINDS if each in rest), "text")
+    if kind.name not in KINDS[answered]:
+        raise UsageError(f"{kind.name} is not for {answered}. Use {' or '.join(KINDS[answered])}.")
     fields: dict[str, Any] = {}
-    if "values" in declared:
-        fields["domain"] = tuple(declared["values"])
-    elif "number" in declared:
-        fields["domain"] = _grid(declared)
+    if answered == "values":
+        fields["domain"] = _values(rest.pop("values"))
+    elif answered == "number":
+        fields["domain"] = _grid(rest.pop("number"), rest.pop("step"))
     else:
-        fields |= {"length": declared["text"], "items": declared.get("items", 1), "alphabet": declared.get("alphabet")}
-    if "repeats" in declared:
-        repeats = declared["repeats"]
-        fields |= {"permanent": Fraction(declared["epsilon"]), "instant": Fraction(repeats["instant"])}
-        fields["changes"] = repeats["changes"]
-    elif "truth" in declared:
-        fields["truth"] = Fraction(declared["truth"])
-    elif "epsilon" in declared:
-        fields["epsilon"] = Fraction(declared["epsilon"])
+        fields |= {"length": _whole(rest.pop("text"), "text"), "items": _whole(rest.pop("items", 1), "items")}
+        fields["alphabet"] = _text(rest.pop("alphabet"), "alphabet") if "alphabet" in rest else None
+    if kind.name in _REPEATED:
+        repeats = dict(rest.pop("repeats"))
+        fields["permanent"] = amount(rest.pop("epsilon"), name="epsilon", most=MOST)
+        fields["instant"] = amount(repeats.pop("instant"), name="repeats.instant", most=MOST)
+        fields["changes"] = _whole(repeats.pop("changes"), "repeats.changes")
+        rest |= repeats
+    elif kind.name == "truthful":
+        fields["truth"] = amount(rest.pop("truth"), name="truth", most=MOST)
+    elif kind.name != "two_coins":
+        fields["epsilon"] = amount(rest.pop("epsilon"), name="epsilon", most=MOST)
+    if rest:
+        raise UsageError(f"{', '.join(map(repr, rest))} is not used by {kind.name}. Remove it.")
     return kind(**fields)
 
 
-def _grid(declared: Mapping[str, Any]) -> Any:
+def _values(values: Any) -> tuple[str | int, ...]:
+    if not isinstance(values, list):
+        raise UsageError("values must be a list.")
+    for value in values:
+        if type(value) is not int:
+            _text(value, "A value")
+    if len(set(map(str, values))) < len(values):
+        raise UsageError("A value stands twice in values.")
+    return tuple(values)
+
+
+def _grid(ends: Any, step: Any) -> Any:
     from discreet.domain import Decimals
 
-    low, high = (Fraction(end) for end in declared["number"])
+    if not isinstance(ends, list) or len(ends) != 2:
+        raise UsageError("number must be a range of two numbers.")
+    low, high = (_number(end) for end in ends)
     try:
-        return Decimals(lo=low, hi=high, step=Fraction(declared["step"]))
+        return Decimals(lo=low, hi=high, step=amount(step, name="step"))
+    except UsageError:
+        raise
     except ValueError as error:
         raise UsageError(f"The number's range cannot be used: {error}.") from None
+
+
+def _number(end: Any) -> Fraction:
+    size = amount(_text(end, "number").removeprefix("-"), name="number", zero=True)
+    return -size if end.startswith("-") else size
+
+
+def _whole(value: Any, what: str) -> int:
+    if type(value) is not int or not 1 <= value < 2**31:
+        raise UsageError(f"{what} must be a whole number, 1 or more.")
+    return value
+
+
+def _text(text: Any, what: str) -> str:
+    """Text that can be shown to the respondent in a terminal."""
+    if not isinstance(text, str) or not text.strip():
+        raise UsageError(f"{what} must be text.")
+    if NO_TEXT.search(text):
+        raise UsageError(f"{what} holds a control character, which a terminal would obey. Remove it.")
+    return text
+
+
+def checked_name(name: Any, what: str) -> str:
+    """Of a survey or a question: it stands in keys, beside @, and in files."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise UsageError(f"{what} is named by letters, digits, - and _, not {name!r}.")
+    return name
 
 
 def chosen(declared: Mapping[str, Any]) -> str:

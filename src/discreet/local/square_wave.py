@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from discreet.budget import amount
+from discreet.budget import amount, number
 from discreet.errors import UsageError
 from discreet.local import answers, odds
 from discreet.local import window as sliding
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from discreet.local.estimate import Estimate, Floats, Tally
 
 MOST_VALUES = 1024
+LEAST, MOST = Fraction(1, 1000), Fraction(100)
+"""Of ε: the channel is inverted in floating point, which loses all digits where a report tells next to nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,9 @@ class SquareWave:
         domain, epsilon = self.domain, amount(self.epsilon, name="epsilon")
         if not hasattr(domain, "step") or not 2 <= domain.size <= MOST_VALUES:
             raise UsageError(f"The square wave is for grids of 2 to {MOST_VALUES} points; declare a larger step.")
+        if not LEAST <= epsilon <= MOST:
+            told = f"The square wave is for epsilon {number(LEAST)} to {number(MOST)}, not {number(epsilon)}."
+            raise UsageError(f"{told} Use Hybrid for the mean.")
         object.__setattr__(self, "epsilon", epsilon)
         window = Window.of(steps=domain.size - 1, share=_share(epsilon), epsilon=epsilon)
         object.__setattr__(self, "window", window)
@@ -73,7 +78,5 @@ class SquareWave:
 
 def _share(epsilon: Fraction) -> Fraction:
     """2 b, the window's share of the range: (ε - 1 + e^-ε) / (e^ε - 1 - ε)."""
-    if epsilon < Fraction(1, 1000):
-        return 1 - 2 * epsilon / 3  # the first terms; the differences above would lose all digits
     low = odds.e_to_minus(epsilon)
     return (epsilon - 1 + low) / (1 / low - 1 - epsilon)

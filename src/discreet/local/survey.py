@@ -10,7 +10,6 @@ questions:
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from typing import Any
 from discreet.budget import number
 from discreet.document import List, Map, Node, Reader, Scalar, parse
 from discreet.errors import PolicyError, Problem, UsageError
-from discreet.local.question import KINDS, Question, Survey, build, chosen
+from discreet.local.question import KINDS, MOST, Question, Survey, build, checked_name, chosen
 
 _KEYS = ("survey", "epsilon", "questions")
 _QUESTION_KEYS = (
@@ -35,9 +34,7 @@ _QUESTION_KEYS = (
     "repeats",
 )
 _ONLY_WITH = {"step": "number", "alphabet": "text", "items": "text", "repeats": "values"}
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _A_KIND = "what may be answered: values: [a, b], number: [0, 24] with step: 0.5, or text: 16"
-_MOST = Fraction(100)  # an ε beyond this is a slip of the keyboard, not a choice
 
 
 def read(path: str | Path) -> Survey:
@@ -66,9 +63,9 @@ def _survey(reader: Reader, root: Node) -> Survey | None:
     for missing in [key for key in _KEYS if key not in fields] if isinstance(root, Map) else ():
         reader.problem(root, f"The survey needs {missing}.")
     name = reader.string(fields.get("survey"), "survey", "a name")
-    if name is not None and not _NAME.fullmatch(name):
-        reader.problem(fields["survey"], f"survey is named by letters, digits, - and _, not {name}.")
-    epsilon = reader.amount(fields.get("epsilon"), "epsilon", most=_MOST)
+    if name is not None:
+        _named(reader, fields["survey"], name, "survey")
+    epsilon = reader.amount(fields.get("epsilon"), "epsilon", most=MOST)
     entries = reader.fields(fields.get("questions"), "questions", ("questions",), None)
     if "questions" in fields and not entries:
         reader.problem(fields["questions"], "The survey asks nothing.")
@@ -85,9 +82,17 @@ def _survey(reader: Reader, root: Node) -> Survey | None:
     return Survey(name=name, epsilon=epsilon, questions=questions)
 
 
+def _named(reader: Reader, node: Node, name: str, what: str) -> bool:
+    try:
+        checked_name(name, what)
+    except UsageError as error:
+        reader.problem(node, str(error))
+        return False
+    return True
+
+
 def _question(reader: Reader, name: str, node: Node) -> Question | None:
-    if not _NAME.fullmatch(name):
-        reader.problem(node, f"A question is named by letters, digits, - and _, not {name!r}.")
+    if not _named(reader, node, name, "A question"):
         return None
     before = len(reader.problems)
     fields = reader.fields(node, name, ("questions", name), _QUESTION_KEYS)
@@ -166,7 +171,7 @@ def _privacy(reader: Reader, name: str, kind: str, node: Node, fields: dict[str,
     if needed and needed not in fields:
         reader.problem(node, f"{name} needs {needed}.")
     elif needed:
-        value = reader.amount(fields[needed], f"{name}.{needed}", most=_MOST)
+        value = reader.amount(fields[needed], f"{name}.{needed}", most=MOST)
         found[needed] = None if value is None else str(value)
     repeated = protocol in ("memoized", "memoized_unary")
     if "repeats" in fields:
@@ -182,5 +187,5 @@ def _repeats(reader: Reader, name: str, node: Node) -> dict[str, Any]:
     fields = reader.fields(node, f"{name}.repeats", ("questions", name, "repeats"), ("instant", "changes"))
     for missing in {"instant", "changes"} - set(fields) if isinstance(node, Map) else ():
         reader.problem(node, f"{name}.repeats needs {missing}.")
-    instant = reader.amount(fields.get("instant"), f"{name}.repeats.instant", most=_MOST)
+    instant = reader.amount(fields.get("instant"), f"{name}.repeats.instant", most=MOST)
     return {"instant": str(instant), "changes": reader.whole(fields.get("changes"), f"{name}.repeats.changes")}

@@ -18,7 +18,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
-from discreet.errors import Rejected
+from discreet.errors import NO_TEXT, Rejected
 
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
@@ -73,7 +73,7 @@ def parse(text: str, *, limit: int) -> exp.Query:
             f"the statement is longer than the {limit} bytes that the policy allows.", hint="Ask less at once."
         )
     # Control characters would speak to the terminal of whoever reads the ledger; others turn a line's reading around.
-    if _NO_TEXT.search(text):
+    if NO_TEXT.search(text.replace("\r\n", "\n")):
         raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
     _check_brackets(text)
     try:
@@ -200,9 +200,6 @@ def written(name: str) -> str:
     """A name as it is written in SQL: in quotes where it must be."""
     identifier: str = exp.to_identifier(name).sql(dialect="duckdb")
     return identifier
-
-
-_NO_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def _check_brackets(text: str) -> None:

@@ -106,6 +106,8 @@ class Axis:
 
     def code(self, text: str) -> int:
         """The cell of a value as a person writes it; NULL is NULL."""
+        if not isinstance(text, str):
+            raise UsageError(f"A value of {self.name} is given as a text, not {type(text).__name__}.")
         if text.upper() == "NULL" and self.column.nullable:
             return self.bins
         try:

@@ -31,6 +31,8 @@ _RIDGE = 1.0
 
 def target_of(description: Description, text: str) -> tuple[int, int]:
     """The column and the cell that `income=high`, or `smoker` where there are but two values, names."""
+    if not isinstance(text, str):
+        raise UsageError(f"target is a text such as income=high, not {type(text).__name__}.")
     name, _, value = text.partition("=")
     (column,) = description.places([name.strip()])
     axis = description.axes[column]

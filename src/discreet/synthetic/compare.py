@@ -135,6 +135,8 @@ def comparison(
     target: str | None,
 ) -> Commission:
     """A comparison checked and priced. Reads no data."""
+    if not isinstance(description, Description):
+        raise UsageError(f"Compare what describe or Description.load gave, not {type(description).__name__}.")
     table = private_table(policy, description.table)
     names = tuple(axis.name for axis in description.axes)
     source = source_of(policy, table)

@@ -29,7 +29,7 @@ from discreet.synthetic.independent import Histogram
 from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.source import Source, source_of
 from discreet.synthetic.synthesizers import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
-from discreet.synthetic.workload import EVERY_PAIR, Workload, workload
+from discreet.synthetic.workload import EVERY_PAIR, Workload, listed, workload
 
 TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
 
@@ -115,7 +115,7 @@ def commission(
 ) -> Commission:
     """A request checked and priced. Reads no data."""
     chosen = DEFAULT if synthesizer is None else synthesizer
-    if chosen not in SYNTHESIZERS:
+    if not isinstance(chosen, str) or chosen not in SYNTHESIZERS:
         raise UsageError(f"There is no synthesizer {chosen!r}; there are {', '.join(SYNTHESIZERS)}.")
     if questions is not None and chosen not in FOR_WORKLOADS:
         raise UsageError(f"{chosen} does not look at a workload; {' and '.join(FOR_WORKLOADS)} do.")
@@ -124,9 +124,9 @@ def commission(
         raise UsageError(f"bins must be a whole number from 2 to 1000, not {bins!r}.")
     axes = axes_of(
         found,
-        columns=None if columns is None else tuple(columns),
+        columns=None if columns is None else listed(columns, what="columns"),
         bins=bins or BINS,
-        quantiles=tuple(quantiles),
+        quantiles=listed(quantiles, what="quantiles"),
     )
     texts = [axis.name for axis in axes if isinstance(axis, Unlisted)]
     names = [axis.name for axis in axes]
@@ -153,6 +153,8 @@ def commission(
 
 def private_table(policy: Policy, table: str) -> Table:
     """A table that has something to hide."""
+    if not isinstance(table, str):
+        raise UsageError(f"A table is named by a text, not {type(table).__name__}.")
     found = policy.tables.get(table)
     if found is None or found.public:
         private = ", ".join(name for name, each in policy.tables.items() if not each.public)

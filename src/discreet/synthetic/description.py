@@ -66,7 +66,7 @@ class Description:
         """The same in parts, for more rows than fit in memory."""
         from discreet.synthetic.generate import batches
 
-        return batches(self, rows=rows, given=given or {})
+        return batches(self, rows=rows, given={} if given is None else given)
 
     def expected_error(self, columns: Sequence[str]) -> float:
         """How far the model's table of some columns is expected to be from the true one: total variation, 0 to 1."""

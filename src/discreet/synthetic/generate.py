@@ -219,6 +219,10 @@ def _steps(description: Description, given: Mapping[str, str]) -> list[Step]:
 
 def given_codes(description: Description, given: Mapping[str, str]) -> dict[int, int]:
     """The cells that conditions name."""
+    if not isinstance(given, Mapping):
+        raise UsageError(
+            f'given names columns and their values, as in {{"sex": "F"}}, and is not {type(given).__name__}.'
+        )
     names = [axis.name for axis in description.axes]
     for name in given:
         if name not in names:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -51,6 +52,18 @@ class Workload:
 EVERY_PAIR = Workload()
 
 
+def listed(given: Any, *, what: str) -> tuple[str, ...]:
+    """A list of texts from Python, of whatever kind."""
+    try:
+        found = tuple(given)
+    except TypeError:
+        raise UsageError(f"{what} must be a list of texts, not {type(given).__name__}.") from None
+    for each in found:
+        if not isinstance(each, str):
+            raise UsageError(f"{what} must be a list of texts, not of {type(each).__name__}.")
+    return found
+
+
 def statements(text: str, *, name: str) -> tuple[str, ...]:
     """The questions of a file, separated by semicolons."""
     try:
@@ -67,7 +80,7 @@ def workload(questions: Sequence[str], *, table: str, columns: Sequence[str]) ->
     """Which of a table's columns the questions need. A name counts wherever it stands: in SELECT, WHERE, GROUP BY."""
     places = {name.lower(): place for place, name in enumerate(columns)}
     found = Counter[Columns]()
-    for number, text in enumerate(questions, start=1):
+    for number, text in enumerate(listed(questions, what="workload"), start=1):
         try:
             trees = [tree for tree in sqlglot.parse(text, dialect="duckdb") if isinstance(tree, exp.Query)]
         except (SqlglotError, RecursionError, ValueError):
