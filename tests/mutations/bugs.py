@@ -372,8 +372,8 @@ BUGS = (
     bug(
         "a row that fails stops the answer",
         "engines/duckdb.py",
-        "total = null_where_it_fails(sql)",
-        "total = sql",
+        "time.monotonic(), null_where_it_fails(sql)",
+        "time.monotonic(), sql",
         "tests/test_total.py",
     ),
     bug(
