@@ -388,16 +388,18 @@ def test_one_person_is_one_in_every_table(
 def test_folders_are_no_columns(tmp_path: Path) -> None:
     """One person's file in a folder of its own would change what the others' folders are read as, or hide them all."""
     folder = tmp_path / "data" / "people"
-    (folder / "day=2024-1-5").mkdir(parents=True)
-    (folder / "id=1").mkdir()
+    (folder / "id=1").mkdir(parents=True)
+    (folder / "id=2").mkdir()
     policy = policy_of("  people: {owner: id, columns: {s: text}}\n", tmp_path)
     table = pa.table({"id": [1, 2, 3], "s": ["a", "b", "c"]})
-    pyarrow.parquet.write_table(table, folder / "day=2024-1-5" / "a.parquet")
-    pyarrow.parquet.write_table(pa.table({"id": [4], "s": ["d"]}), folder / "id=1" / "b.parquet")
+    pyarrow.parquet.write_table(table, folder / "id=1" / "a.parquet")
+    pyarrow.parquet.write_table(pa.table({"id": [4], "s": ["d"]}), folder / "id=2" / "b.parquet")
     prepare(policy, policy.source, policy.store, 1)
     engine = DuckDB.open(policy, 1)
     assert kept(engine, "people") == [(1, "a"), (2, "b"), (3, "c"), (4, "d")]
     engine.close()
+    for each in ("id=1", "id=2"):
+        (folder / each).rename(folder / each.replace("id", "day"))
     declared = policy_of("  people: {owner: id, columns: {s: text, day: text}}\n", tmp_path)
     with pytest.raises(PolicyError, match="no such column"):
         prepare(declared, declared.source, declared.store, 2)
