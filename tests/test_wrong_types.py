@@ -91,7 +91,7 @@ def test_describe(curator: Curator, named: dict[str, Any], said: str) -> None:
     assert curator._ledger.spent() == before
 
 
-@pytest.mark.parametrize("kind", [list, tuple, iter, np.array, dict.fromkeys], ids=str)
+@pytest.mark.parametrize("kind", [list, tuple, iter, np.array, dict.fromkeys], ids=lambda kind: kind.__name__)
 def test_describe_takes_names_in_any_kind_of_list(curator: Curator, described: Description, kind: Any) -> None:
     before = curator._ledger.spent()
     again = curator.describe("people", epsilon=1, columns=kind(["sex", "smoker"]), quantiles=kind([]))
