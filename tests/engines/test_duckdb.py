@@ -7,8 +7,10 @@ import os
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -169,6 +171,17 @@ def test_memory_has_a_limit(policy: Policy, tmp_path: Path) -> None:
             engine.fetch("SELECT length(string_agg(range::VARCHAR, ',')) AS n FROM range(40000000)", 60)
     finally:
         engine.close()
+
+
+def test_threads_open_one_snapshot(policy: Policy) -> None:
+    """Each sets what the others have set already, and locked."""
+
+    def opened(number: int) -> Any:
+        engine = DuckDB.open(policy, 1)
+        return engine.fetch("SELECT count(*) AS n FROM people", 5)["n"][0].as_py()
+
+    with ThreadPoolExecutor(4) as pool:
+        assert set(pool.map(opened, range(40))) == {1000}
 
 
 def test_threads_share_an_engine(engine: DuckDB) -> None:

@@ -311,7 +311,8 @@ def test_every_domain_says_what_it_accepts() -> None:
         (["INTEGER", "DOUBLE", "UINTEGER"], "BIGINT"),
         (["BIGINT", "UBIGINT"], "HUGEINT"),
         (["DECIMAL(10,0)"], "HUGEINT"),
-        (["BIGINT", "VARCHAR"], "VARCHAR"),
+        (["BIGINT", "VARCHAR"], encode.NUMBERS),
+        (["BIGINT", "DECIMAL(10,2)"], encode.NUMBERS),
         (["UUID", "UUID"], "UUID"),
         (["UUID", "VARCHAR"], "VARCHAR"),
         (["DECIMAL(10,2)"], "VARCHAR"),
@@ -333,4 +334,7 @@ def test_keys_that_name_nobody(connection: Any) -> None:
     assert keys("BIGINT", "VARCHAR", "7", "NULL") == ["7", None]
     assert keys("UBIGINT", "HUGEINT", "18446744073709551615") == [2**64 - 1]
     assert keys("DECIMAL(10,0)", "HUGEINT", "7") == [7]
-    assert keys("DECIMAL(10,2)", "VARCHAR", "7", "7.5") == ["7", "7.50"]
+    assert keys("DECIMAL(10,2)", "VARCHAR", "7", "7.5") == ["7.00", "7.50"]
+    for type_name in ("DECIMAL(10,2)", "DOUBLE", "VARCHAR"):
+        assert keys(type_name, encode.NUMBERS, "'7.0'", "'7.50'", "'100'", "'-3.00'") == ["7", "7.5", "100", "-3"]
+    assert keys("VARCHAR", encode.NUMBERS, "'a.0'", "'7.'", "''") == ["a.0", "7.", None]

@@ -367,6 +367,13 @@ def test_texts_are_equal_when_their_bytes_are(tmp_path: Path) -> None:
     engine.close()
 
 
+def test_one_person_whose_number_is_text(prepared: Prepared) -> None:
+    tables = "  people: {owner: id}\n  visits: {owner: id}\n"
+    sources = {"people": pa.table({"id": [1.0, 2.0, 3.5]}), "visits": pa.table({"id": ["3.50", "1.0", "2"]})}
+    found = prepared(tables, sources)
+    assert found["people"] == found["visits"] == [("1",), ("2",), ("3.5",)]
+
+
 @pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(10, 2), pa.string(), pa.decimal128(20, 4)])
 @pytest.mark.parametrize("other", [pa.int32(), pa.float64(), pa.decimal128(10, 2), pa.string()])
 def test_one_person_is_one_in_every_table(

@@ -400,8 +400,8 @@ BUGS = (
     bug(
         "one person under two numbers",
         "engines/encode.py",
-        "if family(type_name) in (FLOAT, DECIMAL):",
-        'if family(type_name) == "":',
+        "if len(types) > 1 and kinds & {WHOLE, FLOAT, DECIMAL}:",
+        "if not types:",
         "tests/engines/test_prepare.py::test_one_person_is_one_in_every_table",
     ),
     bug(
@@ -415,7 +415,8 @@ BUGS = (
         name="moments where the machine stands",
         edits=(
             ("sql/public.py", "value.astimezone(UTC).replace(tzinfo=None).isoformat", "value.isoformat"),
-            ("engines/source.py", "        connection.execute(\"SET GLOBAL TimeZone = 'UTC'\")\n", ""),
+            ("engines/source.py", "connection.execute(\"SET GLOBAL TimeZone = 'UTC'\")", "pass"),
+            ("engines/source.py", 'if found != [("UTC", True)]:', "if not found:"),
         ),
         tests=("tests/fuzz/test_public_columns.py",),
     ),

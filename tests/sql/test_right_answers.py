@@ -146,6 +146,8 @@ ORDERED = (
     "ORDER BY diagnosis, SEX NULLS FIRST LIMIT 3",
     "SELECT smoker, sex, COUNT(*) AS n FROM people GROUP BY (smoker, sex) HAVING n > 0 ORDER BY ALL",
     "SELECT COUNT(*) AS n FROM people GROUP BY (smoker, sex), diagnosis HAVING n > 0 ORDER BY n",
+    "SELECT SUM(age) AS age FROM people WHERE CAST(CAST(age AS DECIMAL(4,1)) AS VARCHAR) LIKE '%.0'",
+    "SELECT age, COUNT(*) AS n FROM people WHERE age > '30' AND age <= 40 GROUP BY age HAVING n > 0 ORDER BY 1",
     "SELECT SUM(age) AS age FROM (SELECT p.person_id, p.age + v.pain AS age, ROW_NUMBER() OVER (PARTITION BY "
     "p.person_id ORDER BY CASE v.clinic WHEN 'Hill' THEN 'z' WHEN 'Market' THEN 'a' ELSE 'M' END, v.pain, v.cost) AS r "
     "FROM people AS p JOIN visits AS v USING (person_id)) AS t WHERE r = 1",

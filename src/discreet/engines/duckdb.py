@@ -156,7 +156,7 @@ class DuckDB:
             if self._second is None:
                 # Privacy: DuckDB 2.0 takes what stands in two places of a statement out of TRY (...), where it fails.
                 alone = f"{SAME_PLANS['disabled_optimizers']},common_subexpressions"
-                config = {**self._config, "disabled_optimizers": alone}
+                config = {**self._config, "disabled_optimizers": alone, "temp_directory": f"{self._path}.second.tmp"}
                 del config["enable_external_access"]  # until the snapshot is there
                 try:
                     second = duckdb.connect(":memory:", config=config)

@@ -51,6 +51,9 @@ _FAMILIES = {
     "DATE": DATE,
     "UUID": UUID,
 }
+NUMBERS = (
+    "TEXT"  # the type of keys that are numbers in one table and written otherwise in another: text, in one spelling
+)
 _DOUBLE_IS_EXACT = 2**53  # beyond it doubles skip whole numbers
 _ROOM = 2**61  # arithmetic on whole numbers stays in BIGINT below it
 _DECIMAL_ROOM = 10**37  # a decimal times its own power of ten stays in DECIMAL(38) below it
@@ -242,9 +245,11 @@ def key_type(type_names: Iterable[str]) -> str:
     """One type in which all these columns can be compared without a cast that could fail or confuse two keys."""
     types = set(type_names)
     kinds = {family(each) for each in types}
-    if kinds <= {WHOLE, FLOAT} or (len(types) > 1 and kinds <= {WHOLE, FLOAT, DECIMAL}):
+    if kinds <= {WHOLE, FLOAT}:
         small = types <= {*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE"}
         return "BIGINT" if small else "HUGEINT"
+    if len(types) > 1 and kinds & {WHOLE, FLOAT, DECIMAL}:
+        return NUMBERS
     return types.pop() if len(types) == 1 and kinds <= {UUID, DATE} else "VARCHAR"
 
 
@@ -255,6 +260,7 @@ def key(column: str, type_name: str, common: str) -> str:
     if common in ("BIGINT", "HUGEINT"):
         return f"TRY_CAST({whole_number(column, type_name)} AS {common})"
     text = f"CAST({column} AS {common})"
-    if family(type_name) in (FLOAT, DECIMAL):  # 1.0 and 1.00 are 1, as other tables may write it
-        text = f"coalesce(CAST({whole_number(column, type_name)} AS VARCHAR), {text})"
-    return f"CASE WHEN trim({text}) <> '' THEN {text} END" if common == "VARCHAR" else text
+    if common == NUMBERS:  # 1, 1.0, 1.00 and '1.0' are one person; so are 1.5 and 1.50
+        text = rf"regexp_replace({text}, '^([-+]?[0-9]+)\.0+$', '\1')"
+        text = rf"regexp_replace({text}, '^([-+]?[0-9]+\.[0-9]*[1-9])0+$', '\1')"
+    return f"CASE WHEN trim({text}) <> '' THEN {text} END" if common in ("VARCHAR", NUMBERS) else text

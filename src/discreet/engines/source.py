@@ -94,11 +94,16 @@ def connect(path: Path | None, *, memory: int | None = None, threads: int | None
 
 def lock(connection: Any) -> None:
     """Let nothing be set any more; and wherever the machine stands, moments are in UTC."""
-    if not connection.execute("SELECT current_setting('lock_configuration')").fetchall()[0][
-        0
-    ]:  # a file is opened once only
+    import duckdb
+
+    # Connections to one file share what is set: another one may have locked it.
+    with suppress(duckdb.InvalidInputException):
         connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    with suppress(duckdb.InvalidInputException):
         connection.execute("SET lock_configuration = true")
+    found = connection.execute("SELECT current_setting('TimeZone'), current_setting('lock_configuration')").fetchall()
+    if found != [("UTC", True)]:
+        raise duckdb.InvalidInputException("the configuration cannot be locked")
 
 
 def attach(connection: Any, source: Source) -> None:

@@ -439,7 +439,10 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
         if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
             raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
         unit = Fraction(1, 10**digits)
-        return _fitting(numbers.rounded(as_number(value, node), unit, "nearest", node), (10 ** sizes[0] - 1) * unit)
+        rounded = numbers.rounded(as_number(value, node), unit, "nearest", node)
+        if numbers.grid(rounded).step > unit:  # its digits are those of the type: 5.00
+            rounded = numbers.on_step(rounded, unit, node)
+        return _fitting(rounded, (10 ** sizes[0] - 1) * unit)
     if target in (kind.TEXT, kind.VARCHAR):
         return strings.as_text(value, node, written=node.this)
     if target is kind.BOOLEAN:

@@ -17,6 +17,7 @@ from discreet.sql.joins import conjuncts
 from discreet.sql.parse import reject, show, spelt, whole
 from discreet.sql.plan import table_name
 from discreet.sql.relation import Names
+from discreet.sql.values import Flag, Number
 
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment, Keys
@@ -53,6 +54,12 @@ def meaning_of(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expr
         if alias is not None and not known:
             return alias.this
     return item.this if isinstance(item, exp.Paren) else item
+
+
+_ON_KEYS = (
+    *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike),
+    *(exp.And, exp.Or, exp.Not, exp.Paren, exp.Literal, exp.Neg, exp.Null, exp.Boolean),
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,16 +104,25 @@ class Rewrite:
         """What WHERE says of keys alone, of the noisy table's: groups that it rules out are nobody's."""
         where = self.node.args.get("where")
         for part in conjuncts(where.this if where is not None else None):
-            if part.find(exp.Column) and not part.find(exp.Query):
+            if part.find(exp.Column):
                 with suppress(Rejected):
                     yield self.of_keys(part)
 
     def of_keys(self, node: exp.Expression) -> exp.Expression:
-        """A copy of an expression that is computed from keys and nothing else, or Rejected."""
+        """A copy of a condition that compares keys with constants, or Rejected.
+
+        No more than that, which means on noisy tables what it means on rows: a number beside a text does not.
+        """
         found = self.key(node) if node.find(exp.Column) else None
-        if found is None and isinstance(node, exp.Column):
-            raise reject(node, f"{show(node)} is not in GROUP BY.", "Add it.")
-        return found if found is not None else after.rebuilt(node, self.of_keys)
+        if found is not None:
+            key, _ = list(self.keys.values())[int(found.name[1:])]
+            compared = node.find_ancestor(exp.Predicate)
+            beside = compared.find_all(exp.Literal) if compared is not None else ()
+            if not isinstance(key.domain, Number | Flag) or not any(each.is_string for each in beside):
+                return found
+        if found is not None or not isinstance(node, _ON_KEYS):
+            raise reject(node, f"{show(node)} is not about keys alone.", "Group by it.")
+        return after.rebuilt(node, self.of_keys)
 
     def output(self, name: str, expression: exp.Expression) -> Output:
         """What is known of an output column: a key, an aggregate as measured, or something computed from them."""
