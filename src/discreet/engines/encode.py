@@ -51,9 +51,7 @@ _FAMILIES = {
     "DATE": DATE,
     "UUID": UUID,
 }
-NUMBERS = (
-    "TEXT"  # the type of keys that are numbers in one table and written otherwise in another: text, in one spelling
-)
+NUMBERS = "TEXT"  # of keys that are numbers in one table and written otherwise in another: text, in one spelling
 _DOUBLE_IS_EXACT = 2**53  # beyond it doubles skip whole numbers
 _ROOM = 2**61  # arithmetic on whole numbers stays in BIGINT below it
 _DECIMAL_ROOM = 10**37  # a decimal times its own power of ten stays in DECIMAL(38) below it
