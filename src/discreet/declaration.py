@@ -12,6 +12,7 @@ from typing import Any, cast
 from discreet.document import List, Map, Node, Reader, Scalar, rational
 from discreet.domain import (
     DOMAINS,
+    MOST_LETTERS,
     Booleans,
     Categories,
     Column,
@@ -27,7 +28,7 @@ from discreet.domain import (
 HIDDEN = "#"  # names that begin with it are ours: "#owner" is whose row it is, and no question can name it
 
 _KINDS = tuple(domain.yaml for domain in DOMAINS)
-_COLUMN_KEYS = (*_KINDS, "step", "nullable")
+_COLUMN_KEYS = (*_KINDS, "step", "letters", "nullable")
 _BARE: dict[str, Domain] = {"text": Text(), "identifier": Identifier(), "boolean": Booleans()}
 _A_DOMAIN = (
     "one of {integer: [lo, hi]}, {decimal: [lo, hi], step: s}, {values: [a, b]}, {boolean: true}, "
@@ -89,6 +90,8 @@ def _column(reader: Reader, table: str, name: str, node: Node) -> Column | None:
     if "step" in fields and kind not in ("decimal", "timestamp"):
         reader.problem(fields["step"], f"{what}: only decimal and timestamp have a step. Remove it.")
     domain = _domain(reader, what, kind, fields[kind], fields.get("step"))
+    if "letters" in fields:
+        domain = _letters(reader, what, kind, fields["letters"])
     return None if domain is None else Column(name=name, domain=domain, nullable=nullable)
 
 
@@ -113,6 +116,17 @@ def _domain(reader: Reader, what: str, kind: str, node: Node, step: Node | None)
     except ValueError as error:
         reader.problem(node, f"{what}: {error}.")
         return None
+
+
+def _letters(reader: Reader, what: str, kind: str, node: Node) -> Domain | None:
+    if kind != "text":
+        reader.problem(node, f"{what}: only text has a number of letters. Remove it.")
+        return None
+    letters = reader.whole(node, f"{what}.letters")
+    if letters is not None and letters > MOST_LETTERS:
+        reader.problem(node, f"{what}.letters must be at most {MOST_LETTERS}, not {letters}.")
+        return None
+    return None if letters is None else Text(letters=letters)
 
 
 def _step(reader: Reader, what: str, kind: str, node: Node, step: Node | None) -> Fraction | None:

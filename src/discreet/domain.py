@@ -14,6 +14,8 @@ from typing import ClassVar
 
 # Steps are summed in 128-bit integers and read from doubles: 2**62 leaves room for both without an overflow.
 MOST_STEPS = 2**62
+LETTERS = 1_000  # of a stored text, where the policy does not say otherwise; of an identifier; of an owner
+MOST_LETTERS = 10_000  # that a policy may allow a text to have
 MICROSECOND = Fraction(1, 10**6)
 
 
@@ -159,9 +161,18 @@ class Timestamps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Strings that are not publicly known: as a group key they pass a threshold (S5)."""
+    """Strings that are not publicly known: as a group key they pass a threshold (S5).
 
+    They have at most so many letters (code points, of at most 4 bytes each): what one person can make the engine do is
+    bounded by the policy (S21).
+    """
+
+    letters: int = LETTERS
     yaml: ClassVar[str] = "text"
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.letters <= MOST_LETTERS:
+            raise ValueError(f"a text has 1 to {MOST_LETTERS:,} letters")
 
     @property
     def size(self) -> None:

@@ -18,7 +18,7 @@ from typing import cast
 from discreet.budget import AccountantName, Neighbors
 from discreet.declaration import HIDDEN, check_names, columns
 from discreet.document import List, Map, Node, Reader, nearest, parse
-from discreet.domain import Column, Domain, written
+from discreet.domain import Column, Domain, Text, written
 from discreet.errors import PolicyError, Problem, UsageError
 from discreet.schedule import Schedule, schedules
 
@@ -379,5 +379,7 @@ def _table_meaning(table: Table) -> dict[str, object]:
 
 
 def _domain_meaning(domain: Domain) -> list[object]:
+    if domain == Text():
+        return [domain.yaml]  # as before texts had a number of letters: snapshots and answers of then stay
     fields = [getattr(domain, name) for name in domain.__dataclass_fields__ if name != "yaml"]
     return [domain.yaml, *(list(each) if isinstance(each, tuple) else str(each) for each in fields)]

@@ -6,7 +6,8 @@
     boolean            BOOLEAN; 0 and 1 are understood, anything else becomes NULL
     date               DATE, clamped
     timestamp          TIMESTAMP in UTC, clamped, then back to the last step counted from the first moment
-    text, identifier   as they are: whole numbers, UUIDs and text keep their type, the rest becomes text
+    text               at most the declared number of letters, longer ones become NULL; numbers in one spelling
+    identifier         whole numbers and UUIDs as they are, the rest as text
 
 Text that does not parse becomes NULL. Every expression is total: a source may hold anything, and no value can stop a
 snapshot or a question, because that would tell something about one person (S4).
@@ -22,6 +23,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from discreet.domain import (
+    LETTERS,
     Booleans,
     Categories,
     Dates,
@@ -215,10 +217,32 @@ def _moment(column: str, type_name: str) -> str:
     return f"TRY({column} AT TIME ZONE 'UTC')" if type_name == "TIMESTAMP WITH TIME ZONE" else column
 
 
-def _as_it_is(domain: Text | Identifier, column: str, type_name: str) -> Stored:
-    if isinstance(domain, Identifier) and family(type_name) in (WHOLE, UUID):
+def _text(domain: Text, column: str, type_name: str) -> Stored:
+    return Stored(value=_short(spelled(column, type_name), domain.letters), type="VARCHAR")
+
+
+def _identifier(domain: Identifier, column: str, type_name: str) -> Stored:
+    if family(type_name) == WHOLE:
+        whole = "BIGINT" if type_name in (*_INTEGERS, *_UNSIGNED) else "HUGEINT"
+        return Stored(value=f"CAST({column} AS {whole})", type=whole)
+    if family(type_name) == UUID:
         return Stored(value=column, type=type_name)
-    return Stored(value=f"CAST({column} AS VARCHAR)", type="VARCHAR")
+    return Stored(value=_short(spelled(column, type_name), LETTERS), type="VARCHAR")
+
+
+def _short(text: str, letters: int) -> str:
+    return f"CASE WHEN length({text}) <= {letters} THEN {text} END"
+
+
+def spelled(column: str, type_name: str) -> str:
+    """A value as text. A number has one spelling, whatever its column's type: 2138, 2138.0 and 2138.00 are '2138'."""
+    text = f"CAST({column} AS VARCHAR)"
+    if family(type_name) == DECIMAL:
+        return f"rtrim(rtrim({text}, '0'), '.')"
+    if family(type_name) == FLOAT:
+        whole = f"abs({column}) <= {_DOUBLE_IS_EXACT} AND {column} = trunc({column})"
+        return f"CASE WHEN {whole} THEN CAST(TRY_CAST({column} AS BIGINT) AS VARCHAR) ELSE {text} END"
+    return text
 
 
 _NUMERIC = (WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN)
@@ -231,12 +255,20 @@ _ENCODERS: dict[type[Domain], tuple[tuple[str, ...], Callable[..., Stored]]] = {
     Booleans: (_NUMERIC, _boolean),
     Dates: (_TIME, _date),
     Timestamps: (_TIME, _timestamp),
-    Text: (_ANY, _as_it_is),
-    Identifier: (_ANY, _as_it_is),
+    Text: (_ANY, _text),
+    Identifier: (_ANY, _identifier),
 }
 
 
 # --- owners and the keys that lead to them ----------------------------------------------------------------------------
+
+
+def key_kind(type_name: str) -> str:
+    """What decides how keys are compared. Files of one table that differ in it would decide it for each other."""
+    kind = family(type_name)
+    if kind in (WHOLE, FLOAT):
+        return "whole numbers" if type_name in (*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE") else "huge numbers"
+    return {DECIMAL: "decimals", TEXT: "text"}.get(kind, type_name)
 
 
 def key_type(type_names: Iterable[str]) -> str:
@@ -244,21 +276,22 @@ def key_type(type_names: Iterable[str]) -> str:
     types = set(type_names)
     kinds = {family(each) for each in types}
     if kinds <= {WHOLE, FLOAT}:
-        small = types <= {*_INTEGERS, *_UNSIGNED, "FLOAT", "DOUBLE"}
-        return "BIGINT" if small else "HUGEINT"
-    if len(types) > 1 and kinds & {WHOLE, FLOAT, DECIMAL}:
+        return "BIGINT" if {key_kind(each) for each in types} == {"whole numbers"} else "HUGEINT"
+    if kinds & {WHOLE, FLOAT, DECIMAL}:
         return NUMBERS
     return types.pop() if len(types) == 1 and kinds <= {UUID, DATE} else "VARCHAR"
 
 
 def key(column: str, type_name: str, common: str) -> str:
-    """A column as a key of the common type; NULL when it names nobody: blank text, or a fraction among numbers."""
+    """A column as a key of the common type; NULL when it names nobody: blank or too long a text, or a fraction."""
     if type_name == common != "VARCHAR":
         return column
     if common in ("BIGINT", "HUGEINT"):
         return f"TRY_CAST({whole_number(column, type_name)} AS {common})"
-    text = f"CAST({column} AS {common})"
-    if common == NUMBERS:  # 1, 1.0, 1.00 and '1.0' are one person; so are 1.5 and 1.50
+    if common not in ("VARCHAR", NUMBERS):
+        return f"CAST({column} AS {common})"
+    text = spelled(column, type_name)
+    if common == NUMBERS and family(type_name) == TEXT:  # '1.0' and '1.00' are 1; '1.50' is 1.5
         text = rf"regexp_replace({text}, '^([-+]?[0-9]+)\.0+$', '\1')"
         text = rf"regexp_replace({text}, '^([-+]?[0-9]+\.[0-9]*[1-9])0+$', '\1')"
-    return f"CASE WHEN trim({text}) <> '' THEN {text} END" if common in ("VARCHAR", NUMBERS) else text
+    return f"CASE WHEN trim({text}) <> '' AND length({text}) <= {LETTERS} THEN {text} END"
