@@ -76,7 +76,7 @@ def cases() -> Iterator[Case]:
         yield Case(protocol=Truthful(domain=YES_NO, truth=Fraction(truth)), answers=YES_NO)
     for epsilon in EPSILONS:
         yield Case(protocol=Warner(domain=YES_NO, epsilon=epsilon), answers=YES_NO)
-        for d in (2, 3, 5):
+        for d in (2, 3, 4, 5, 6):
             for kind in (KaryResponse, SymmetricUnary, OptimizedUnary, HadamardResponse, LocalHashing, SubsetSelection):
                 yield Case(protocol=kind(domain=d, epsilon=epsilon), answers=range(d))
         for grid in (HALVES, Integers(lo=-1, hi=1)):
@@ -334,6 +334,29 @@ def test_prefixes_are_supported_by_exactly_p_and_q(case: Case) -> None:
         expected = [protocol.support.q] * (1 << protocol.code_bits)
         expected[protocol.code(answer)] = protocol.support.p
         assert list(chance) == expected
+
+
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "2", "4"])
+def test_subset_selection_has_the_variance_of_all_sets_whatever_the_number_of_values(epsilon: str) -> None:
+    """From the definition [Ye, Barg 2018]: w of d values, e^ε times likelier if they hold the truth; the best w."""
+    e = np.exp(float(epsilon))
+    for d in range(2, 65):
+        w = np.arange(1, d)
+        p = w * e / (w * e + d - w)
+        q = (w - 1) / (d - 1) * p + w / (d - 1) * (1 - p)
+        least = (q * (1 - q) / (p - q) ** 2).min()
+        assert float(SubsetSelection(domain=d, epsilon=epsilon).variance(n=1)) == pytest.approx(least, rel=1e-9)
+
+
+@pytest.mark.parametrize("d", [129, 140, 200, 1000, 1328])
+@pytest.mark.parametrize("epsilon", ["0.1", "1", "2", "4", "5", "6"])
+def test_subset_selection_of_more_values_costs_at_most_four_percent_more(d: int, epsilon: str) -> None:
+    e = np.exp(float(epsilon))
+    w = np.arange(1, d)
+    p = w * e / (w * e + d - w)
+    q = (w - 1) / (d - 1) * p + w / (d - 1) * (1 - p)
+    least = (q * (1 - q) / (p - q) ** 2).min()
+    assert float(SubsetSelection(domain=d, epsilon=epsilon).variance(n=1)) <= 1.04 * least
 
 
 # Intervals ---------------------------------------------------------------------------------------------------------

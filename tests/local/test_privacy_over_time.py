@@ -181,17 +181,18 @@ def test_unary_reports_with_too_many_ones_show() -> None:
     [
         LocalHashing(domain=50, epsilon=1),
         SubsetSelection(domain=50, epsilon=1),
+        SubsetSelection(domain=53, epsilon=1),
         local.HadamardResponse(domain=50, epsilon=1),
         KaryResponse(domain=50, epsilon=1),
         SquareWave(domain=Integers(lo=0, hi=49), epsilon=1),
     ],
-    ids=lambda protocol: protocol.name,
+    ids=lambda protocol: f"{protocol.name}-{protocol.size}",
 )
 def test_collections_that_nobody_honest_sends_show(protocol: Any) -> None:
     """A third of all reports the same; and an honest collection, of one answer only, does not show."""
     honest = protocol.encode([7] * 20_000)
     assert suspicions(protocol, honest) == []
-    flooded = np.concatenate([honest, np.full(10_000, int(honest[0]))])
+    flooded = np.concatenate([honest, np.repeat(honest[:1], 10_000, axis=0)])
     assert suspicions(protocol, flooded)
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, lgamma, log, log1p
+from math import comb, exp, lgamma, log, log1p
 from typing import Any
 
+from discreet.local import odds
 from discreet.local.support import Support
 
 FALSE_ALARM = 1e-9
@@ -48,9 +49,10 @@ def implausible(protocol: Any, report: int) -> bool:
     """Whether an honest respondent sends a report like this less than once in 10^9 times.
 
     Unary reports show it by the number of their ones: one where all values have a one would vote for all. A hybrid
-    report shows it if it is of a part that is never used; those of the other protocols can all be honest.
+    report shows it if it is of a part that is never used, a set if it has not the size of all sets; those of the other
+    protocols can all be honest.
     """
-    if protocol.name == "hybrid":
+    if hasattr(protocol, "sends"):
         return not protocol.sends(report)
     if not protocol.name.endswith("unary"):
         return False
@@ -83,7 +85,7 @@ def suspicions(protocol: Any, reports: Any) -> list[str]:
     """Sentences about a collection of reports that honest respondents would not send, whatever their answers are."""
     if not len(reports):
         return []
-    found = [*_uneven(protocol, reports)]
+    found = [*_uneven(protocol, reports), *_same_sets(protocol, reports)]
     tally = protocol.tally(reports)
     if hasattr(protocol, "support") and not hasattr(protocol, "items"):
         found += _out_of_range(protocol, tally)
@@ -100,7 +102,7 @@ def _uneven(protocol: Any, reports: Any) -> list[str]:
     if protocol.name == "heavy_hitters":
         what, choices = "levels", protocol.levels
         drawn = [int(report) % choices for report in reports]
-    elif protocol.name in ("local_hashing", "hadamard", "subset_selection"):
+    elif protocol.name in ("local_hashing", "hadamard") or getattr(protocol, "modulus", 0):
         answers = {"local_hashing": "g", "subset_selection": "modulus"}.get(protocol.name, "")
         each = getattr(protocol, answers, 2)  # reports for each function, row or step
         what, choices = "functions", protocol.size // each
@@ -116,6 +118,22 @@ def _uneven(protocol: Any, reports: Any) -> list[str]:
     if chdtrc(bins - 1, ((seen - expected) ** 2 / expected).sum()) >= FALSE_ALARM:
         return []
     return [f"the {what} in these reports are not drawn uniformly, so some reports are made up"]
+
+
+def _same_sets(protocol: Any, reports: Any) -> list[str]:
+    """No one of all sets of w values comes oftener than its largest mass explains."""
+    from collections import Counter
+
+    from scipy.special import bdtrc
+
+    if getattr(protocol, "modulus", 1):  # progressions are looked at by `_uneven`
+        return []
+    most = float(odds.chance(protocol.keep) / comb(len(protocol.domain) - 1, protocol.w - 1))
+    keys = (report if isinstance(report, int) else report.tobytes() for report in reports)
+    (_, count), *_ = Counter(keys).most_common(1)
+    if bdtrc(count - 1, len(reports), most) >= FALSE_ALARM / comb(len(protocol.domain), protocol.w):
+        return []
+    return ["one set was sent more often than any honest answers send it"]
 
 
 def _out_of_range(protocol: Any, tally: Any) -> list[str]:

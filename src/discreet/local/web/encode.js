@@ -76,6 +76,19 @@ const Discreet = (() => {
     return report;
   }
 
+  // The truth and the first w - 1 of the other values in a random order, or the first w of them.
+  function anySet(p, place, source) {
+    const held = coin(source, p.keep);
+    const others = [];
+    for (let value = 0n; value < p.values; value++) if (value !== place) others.push(value);
+    for (let first = 0; first < Number(p.w); first++) {
+      const drawn = first + Number(below(source, BigInt(others.length - first)));
+      [others[first], others[drawn]] = [others[drawn], others[first]];
+    }
+    const chosen = held ? [place, ...others.slice(0, Number(p.w) - 1)] : others.slice(0, Number(p.w));
+    return chosen.reduce((report, value) => report | (1n << value), 0n);
+  }
+
   function sliding(p, step, source) {
     const near = coin(source, p.inside);
     const within = below(source, p.width);
@@ -108,6 +121,7 @@ const Discreet = (() => {
       return fn * p.g + (kept ? truth : another);
     },
     subset_selection(p, place, source) {
+      if (!p.modulus) return anySet(p, place, source);
       const a = 1n + below(source, p.modulus - 1n);
       const held = coin(source, p.keep);
       const within = below(source, p.w);
