@@ -43,7 +43,7 @@ PUBLISH: tuple[Any, ...] = ("daily", "cumulative", 7, 30)
 
 def errors(strategy: Strategy, publish: Any, *, times: int = 1) -> tuple[float, float]:
     """(max, rms) over periods, for l2 sensitivity 1 a period, in units of the noise for l2 sensitivity 1."""
-    scale = sqrt(strategy.l2_squared(times=times, apart=1, cells=1))
+    scale = sqrt(strategy.l2_squared(times=times, apart=1, cells=1, signed=False))
     deviations = strategy.deviations(publish) * scale
     return float(deviations.max()), float(np.sqrt(np.square(deviations).mean()))
 
@@ -113,16 +113,20 @@ def workloads() -> dict[str, Any]:
         )
     }
     for publish in (*((each,) for each in PUBLISH), PUBLISH):
-        best = choose.gaussian(365, publish, 1, 1)
+        best = choose.gaussian(365, publish, 1, 1, signed=False)
         table[f"chosen for {', '.join(map(str, publish))}: {best.name}"] = [
             round(choose.rms(best, each), 2) for each in PUBLISH
         ]
     persons = {}
     for times in (1, 2, 7, 10, 30):
-        root, best = dense.column_normalised(365), choose.gaussian(365, ("cumulative",), times, 1)
+        root, best = dense.column_normalised(365), choose.gaussian(365, ("cumulative",), times, 1, signed=False)
         persons[times] = {
             "root costs": round(
-                sqrt(root.l2_squared(times=times, apart=1, cells=1) / root.l2_squared(times=1, apart=1, cells=1)), 3
+                sqrt(
+                    root.l2_squared(times=times, apart=1, cells=1, signed=False)
+                    / root.l2_squared(times=1, apart=1, cells=1, signed=False)
+                ),
+                3,
             ),
             "root, rms of totals": round(choose.rms(root, "cumulative", times=times), 2),
             "chosen": best.name,
@@ -134,7 +138,7 @@ def workloads() -> dict[str, Any]:
 def ratios() -> dict[str, Any]:
     """The same ε over a year: totals by a release, by a binary tree, by asking anew every day."""
     found = {}
-    release = choose.rms(choose.gaussian(365, ("cumulative",), 1, 1), "cumulative")
+    release = choose.rms(choose.gaussian(365, ("cumulative",), 1, 1, signed=False), "cumulative")
     plain_tree = sqrt(9 * np.mean([bin(n).count("1") for n in range(1, 366)]))
     found["event-level, Gaussian"] = {
         "release": round(release, 2),
@@ -161,7 +165,7 @@ def ratios() -> dict[str, Any]:
 def speed(steps: int, keys: int = 100) -> dict[str, Any]:
     """A stream of 10^6 periods by buffers, through the door, estimates included; and its memory."""
     strategy, rho = Buffered.fitted(10**6), Fraction(1, 100)
-    l2_squared = strategy.l2_squared(times=1, apart=1, cells=1)
+    l2_squared = strategy.l2_squared(times=1, apart=1, cells=1, signed=False)
     mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
     zcdp = accountant("zcdp", delta=Fraction(1, 10**9), keys=Fraction(1, 2))
     allowance = Allowance(key=bytes(32), accountant=zcdp, paid=Charge(amount=rho))

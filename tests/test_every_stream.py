@@ -110,18 +110,85 @@ def test_rows_reach_back_in_time_only(strategy: Any) -> None:
         assert all(a.draws == b.draws for a, b in zip(parts, others, strict=True)), "draws depend on data"
 
 
-@pytest.mark.parametrize(("times", "apart"), [(1, 1), (2, 1), (3, 1), (2, 3), (3, 2), (7, 1)])
+PARTICIPATION = [(1, 1), (2, 1), (3, 1), (7, 1), (4, 2), (3, 2), (3, 3), (2, 3), (2, 5)]
+
+
+@pytest.mark.parametrize("signed", [False, True])
+@pytest.mark.parametrize(("times", "apart"), PARTICIPATION)
 @pytest.mark.parametrize("strategy", GAUSSIAN, ids=name)
-def test_l2_by_brute_force(strategy: Any, times: int, apart: int) -> None:
+def test_l2_by_brute_force(strategy: Any, times: int, apart: int, signed: bool) -> None:
     """The claim is at least the largest |C u|² over all of a person's histories, and no more than a little above."""
     found = max(
         int(np.square(np.concatenate([each.values for each in parts]).astype(float)).sum())
         for u in histories_of_a_person(7, times, apart)
+        if signed or (u >= 0).all()
         for _, parts in [encoded(strategy, u[:, None])]
     )
-    claimed = float(strategy.l2_squared(times=times, apart=apart, cells=1))
+    claimed = float(strategy.l2_squared(times=times, apart=apart, cells=1, signed=signed))
     assert found <= claimed
-    assert claimed <= found * (1.0 if isinstance(strategy, Independent) and apart == 1 else 1.35)
+    assert claimed <= found * looseness(strategy, apart)
+
+
+def looseness(strategy: Any, apart: int) -> float:
+    """How far above the worst history a claim may be."""
+    if isinstance(strategy, BinaryTree):
+        return 1.0 if apart == 1 else 1.3  # runs are filled as if the next could be filled too
+    exact = {"square root": 1.0, "independent noise": 1.0, "buffered square root": 1 + 1e-5}
+    if strategy.name in exact:
+        return exact[strategy.name]
+    return 1.3 if "window" in strategy.name else 1.01  # a window's entries push against each other; see the proofs
+
+
+def of_tuple(gram: Any, periods: Any) -> int:
+    return int(gram[np.ix_(periods, periods)].sum())
+
+
+@pytest.mark.parametrize(("apart", "before"), [(7, 1.33), (30, 1.3), (90, 1.29)])
+def test_one_period_in_any_so_many_costs_its_worst_history(apart: int, before: float) -> None:
+    """A year, one period in any `apart`: the claim is that of periods 0, apart, ..., where a column has long to go.
+
+    Claims that take the largest entry of every diagonal, as if each pair of periods were the first, are larger by
+    `before`.
+    """
+    times = -(-365 // apart)
+    root = dense.square_root(365)
+    gram, worst = root.gram(), range(0, 365, apart)
+    assert root.l2_squared(times=times, apart=apart, cells=1, signed=True) == of_tuple(gram, worst)
+    first = sum(int(gram[0, abs(i - j) * apart]) for i in range(times) for j in range(times))
+    assert first > before * of_tuple(gram, worst)
+    normalised = dense.column_normalised(365)
+    shifted = max(of_tuple(normalised.gram(), range(first, 365, apart)) for first in range(apart))
+    assert float(normalised.l2_squared(times=times, apart=apart, cells=1, signed=True)) <= 1.002 * shifted
+    buffers = Buffered.fitted(365)
+    series, u = buffers.series(), np.zeros(365)
+    u[list(worst)] = 1
+    moved = float(np.square(np.convolve(series, u)[:365]).sum())
+    assert moved <= float(buffers.l2_squared(times=times, apart=apart, cells=1, signed=True)) <= (1 + 1e-4) * moved
+
+
+@pytest.mark.parametrize("signed", [False, True])
+def test_participation_in_vectors_by_brute_force(signed: bool) -> None:
+    """Contributions to two cells at once, never negative or of either sign, where G has negative entries."""
+    gram = dense.window_root(5, 2).gram().astype(float)
+    assert (gram < 0).any()
+    vectors = [(1.0, 0.0), (0.0, 1.0), (0.6, 0.8), (0.0, 0.0)]
+    if signed:
+        vectors += [(-1.0, 0.0), (0.6, -0.8)]
+    for times, apart in ((2, 1), (3, 1), (3, 2)):
+        claimed = participation(gram.astype(np.int64), times=times, apart=apart, signed=signed)
+        for chosen in itertools.combinations(range(5), times):
+            if all(b - a >= apart for a, b in itertools.pairwise(chosen)):
+                part = gram[np.ix_(chosen, chosen)]
+                for vs in itertools.product(vectors, repeat=times):
+                    u = np.array(vs)
+                    assert np.trace(u.T @ part @ u) <= claimed + 1e-6
+
+
+def test_a_sign_costs_where_periods_push_against_each_other() -> None:
+    """Counts cannot use a negative entry of C' C, sums of either sign can."""
+    for strategy in (dense.window_root(40, 5), dense.window_root(40, 10)):
+        counts, sums = (strategy.l2_squared(times=4, apart=10, cells=1, signed=signed) for signed in (False, True))
+        assert counts < sums
 
 
 @pytest.mark.parametrize("strategy", [dense.square_root(7), dense.column_normalised(7)], ids=name)
@@ -129,7 +196,7 @@ def test_l2_of_two_cells_and_replacement_by_brute_force(strategy: Any) -> None:
     """A person may fall into another cell each period; replacing one takes a history away and puts one in its place."""
     gram, times = strategy.gram(), 2
     one = [u for u in histories_of_a_person(7, times, 1) if (u >= 0).all()]
-    claimed = float(strategy.l2_squared(times=times, apart=1, cells=1))
+    claimed = float(strategy.l2_squared(times=times, apart=1, cells=1, signed=False))
     assert histories(strategy, "add_remove", signed=False) == 1
     worst = 0.0
     for u, v in itertools.product(one, repeat=2):
@@ -147,18 +214,23 @@ def test_six_adjacent_ways_of_seven_days() -> None:
     strategy = dense.column_normalised(365)
     gram = strategy.gram().astype(float)
     adjacent = max(gram[first : first + 7, first : first + 7].sum() for first in range(359))
-    claimed = float(strategy.l2_squared(times=7, apart=1, cells=1))
+    claimed = float(strategy.l2_squared(times=7, apart=1, cells=1, signed=False))
     assert adjacent <= claimed <= 1.001 * adjacent
-    assert sqrt(claimed / float(strategy.l2_squared(times=1, apart=1, cells=1))) == pytest.approx(6.03, abs=0.01)
+    assert sqrt(claimed / float(strategy.l2_squared(times=1, apart=1, cells=1, signed=False))) == pytest.approx(
+        6.03, abs=0.01
+    )
 
 
 def test_participation_never_undercounts() -> None:
+    """Any symmetric matrix of whole numbers, whether or not a factor has it."""
+    for seed in range(200):
+        entries = np.array([(seed * 7919 + place * place * 104729) % 19 - 6 for place in range(25)]).reshape(5, 5)
+        gram = entries + entries.T + np.diag([40] * 5)
+        for (times, apart), signed in itertools.product(((1, 1), (2, 1), (3, 1), (2, 2), (3, 2)), (False, True)):
+            most = max(int(u @ gram @ u) for u in histories_of_a_person(5, times, apart) if signed or (u >= 0).all())
+            assert most <= participation(gram, times=times, apart=apart, signed=signed)
     gram = np.array([[4, 1, 3], [1, 4, 0], [3, 0, 4]])
-    diagonals = [4, 1, 3]
-    for times, apart in ((1, 1), (2, 1), (3, 1), (2, 2)):
-        most = max(int(u @ gram @ u) for u in histories_of_a_person(3, times, apart))
-        assert most <= participation(diagonals, times=times, apart=apart)
-    assert participation(diagonals, times=2, apart=2) == 14  # 4 + 4 + 2 * 3: exactly
+    assert participation(gram, times=2, apart=2, signed=False) == 14  # 4 + 4 + 2 * 3: exactly
 
 
 @pytest.mark.parametrize("strategy", PURE, ids=name)
@@ -288,7 +360,7 @@ def test_rounding_is_paid_for_in_every_cell_that_a_person_touches() -> None:
         other[np.arange(12) * 4 + shift, np.arange(12)] += 1
         rows, others = encoded(strategy, x)[0], encoded(strategy, other)[0]
         moved = int(np.square((rows - others).astype(object)).sum())
-        assert moved <= strategy.l2_squared(times=12, apart=4, cells=1)
+        assert moved <= strategy.l2_squared(times=12, apart=4, cells=1, signed=False)
         exact = np.stack([np.convolve(strategy.series(), (other - x)[:, cell])[:60] for cell in range(12)], axis=1)
         assert (
             0 < np.abs(others - rows - exact).max() < 2 * len(strategy.shifts)
@@ -299,7 +371,7 @@ def test_rounding_is_no_formality(monkeypatch: pytest.MonkeyPatch) -> None:
     """With units so coarse that it shows, rounding moves neighbors farther apart than |C u|; the claim still holds."""
     monkeypatch.setattr(buffered, "BITS", 2)
     strategy = Buffered.fitted(60)
-    series, claimed = strategy.series(), float(strategy.l2_squared(times=1, apart=1, cells=1))
+    series, claimed = strategy.series(), float(strategy.l2_squared(times=1, apart=1, cells=1, signed=False))
     farther = 0
     for start in range(40):
         x = (np.arange(60) * (2 * start + 1)) % 13
@@ -327,7 +399,7 @@ def test_errors_are_those_of_theory_over_a_year() -> None:
     for strategy, wanted in table.values():
         assert [rms(strategy, each) for each in publish] == pytest.approx(wanted, rel=0.02)
     root = dense.square_root(365)
-    scale = sqrt(root.l2_squared(times=1, apart=1, cells=1))
+    scale = sqrt(root.l2_squared(times=1, apart=1, cells=1, signed=False))
     assert root.deviations("cumulative").max() * scale == pytest.approx(2.944, rel=0.01)
     tree = BinaryTree(periods=365)
     assert rms(tree, "cumulative") == pytest.approx(4.69, rel=0.01)
@@ -337,7 +409,7 @@ def test_errors_are_those_of_theory_over_a_year() -> None:
 @pytest.mark.parametrize(("periods", "largest"), [(365, 2.944), (10_000, 4.00)])
 def test_buffers_are_as_good_as_the_square_root(periods: int, largest: float) -> None:
     strategy = Buffered.fitted(periods)
-    scale = sqrt(strategy.l2_squared(times=1, apart=1, cells=1))
+    scale = sqrt(strategy.l2_squared(times=1, apart=1, cells=1, signed=False))
     assert strategy.deviations("cumulative").max() * scale == pytest.approx(largest, rel=0.01)
     exactly = np.sum(np.square(dense.root_series(periods)))
     assert strategy.deviations("cumulative").max() * scale == pytest.approx(exactly, rel=0.005)
@@ -352,9 +424,9 @@ def test_the_best_tree_for_pure_budgets(periods: int, wanted: float) -> None:
 
 def test_the_default_is_the_best_of_the_table() -> None:
     for publish, best in (("daily", 1.0), ("cumulative", 2.67), (7, 1.78), (30, 2.34)):
-        assert choose.rms(choose.gaussian(120, (publish,), 1, 1), publish) <= best
+        assert choose.rms(choose.gaussian(120, (publish,), 1, 1, signed=False), publish) <= best
     independent = Independent(periods=120)
-    many = choose.gaussian(120, ("cumulative",), 10, 1)
+    many = choose.gaussian(120, ("cumulative",), 10, 1, signed=False)
     assert choose.rms(many, "cumulative", times=10) < 0.9 * choose.rms(independent, "cumulative", times=10)
     assert choose.rms(many, "cumulative", times=10) <= choose.rms(dense.column_normalised(120), "cumulative", times=10)
 
@@ -369,7 +441,7 @@ def test_an_unknown_horizon_goes_on_with_the_same_rows() -> None:
     for spread in ([0, 1, 2], [30, 31, 32], [0, 40, 80], [93, 94, 95]):
         u = np.zeros(96)
         u[spread] = 1
-        assert u @ gram @ u <= float(short.l2_squared(times=3, apart=1, cells=1))
+        assert u @ gram @ u <= float(short.l2_squared(times=3, apart=1, cells=1, signed=False))
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------
@@ -385,7 +457,7 @@ def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any, times: int) 
     n runs at once, as cells. The mean of the projection of noise has deviation 1 / √n: the alarm is at 6.2 of them.
     """
     runs, rho = 40_000, Fraction(1, 2)
-    l2_squared = strategy.l2_squared(times=times, apart=1, cells=1)
+    l2_squared = strategy.l2_squared(times=times, apart=1, cells=1, signed=False)
     mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
     assert mechanism.loss().rho is not None
     assert mechanism.loss().rho <= rho
@@ -419,7 +491,7 @@ def test_the_best_attack_sees_no_more_than_the_claim(strategy: Any, times: int) 
 def test_margins_cover_what_leaves_by_the_door(strategy: Any) -> None:
     """20,000 cells through an allowance: margins of periods, totals and windows hold for 95 %, 0.8 of them do not."""
     cells, rho = 20_000, Fraction(1, 500_000)  # σ of hundreds: a whole number more or less at a margin is no matter
-    l2_squared = strategy.l2_squared(times=1, apart=1, cells=1)
+    l2_squared = strategy.l2_squared(times=1, apart=1, cells=1, signed=False)
     mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
     allowance = Allowance(
         key=SYSTEM.bits(256).to_bytes(32, "little"),

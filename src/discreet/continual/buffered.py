@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq, nnls
-from scipy.signal import fftconvolve
 from scipy.special import gammaln
 
 from discreet.budget import round_up
@@ -33,7 +32,7 @@ class Buffered:
     Privacy
         H_i = S_i >> f_i. Up to rounding down, y is Toeplitz with c_0 = 2^24 and
         c_j = sum of v_i 2^-f_i (1 - 2^-f_i)^(j - 1), which is positive and decreasing, so |C u|² is largest for periods
-        0, apart, 2 apart, ... (`participation`). Rounding: S_i is off its exact value by e with
+        0, apart, 2 apart, ... (see `strategy.participation`). Rounding: S_i is off its exact value by e with
         0 <= e < 2^f_i, because e' = (1 - 2^-f_i) e + r, 0 <= r < 1; so H_i is off by between -1 and 1, y by less than
         the number n of buffers, and y on neighbors by less than 2 n more than C u says, in each of the m cells that a
         person ever touches. Over T periods: |difference|_2 <= |C u| + 2 n √(m T) (docs/proofs/continual.md).
@@ -82,17 +81,10 @@ class Buffered:
             total[1:] += gain * np.exp(lags * np.log1p(-rate))
         return total
 
-    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
-        series, periods = self.series(), self.periods
-        total = float(np.dot(series, series)) * times
-        overlap = fftconvolve(series, series[::-1])[periods - 1 :] if times > 50 else None
-        for i in range(1, times):
-            lag = i * apart
-            if lag < periods:
-                shared = float(np.dot(series[lag:], series[:-lag])) if overlap is None else float(overlap[lag])
-                total += 2 * (times - i) * shared
+    def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
+        total = float(np.square(_repeated(self.series(), times=times, apart=apart)).sum())
         exact = round_up(Fraction(total) * (1 + _SAFE), digits=15)
-        rounding = 2 * len(self.shifts) * (isqrt(periods * times * cells) + 1)
+        rounding = 2 * len(self.shifts) * (isqrt(self.periods * times * cells) + 1)
         length = Fraction(isqrt(int(exact)) + 1) + rounding
         return length**2
 
@@ -125,6 +117,26 @@ class Buffered:
         for place, slope in zip(places, slopes, strict=True):
             total[1:] -= (1.0 - place) ** lags / slope
         return total
+
+
+def _repeated(series: Floats, *, times: int, apart: int) -> Floats:
+    """C u for a person who counts in periods 0, apart, 2 apart, ...: the series added to itself, by doubling.
+
+    Only positive numbers are added, each in at most 2 log2(times) roundings.
+    """
+    total, count = series, 1
+    for digit in bin(times)[3:]:
+        total, count = _later(total, total, count * apart), 2 * count
+        if digit == "1":
+            total, count = _later(series, total, apart), count + 1
+    return total
+
+
+def _later(first: Floats, second: Floats, lag: int) -> Floats:
+    """The sum of two series, the second of them `lag` periods later; what falls behind the horizon is lost."""
+    total = first.copy()
+    total[lag:] += second[: max(0, len(second) - lag)]
+    return total
 
 
 def _inside(low: float, high: float) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from discreet.continual.buffered import Buffered
 from discreet.continual.dense import column_normalised, optimised, power, window_root
 from discreet.continual.doubling import Doubling
 from discreet.continual.independent import Independent
-from discreet.continual.strategy import Strategy
+from discreet.continual.strategy import Gaussian, Strategy
 from discreet.continual.tree import BinaryTree, SubtractionTree
 from discreet.schedule import PerPerson, Publish
 
@@ -29,7 +29,12 @@ _HIGHEST, _WIDEST = 8, 128  # of trees that are looked at
 
 
 def chosen(
-    periods: int | None, publish: tuple[Publish, ...], per_person: PerPerson, accountant: AccountantName
+    periods: int | None,
+    publish: tuple[Publish, ...],
+    per_person: PerPerson,
+    accountant: AccountantName,
+    *,
+    signed: bool,
 ) -> Strategy:
     """The best strategy for what is published, under the budget's kind of noise."""
     if accountant == "sum":
@@ -37,7 +42,7 @@ def chosen(
     if periods is None:
         assert per_person.periods is not None  # a policy with neither is refused
         return unending(publish, per_person.periods)
-    return gaussian(periods, publish, per_person.most(periods), per_person.apart)
+    return gaussian(periods, publish, per_person.most(periods), per_person.apart, signed=signed)
 
 
 @lru_cache(maxsize=16)
@@ -56,11 +61,11 @@ def pure(periods: int, publish: tuple[Publish, ...]) -> Strategy:
 def unending(publish: tuple[Publish, ...], times: int) -> Strategy:
     """Among strategies with Gaussian noise that cost the same however long they go on."""
     candidates = [Independent(periods=TYPICAL), Doubling.covering(TYPICAL)]
-    return _best(candidates, publish, lambda each: float(each.l2_squared(times=times, apart=1, cells=1)))
+    return _best(candidates, publish, lambda each: float(each.l2_squared(times=times, apart=1, cells=1, signed=True)))
 
 
 @lru_cache(maxsize=16)
-def gaussian(periods: int, publish: tuple[Publish, ...], times: int, apart: int) -> Strategy:
+def gaussian(periods: int, publish: tuple[Publish, ...], times: int, apart: int, *, signed: bool) -> Strategy:
     """Among all strategies with Gaussian noise."""
     candidates: list[Any] = [Independent(periods=periods), BinaryTree(periods=periods)]
     if periods > MOST_DENSE:
@@ -71,7 +76,11 @@ def gaussian(periods: int, publish: tuple[Publish, ...], times: int, apart: int)
     if periods <= MOST_OPTIMISED and times <= _OPTIMISED_FOR:
         alone = [min(_errors(each, [one], 1.0)[0] for each in candidates) for one in publish]
         candidates.append(optimised(periods, publish, [1 / each for each in alone]))
-    return _best(candidates, publish, lambda each: float(each.l2_squared(times=times, apart=apart, cells=1)))
+
+    def noise(strategy: Gaussian) -> float:
+        return float(strategy.l2_squared(times=times, apart=apart, cells=1, signed=signed))
+
+    return _best(candidates, publish, noise)
 
 
 def _best(candidates: Sequence[Any], publish: Sequence[Publish], noise: Any) -> Strategy:
@@ -86,5 +95,6 @@ def _errors(strategy: Strategy, publish: Sequence[Publish], noise: float) -> lis
 
 
 def rms(strategy: Any, publish: Publish, *, times: int = 1, apart: int = 1) -> float:
-    """The root mean squared error for l2 sensitivity 1 a period and one unit of noise: the figures in the docs."""
-    return sqrt(_errors(strategy, [publish], float(strategy.l2_squared(times=times, apart=apart, cells=1)))[0])
+    """The root mean squared error for l2 sensitivity 1 a period and one unit of noise, of counts, as in the docs."""
+    noise = float(strategy.l2_squared(times=times, apart=apart, cells=1, signed=False))
+    return sqrt(_errors(strategy, [publish], noise)[0])

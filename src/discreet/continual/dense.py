@@ -58,10 +58,8 @@ class Dense:
         gram: npt.NDArray[np.int64] = (columns.T @ columns).astype(np.int64)
         return gram
 
-    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
-        gram = np.abs(self.gram())
-        diagonals = [int(np.diagonal(gram, offset).max()) for offset in range(self.periods)]
-        return Fraction(participation(diagonals, times=times, apart=apart))
+    def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
+        return Fraction(participation(self.gram(), times=times, apart=apart, signed=signed))
 
     @property
     def never_negative(self) -> bool:

@@ -83,7 +83,7 @@ def designed(
 ) -> Design:
     """The strategy for a schedule, and noise for each measurement within an even share of the amount."""
     person = schedule.per_person
-    strategy = chosen(schedule.periods, schedule.publish, person, accountant.name)
+    strategy = chosen(schedule.periods, schedule.publish, person, accountant.name, signed=any(asked.signed))
     times = person.periods if schedule.periods is None else person.most(schedule.periods)
     assert times is not None  # a policy with neither is refused
     share = amount / len(asked.own)
@@ -93,7 +93,7 @@ def designed(
             l1 = Fraction(cast(Pure, strategy).l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2))
             found.append(DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=share), l1=l1))
         else:
-            reach = cast(Gaussian, strategy).l2_squared(times=times, apart=person.apart, cells=own.l0)
+            reach = cast(Gaussian, strategy).l2_squared(times=times, apart=person.apart, cells=own.l0, signed=signed)
             l2_squared = reach * own.l2_squared * histories(strategy, neighbors, signed=signed)
             sigma = gaussian_sigma(l2_squared=l2_squared, rho=share)
             found.append(DiscreteGaussian(sigma=sigma, l2_squared=l2_squared))

@@ -50,7 +50,7 @@ class Doubling:
     def decoder(self) -> Decoder:
         return self._dense().decoder()
 
-    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
+    def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
         return Fraction(times * UNIT) ** 2
 
     def deviations(self, publish: Publish) -> Floats:

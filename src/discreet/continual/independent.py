@@ -31,7 +31,7 @@ class Independent:
     def decoder(self) -> Decoder:
         return Inverse(lambda noisy: noisy)
 
-    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
+    def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
         return Fraction(times)
 
     def l1(self, *, times: int) -> int:

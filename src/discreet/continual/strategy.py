@@ -47,9 +47,9 @@ class Strategy(Protocol):
 class Gaussian(Strategy, Protocol):
     """With Gaussian noise: for budgets in ρ."""
 
-    def l2_squared(self, *, times: int, apart: int, cells: int) -> Fraction:
-        """The largest |C u|² of a person who counts in `times` periods `apart` apart, by a vector of l2 norm at most 1
-        and up to `cells` cells in each.
+    def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
+        """At least the largest |C u|² of a person who counts in `times` periods `apart` apart, by a vector of l2 norm
+        at most 1 and up to `cells` cells in each; `signed` where it may have negative entries as well as positive ones.
         """
 
 
@@ -60,22 +60,27 @@ class Pure(Strategy, Protocol):
         """The largest |C u|_1 of a person who counts in `times` periods, by a vector of l1 norm at most 1 in each."""
 
 
-def participation(diagonals: Sequence[int] | npt.NDArray[np.int64], *, times: int, apart: int) -> int:
+def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed: bool) -> int:
     """An upper bound on u' G u over |u_t| <= 1 with at most `times` non-zero u_t, any two `apart` or more apart.
 
-    `diagonals[d]` is at least |G_st| for all s, t that are d apart. Let g(d) be the largest of diagonals[d:]. The i-th
-    and the j-th period of a person are |i - j| * apart or more apart, so their entry is at most g(|i - j| * apart), and
-    u' G u <= times * g(0) + 2 * sum of (times - i) * g(i * apart) for i from 1. For vectors u_t of norm at most 1 in
-    place of numbers the same holds, as <u_s, u_t> <= 1. Where G is a Gram matrix of a Toeplitz factor that is not
-    negative and does not increase, every diagonal is largest at its beginning, and periods 0, apart, 2 apart, ... reach
-    the bound: it is exact.
+    The i-th period of a person, from 0, is i * apart or later, and the j-th is (j - i) * apart or more behind it. So
+    their entry of G is at most the largest G_st over s >= i * apart and t >= s + (j - i) * apart, and the bound is the
+    sum of these over i, j < times. Contributions that are never negative (`signed` false) cannot use a negative entry,
+    so it counts as 0; those of either sign use its absolute value. Vectors u_t of norm at most 1 do no more than
+    numbers, as |<u_s, u_t>| <= 1, and <u_s, u_t> >= 0 where they have no negative entries. Where G falls with s and
+    with t - s, as for a Toeplitz factor that is not negative and does not increase, the periods 0, apart, 2 apart, ...
+    reach every term at once: there the bound is exact (docs/proofs/continual.md).
     """
-    largest = np.maximum.accumulate(np.asarray(diagonals, dtype=np.int64)[::-1])[::-1]
-    total = times * int(largest[0])
-    for i in range(1, times):
-        if i * apart < len(largest):
-            total += 2 * (times - i) * int(largest[i * apart])
-    return total
+    usable = np.abs(gram) if signed else np.maximum(gram, 0)
+    total, largest = 0, np.zeros(len(gram), dtype=np.int64)  # largest[d]: over starts from here on, d or more apart
+    for start in reversed(range(len(gram))):
+        entries = np.maximum.accumulate(usable[start, start:][::-1])[::-1]
+        largest[: len(entries)] = np.maximum(largest[: len(entries)], entries)
+        slot, between = divmod(start, apart)
+        if not between and slot < times:
+            own, *later = largest[: (times - slot) * apart : apart].tolist()
+            total += own + 2 * sum(later)
+    return int(total)
 
 
 def by_impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Floats:
