@@ -27,10 +27,10 @@ def test_an_answer_is_drawn_once_and_costs_once(tmp_path: Path) -> None:
     question = survey.question("browser")
     first = Device(path).answer(survey, question, "safari")
     assert first.cost == Fraction(1, 2)
-    assert first.words
+    assert first.draws
     for other in ("safari", "chrome"):
         again = Device(path).answer(survey, question, other)
-        assert (again.report, again.cost, again.words) == (first.report, 0, ())
+        assert (again.report, again.cost, again.draws) == (first.report, 0, ())
     assert Device(path).spent(survey) == Fraction(1, 2)
 
 

@@ -145,7 +145,7 @@ def _show(question: Question, sent: Sent, answer: Any) -> None:
     print(f"{question.ask}\n  you said: {said}")
     for line in coins(question, sent):
         print(f"  {line}")
-    if not sent.words:
+    if not sent.draws:
         print("  you have answered this before: the same report is sent again, and costs nothing")
     for line in meaning(question, sent, answer):
         print(f"  {line}")

@@ -30,11 +30,11 @@ except ImportError:  # not a Unix: two programs of one person at once are then n
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """A report, and how it came about: drawn now from these words, or the one that was sent before."""
+    """A report, and how it came about: by these draws, each with its name, or sent before if there are none."""
 
     key: str
     report: int
-    words: tuple[int, ...]
+    draws: tuple[tuple[str, bits.Draw], ...]
     cost: Fraction
 
 
@@ -74,7 +74,7 @@ class Device:
         key = question.key(checked_round(round) if question.repeats else "")
         before = self.sent_before(survey, question, round)
         if before is not None:
-            return Sent(key=key, report=before, words=(), cost=Fraction(0))
+            return Sent(key=key, report=before, draws=(), cost=Fraction(0))
         answered, version = self._of(survey)["answered"], _version(survey, question)
         cost = Fraction(0) if version in answered else question.protocol.epsilon
         if self.spent(survey) + cost > self.cap(survey):
@@ -83,13 +83,12 @@ class Device:
                 f"Answering {question.name} costs ε = {number(cost)}; {survey.name} has had {spent} of the {cap} "
                 "that it may have from you in a lifetime. Nothing is sent."
             )
-        source = Watched()
         record = answered.get(version, {"cost": str(cost), "reports": {}, "remembered": {}})
-        report = _drawn(question, answer, record["remembered"], source)
+        report, draws = _drawn(question, answer, record["remembered"])
         record["reports"][key] = f"{report:x}"
         answered[version] = record
         self._save()
-        return Sent(key=key, report=report, words=tuple(source.words), cost=cost)
+        return Sent(key=key, report=report, draws=tuple(draws), cost=cost)
 
     def _of(self, survey: Survey) -> dict[str, Any]:
         fresh = {"respondent": f"{bits.SYSTEM.bits(128):032x}", "epsilon": str(survey.epsilon), "answered": {}}
@@ -132,18 +131,6 @@ class Device:
             os.close(folder)
 
 
-class Watched:
-    """The system's random bits, with the words that were drawn, to be shown to the respondent."""
-
-    def __init__(self) -> None:
-        self.words: list[int] = []
-
-    def bits(self, k: int) -> int:
-        drawn = bits.SYSTEM.bits(k)
-        self.words.append(drawn)
-        return drawn
-
-
 def default_path() -> Path:
     home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(home) / "discreet" / "answered.json"
@@ -171,11 +158,16 @@ def _version(survey: Survey, question: Question) -> str:
     return f"{question.name} {survey.fingerprint}"
 
 
-def _drawn(question: Question, answer: Any, remembered: dict[str, str], source: bits.Source) -> int:
-    """A report; for a repeated question, from the permanent answer that belongs to this value."""
-    protocol = question.protocol
+Draws = list[tuple[str, bits.Draw]]
+
+
+def _drawn(question: Question, answer: Any, remembered: dict[str, str]) -> tuple[int, Draws]:
+    """A report and its draws; for a repeated question, from the permanent answer that belongs to this value."""
+    protocol, source = question.protocol, bits.Watched()
     if not question.repeats:
-        return int(protocol.respond(answer, source))
+        report = int(protocol.respond(answer, source))
+        return report, _named(protocol.draws, source.made)
+    draws: Draws = []
     value = str(protocol.domain.index(answer))
     if value not in remembered:
         if len(remembered) == protocol.changes:
@@ -184,4 +176,12 @@ def _drawn(question: Question, answer: Any, remembered: dict[str, str], source: 
                 "Nothing is sent."
             )
         remembered[value] = f"{protocol.remember(answer, source):x}"
-    return int(protocol.report(int(remembered[value], 16), source))
+        draws = _named(protocol.remember_draws, source.made)
+    source = bits.Watched()
+    report = int(protocol.report(int(remembered[value], 16), source))
+    return report, draws + _named(protocol.report_draws, source.made)
+
+
+def _named(names: tuple[str, ...], made: list[bits.Draw]) -> Draws:
+    """Every draw with its name. The last name is that of all further draws: of a coin for each value, say."""
+    return [(names[min(place, len(names) - 1)], draw) for place, draw in enumerate(made)]

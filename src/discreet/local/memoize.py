@@ -71,7 +71,8 @@ class MemoizedResponse:
     """
 
     name: ClassVar[str] = "memoized"
-    draws: ClassVar[tuple[str, ...]] = ("keep", "another value", "keep again", "another value")
+    remember_draws: ClassVar[tuple[str, ...]] = ("keep for good", "another value for good")
+    report_draws: ClassVar[tuple[str, ...]] = ("repeat it", "another value")
     domain: answers.Choices
     permanent: Fraction
     instant: Fraction
@@ -128,7 +129,8 @@ class MemoizedUnary:
     """
 
     name: ClassVar[str] = "memoized_unary"
-    draws: ClassVar[tuple[str, ...]] = ("a coin for each value",)
+    remember_draws: ClassVar[tuple[str, ...]] = ("a coin for each value, for good",)
+    report_draws: ClassVar[tuple[str, ...]] = ("keep each of them",)
     domain: answers.Choices
     permanent: Fraction
     instant: Fraction

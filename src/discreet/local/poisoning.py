@@ -102,7 +102,7 @@ def _uneven(protocol: Any, reports: Any) -> list[str]:
     if protocol.name == "heavy_hitters":
         what, choices = "levels", protocol.levels
         drawn = [int(report) % choices for report in reports]
-    elif protocol.name in ("local_hashing", "hadamard") or getattr(protocol, "modulus", 0):
+    elif protocol.name in ("local_hashing", "hadamard") or getattr(protocol, "modulus", 0) > 0:
         answers = {"local_hashing": "g", "subset_selection": "modulus"}.get(protocol.name, "")
         each = getattr(protocol, answers, 2)  # reports for each function, row or step
         what, choices = "functions", protocol.size // each

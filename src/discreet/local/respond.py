@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import groupby
 from math import exp
+from operator import itemgetter
 from typing import Any
 
 from discreet.budget import number
@@ -12,9 +14,13 @@ from discreet.local import answers
 from discreet.local.device import Sent
 from discreet.local.protocol import to_wire
 from discreet.local.question import Question, Survey
+from discreet.noise.bits import Draw
 
 _SHOWN = 6
 """Answers whose chances are shown."""
+
+_MOST_SHOWN = 1 << 53
+"""Equally likely numbers beyond which one of them is shown in hexadecimal digits."""
 
 
 def greeting(survey: Survey, spent: Fraction, cap: Fraction) -> Iterator[str]:
@@ -41,51 +47,39 @@ def asked(question: Question) -> str:
 _CAPTIONS = {
     "keep": "tell the truth",
     "truth": "tell the truth",
-    "keep again": "repeat it",
+    "keep for good": "remember the truth",
     "inside": "stay near the answer",
     "mix": "use the window",
 }
 
 
 def coins(question: Question, sent: Sent) -> Iterator[str]:
-    """The coins that were tossed, one a line, and how many other draws there were."""
-    protocol = question.protocol
-    if len(protocol.draws) != len(sent.words):
-        if sent.words:
-            yield f"{len(sent.words)} coins were tossed: {protocol.draws[0]}"
-        return
-    others, tossed = 0, dict(zip(protocol.draws, sent.words, strict=True))
-    for name, word in tossed.items():
-        threshold = _threshold(protocol, name)
-        if threshold is None:
-            others += 1
-        elif 0 < threshold < 1 << 64 and not _unused(protocol, name, tossed):
-            fell = "heads" if word < threshold else "tails"
-            share = "" if threshold == 1 << 63 else f" (of a coin with {float(Fraction(threshold, 1 << 64)):.1%} heads)"
-            yield f"{_CAPTIONS.get(name, name)}: {fell}{share}"
-    if others:
-        yield f"and {others} draw{'s' * (others > 1)} in which everything is equally likely"
+    """Every draw that was made, in order, as it fell; those that can fall in one way only are left out."""
+    named = [(name, draw) for name, draw in sent.draws if not _certain(draw)]
+    for name, group in groupby(named, key=itemgetter(0)):
+        caption, fell = _CAPTIONS.get(name, name), [draw for _, draw in group]
+        if len(fell) > 1 and all(draw.heads is not None for draw in fell):
+            yield f"{caption}: {''.join('TH'[draw.outcome] for draw in fell)}"
+            continue
+        for draw in fell:
+            yield f"{caption}: {_outcome(question.protocol, name, draw)}"
 
 
-def _unused(protocol: Any, name: str, tossed: dict[str, int]) -> bool:
-    """Whether a coin decided nothing: all coins are tossed, but Hybrid uses those of one of its parts."""
-    if "mix" not in tossed or name == "mix":
-        return False
-    return (name == "inside") != bool(tossed["mix"] < protocol.mix)
+def _certain(draw: Draw) -> bool:
+    return draw.n == 1 or draw.heads in (0, 1)
 
 
-def _threshold(protocol: Any, name: str) -> int | None:
-    """Of the coin of this name, if it is one: on the protocol, or on a part of it."""
-    if name.endswith("coin"):
-        return 1 << 63
-    if name == "truth":
-        return int(protocol.truth * (1 << 64))
-    parts = [protocol]
-    for part in parts:
-        if isinstance(getattr(part, name, None), int):
-            return int(getattr(part, name))
-        parts += [getattr(part, inner) for inner in ("piecewise", "duchi", "window", "first") if hasattr(part, inner)]
-    return None
+def _outcome(protocol: Any, name: str, draw: Draw) -> str:
+    heads = draw.heads
+    fell = bool(draw.outcome)
+    if name == "truth":  # a number below the denominator, and heads if it is below the numerator
+        heads, fell = protocol.truth, draw.outcome < protocol.truth.numerator
+    if heads is not None:
+        share = "" if heads == Fraction(1, 2) else f" (of a coin with {float(heads):.1%} heads)"
+        return ("heads" if fell else "tails") + share
+    if draw.n > _MOST_SHOWN:
+        return f"{draw.outcome:#x} (all of {(draw.n - 1).bit_length()} bits are equally likely)"
+    return f"{draw.outcome} (0 to {draw.n - 1} are equally likely)"
 
 
 def meaning(question: Question, sent: Sent, answer: Any) -> Iterator[str]:

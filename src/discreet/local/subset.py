@@ -40,7 +40,8 @@ MOST_BITS = 128
 class SubsetSelection:
     """Send a set of w values: one that holds the truth with probability p, else one that does not.
 
-    It is drawn uniformly among such. The sets are progressions modulo the prime `modulus`, or all sets of w values where `modulus` is 0.
+    It is drawn uniformly among such. The sets are progressions modulo the prime `modulus`, or all sets of w values if
+    that is 0.
 
     Privacy
         Of N sets each value lies in r = N w / m of them, m being the modulus or d. A set that holds the truth has mass
@@ -51,7 +52,6 @@ class SubsetSelection:
     """
 
     name: ClassVar[str] = "subset_selection"
-    draws: ClassVar[tuple[str, ...]] = ("step of the set", "keep", "place in the set", "place outside")
     domain: answers.Choices
     epsilon: Fraction
     modulus: int = field(init=False)
@@ -70,6 +70,11 @@ class SubsetSelection:
         object.__setattr__(self, "modulus", modulus)
         object.__setattr__(self, "w", w)
         object.__setattr__(self, "keep", _keep(modulus or len(domain), w, epsilon))
+
+    @property
+    def draws(self) -> tuple[str, ...]:
+        by_step = ("step of the set", "keep", "place in the set", "place outside")
+        return by_step if self.modulus else ("keep", "another value of the set")
 
     @property
     def size(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from fractions import Fraction
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from discreet.noise import exact
 
@@ -33,9 +33,32 @@ class SystemBits:
 SYSTEM = SystemBits()
 
 
+class Draw(NamedTuple):
+    """One draw as it fell: a coin with a chance of heads (1), or one of n equally likely numbers from 0."""
+
+    heads: Fraction | None
+    n: int
+    outcome: int
+
+
+class Watched:
+    """The system's random bits, with every draw that was made of them in `made`, to be shown to the respondent."""
+
+    __slots__ = ("made",)
+
+    def __init__(self) -> None:
+        self.made: list[Draw] = []
+
+    def bits(self, k: int) -> int:
+        return SYSTEM.bits(k)
+
+
 def coin(source: Source, threshold: int) -> bool:
     """True with probability threshold / 2^64: one word, one comparison, whatever the outcome."""
-    return source.bits(64) < threshold
+    heads = source.bits(64) < threshold
+    if isinstance(source, Watched):
+        source.made.append(Draw(heads=Fraction(threshold, WORD), n=2, outcome=int(heads)))
+    return heads
 
 
 def below(source: Source, n: int) -> int:
@@ -51,7 +74,10 @@ def below(source: Source, n: int) -> int:
     while True:
         drawn = source.bits(width)
         if drawn < whole:
-            return drawn % n
+            break
+    if isinstance(source, Watched):
+        source.made.append(Draw(heads=None, n=n, outcome=drawn % n))
+    return drawn % n
 
 
 def bernoulli(source: Source, p: Fraction) -> bool:
