@@ -1,17 +1,22 @@
 """The `discreet` command: verbs for curators, analysts, respondents and auditors.
 
 Each family of verbs has a module with `register(app)`. Errors are one sentence on stderr, or one JSON object on stdout
-with `--format json`; exit codes are those of `discreet.errors`; there is never a traceback.
+with `--format json`; exit codes are those of `discreet.errors` and of docs/running.md; there is never a traceback.
 """
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import importlib
 import io
 import json
 import logging
+import os
+import signal
 import sys
+import threading
+from typing import Any
 
 import typer
 
@@ -27,6 +32,11 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+INTERRUPTED = 130  # by Ctrl-C, or at the end of what could be typed
+READER_GONE = 141  # as if SIGPIPE had ended it: `discreet ... | head -1`
+
+_interrupted = threading.Event()
+
 FAMILIES = ("demo", "curate", "question", "local", "synthetic", "release", "anonymity", "attack", "audit")
 
 for _family in FAMILIES:
@@ -35,11 +45,48 @@ for _family in FAMILIES:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
-    _print_anything()
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+    outputs = [_watched("stdout"), _watched("stderr")]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
+    code = run(sys.argv[1:] if arguments is None else arguments)
+    sys.exit(_deliver(code, outputs))
 
 
-def _print_anything() -> None:
+class _Output(io.FileIO):
+    """Where a command prints; remembers that it could not."""
+
+    failed: OSError | None = None
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            self.failed = error
+            raise
+
+
+def _watched(name: str) -> _Output:
+    """Put a stream of ours in the place of sys.stdout or sys.stderr."""
+    stream = getattr(sys, name)
+    if stream is None:  # closed by the caller: `discreet ... >&-`
+        output = _Output(os.devnull, "w")
+        text = io.TextIOWrapper(io.BufferedWriter(output), encoding="utf-8")
+    else:
+        output = _Output(stream.fileno(), "w", closefd=False)
+        lines = name == "stderr" or output.isatty()
+        text = io.TextIOWrapper(io.BufferedWriter(output), encoding=stream.encoding, line_buffering=lines)
+    setattr(sys, name, text)
+    _print_anything(text)
+    return output
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """Note Ctrl-C before raising: an engine may make another error of it."""
+    _interrupted.set()
+    raise KeyboardInterrupt
+
+
+def _print_anything(stream: io.TextIOWrapper) -> None:
     r"""Where the terminal has no ±, write \u00b1: no printing fails after the charge, and JSON stays what it is."""
 
     def escaped(error: UnicodeError) -> tuple[str, int]:
@@ -48,9 +95,7 @@ def _print_anything() -> None:
         return json.dumps(error.object[error.start : error.end])[1:-1], error.end
 
     codecs.register_error("discreet", escaped)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="discreet")
+    stream.reconfigure(errors="discreet")
 
 
 def run(arguments: list[str]) -> int:
@@ -58,18 +103,31 @@ def run(arguments: list[str]) -> int:
     logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
     arguments = arguments or ["--help"]
     try:
-        app(args=arguments, standalone_mode=False)
+        # Not app(): typer would return the code of an Exit as if it were the command's result, make 0 of Ctrl-C
+        # for whoever drops it, and 1 of a reader who went away.
+        command = typer.main.get_command(app)
+        with command.make_context("discreet", list(arguments)) as context:
+            command.invoke(context)
     except typer.Exit as stop:
         return stop.exit_code
-    except typer.Abort:
-        return 130
+    except (typer.Abort, KeyboardInterrupt, EOFError):
+        return INTERRUPTED
+    except SystemExit:  # what rich makes of a reader who went away
+        if _unprinted() is None:
+            raise
+        return 0
     except typer.TyperException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # `discreet attack` is `discreet attack --help`
+            print(error.format_message())
+            return 0
         return _told(UsageError(" ".join(error.format_message().split())), arguments)
     except DiscreetError as error:
-        return _told(error, arguments)
-    except KeyboardInterrupt:
-        return 130
+        return INTERRUPTED if _interrupted.is_set() else _told(error, arguments)
     except Exception as error:
+        if _interrupted.is_set():
+            return INTERRUPTED
+        if _unprinted() is not None:
+            return 0
         # Neither a traceback nor a message that may hold a value from the data reaches the caller.
         logging.getLogger("discreet").debug("%s", type(error).__name__, exc_info=error)
         return _told(EngineFailure(), arguments)
@@ -77,13 +135,42 @@ def run(arguments: list[str]) -> int:
 
 
 def _told(error: DiscreetError, arguments: list[str]) -> int:
-    if _wants_json(arguments):
-        print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
-    else:
-        print(printable(str(error)), file=sys.stderr)
+    with contextlib.suppress(OSError):  # the code tells it where nobody reads any more
+        if _wants_json(arguments):
+            print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
+        else:
+            print(printable(str(error)), file=sys.stderr)
     return error.exit_code
 
 
 def _wants_json(arguments: list[str]) -> bool:
     pairs = zip(arguments, [*arguments[1:], ""], strict=False)
     return any((name == "--format" and value == "json") or name == "--format=json" for name, value in pairs)
+
+
+def _unprinted() -> OSError | None:
+    """What went wrong in printing the result, if anything did; `_deliver` tells it."""
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return raw.failed if isinstance(raw, _Output) else None
+
+
+def _deliver(code: int, outputs: list[_Output]) -> int:
+    """Flush what was printed; the exit code, which says so where it could not be delivered.
+
+    A command that failed keeps its own code. Python flushes once more at its end: into nothing then, so that neither
+    its complaint nor its code 120 takes the place of ours.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError):
+            stream.flush()
+    problem = _unprinted()
+    if isinstance(problem, BrokenPipeError):
+        code = code or READER_GONE
+    elif problem is not None:
+        code = code or EngineFailure.exit_code
+        with contextlib.suppress(OSError):
+            print(f"The output could not be written: {problem.strerror}.", file=sys.stderr)
+    for output in outputs:
+        if output.failed is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
+    return code

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +15,14 @@ from discreet.cli.files import require_writable
 if TYPE_CHECKING:
     from discreet.audit.question import QuestionAudit
 
+
+class Format(StrEnum):
+    table = "table"
+    json = "json"
+
+
 Out = Annotated[Path | None, typer.Option(help="Write the report here, as one HTML page.")]
-Json = Annotated[str, typer.Option("--format", help="table or json.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 Runs = Annotated[int, typer.Option(help="How often to run it on each of two neighbors.")]
 Confidence = Annotated[float, typer.Option(help="Of the lower bounds.")]
 PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
@@ -34,7 +41,7 @@ def mechanism(
     runs: Runs = 1_000_000,
     confidence: Confidence = 0.999999,
     out: Out = None,
-    format: Json = "table",
+    format: FormatOption = Format.table,
 ) -> None:
     """Prove a lower bound on a mechanism's ε from runs alone, and hold it beside the claim."""
     from discreet.audit.cases import audited, cases
@@ -46,7 +53,7 @@ def mechanism(
         names = tuple(cases()) if name == "all" else (name,)
         findings = [audited(each, runs=runs, confidence=confidence, progress=progress) for each in names]
     _write(out, mechanisms_page(findings))
-    if format == "json":
+    if format is Format.json:
         print(json.dumps([each.as_json() for each in findings]))
     else:
         _show(findings)
@@ -61,7 +68,7 @@ def question(
     confidence: Confidence = 0.999999,
     people: Annotated[int, typer.Option(help="How many people to take away, one after another.")] = 8,
     out: Out = None,
-    format: Json = "table",
+    format: FormatOption = Format.table,
 ) -> None:
     """Audit a question on the data and on neighbors of it. For the curator: not for release, and not charged."""
     from discreet.audit.question import audited
@@ -74,14 +81,14 @@ def question(
     with progress_bar("auditing") as progress:
         found = audited(read, sql, epsilon=epsilon, runs=runs, confidence=confidence, people=people, progress=progress)
     _write(out, question_page(found))
-    if format == "json":
+    if format is Format.json:
         print(json.dumps(_question_json(found)))
     else:
         _show_question(found)
     _end(found.sound)
 
 
-def ledger(policy: PolicyFile, out: Out = None, format: Json = "table") -> None:
+def ledger(policy: PolicyFile, out: Out = None, format: FormatOption = Format.table) -> None:
     """Verify a ledger's chain and recompute every charge from the noise that it names."""
     from discreet.audit.ledger import audited
     from discreet.audit.report import ledger_page
@@ -94,7 +101,7 @@ def ledger(policy: PolicyFile, out: Out = None, format: Json = "table") -> None:
     currency = "ε" if read.budget.accountant == "sum" else "ρ"
     _write(out, ledger_page(found, currency=currency))
     broken = [each.id for each in found.charges if not each.covered]
-    if format == "json":
+    if format is Format.json:
         told = {"rows": found.rows, "charges": len(found.charges), "not_covered": broken, "sound": found.sound}
         print(json.dumps(told | {"spent": str(found.spent.amount), "limit": str(found.limit.amount)}))
     else:

@@ -109,6 +109,8 @@ class DuckDB:
             _log.error("%s in: %s", type(error).__name__, sql)
             raise Overrun from None
         except Exception as error:
+            if type(error) is RuntimeError and str(error) == "Query interrupted":
+                raise KeyboardInterrupt from None  # what DuckDB makes of Ctrl-C: not to be tried a second time
             _log.error("%s in: %s", type(error).__name__, sql)
             raise EngineFailure from None
 
