@@ -19,7 +19,7 @@ import pytest
 from discreet.budget import Budget
 from discreet.cli import run
 from discreet.release import Answer, plain
-from discreet.show import cell
+from discreet.show import cell, printable
 
 NOTHING = Budget(epsilon=Fraction(0), delta=Fraction(0))
 SPAN = pa.MonthDayNano([3, 2, 10**9])
@@ -34,6 +34,13 @@ SHOWN: list[tuple[Any, Any, str]] = [  # a value, as JSON, in a table
     ([SPAN], ["3 months 2 days 00:00:01"], "[3 months 2 days 00:00:01]"),
     (b"ab\xff", "6162ff", "6162ff"),
 ]
+
+
+def test_spaces_of_every_width_stay_and_what_a_terminal_obeys_is_marked() -> None:
+    for spaces in ("95\u00a0%", "12\u202f345", "a\u2009b\u3000c", "two\nlines"):
+        assert printable(spaces) == spaces
+    for obeyed in "\x1b\x07\x9b\r\b\x00\x7f\u202e\u2066\u2028\u2029\u200b\ud800":
+        assert printable(f"a{obeyed}b") == "a\ufffdb"
 
 
 @pytest.mark.parametrize(("value", "simple", "text"), SHOWN, ids=[text for _, _, text in SHOWN])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import unicodedata
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,15 @@ if TYPE_CHECKING:
 
 
 def printable(text: str) -> str:
-    """Somebody else's text with what a terminal would obey, such as escapes and bells, shown as a mark."""
-    return "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
+    """Somebody else's text with what a terminal would obey, such as escapes and bells, shown as a mark.
+
+    Spaces of other widths, and those at which no line breaks, obey nobody: they stay.
+    """
+    return "".join(each if _obeys_nobody(each) else "\ufffd" for each in text)
+
+
+def _obeys_nobody(letter: str) -> bool:
+    return letter.isprintable() or letter == "\n" or unicodedata.category(letter) == "Zs"
 
 
 def readable(value: Any) -> str:
