@@ -96,7 +96,32 @@ def test_link(run, folder):
     assert found["success"] > 0.9
     assert town.GOVERNOR["name"] not in json.dumps(found)
     assert town.GOVERNOR["name"] in json.dumps(run("link", *files, "--on", "zip,born,sex", "--reveal"))
-    assert "unique by" in run("link", *files, "--on", "zip,born", json_wanted=False)
+    plain = run("link", *files, "--on", "zip,born,sex", json_wanted=False)
+    assert "unique by" in plain
+    assert "\ufffd" not in plain  # its percentages have no-break spaces
+    assert "\u00a0%" in plain
+    assert "--reveal shows whose they are" in plain
+    assert not any(name in plain for name in people.column("name").to_pylist())
+
+
+@pytest.mark.parametrize("on", ["zip,born,sex", "zip,sex,born~0"])
+def test_link_reveals_names_and_secrets(run, folder, on):
+    """In the table as in JSON: who it is, and what the release says of them."""
+    people = town.tables(30)["people"]
+    pq.write_table(people.select(["zip", "born", "sex", "diagnosis"]), folder / "few.parquet")
+    pq.write_table(people.select(["name", "zip", "born", "sex"]).slice(0, 25), folder / "names.parquet")
+    files = folder / "few.parquet", folder / "names.parquet"
+    found = run("link", *files, "--on", on, "--reveal")
+    shown = run("link", *files, "--on", on, "--reveal", json_wanted=False)
+    hidden = run("link", *files, "--on", on, json_wanted=False)
+    assert len(found["links"]) > 20
+    for link in found["links"]:
+        person = people.slice(link["release_row"], 1).to_pylist()[0]
+        assert link["identity"] == {"name": person["name"]}
+        assert link["released"] == {"diagnosis": person["diagnosis"]}
+        line = next(line for line in shown.splitlines() if person["name"] in line)
+        assert (person["diagnosis"] or "NULL") in line
+        assert person["name"] not in hidden
 
 
 def test_difference(run, folder):

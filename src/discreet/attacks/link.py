@@ -76,7 +76,8 @@ class Linkage:
     links: tuple[Link, ...]
     uniqueness: tuple[Uniqueness, ...]
     risks: dict[str, float]
-    identity: pa.Table
+    identity: pa.Table  # what the list says beyond the columns linked by: names
+    released: pa.Table  # what the release says beyond them: secrets
 
     def as_json(self, *, reveal: bool = False) -> dict[str, object]:
         return {
@@ -98,6 +99,7 @@ class Linkage:
         if reveal:
             shown["identified_row"] = link.identified_row
             shown["identity"] = self.identity.slice(link.identified_row, 1).to_pylist()[0]
+            shown["released"] = self.released.slice(link.release_row, 1).to_pylist()[0]
         return shown
 
 
@@ -131,7 +133,8 @@ def link(
         links=tuple(links),
         uniqueness=tuple(uniqueness(codes, [field.release for field in exact], left.num_rows)),
         risks=_risks(whole, left.num_rows),
-        identity=right.drop_columns([f.identified for f in fields if f.identified != truth]),
+        identity=right.drop_columns(sorted({f.identified for f in fields} - {truth})),
+        released=left.drop_columns(sorted({f.release for f in fields} - {truth})),
     )
 
 

@@ -11,11 +11,15 @@ import typer
 
 from discreet.cli.files import require_writable
 from discreet.errors import UsageError
+from discreet.show import readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.attacks.finding import Finding
+    from discreet.attacks.link import Linkage
+
+MOST_SHOWN = 40  # rows of a table in the terminal
 
 
 class Format(StrEnum):
@@ -70,6 +74,32 @@ def link(
     found = attack(left, right, on=_listed(on), truth=truth, coverage=coverage)
     shown = [["+".join(u.columns), f"{u.release:.1%}", f"{u.identified:.1%}"] for u in found.uniqueness]
     _print(found, found.as_json(reveal=reveal), format, ("unique by", "in the release", "on the list"), shown)
+    if format is Format.table:
+        _print_links(found, reveal)
+
+
+def _print_links(found: Linkage, reveal: bool) -> None:
+    """Who was found, with what the release says of them: the surest first."""
+    if not found.links:
+        return
+    if not reveal:
+        print(f"\n{len(found.links):,} rows have a name now. --reveal shows whose they are.")
+        return
+    surest = sorted(found.links, key=lambda link: -link.confidence)[:MOST_SHOWN]
+    names, secrets = (
+        table.take([getattr(link, row) for link in surest]).to_pylist()
+        for table, row in ((found.identity, "identified_row"), (found.released, "release_row"))
+    )
+    columns = ("row", "on the list", "confidence", "by", *found.identity.column_names, *found.released.column_names)
+    rows = [
+        [link.release_row, link.identified_row, f"{link.confidence:.0%}", "+".join(link.columns)]
+        + [readable(value) for value in (*name.values(), *secret.values())]
+        for link, name, secret in zip(surest, names, secrets, strict=True)
+    ]
+    print()
+    _print_table(columns, rows)
+    if len(found.links) > len(surest):
+        print(f"and {len(found.links) - len(surest):,} more; --format json has all.")
 
 
 def scoreboard(
@@ -200,7 +230,7 @@ def census(
         print(
             f"{found.sentence}\n{'at least ' if found.capped else ''}{found.worlds:,} worlds in {found.seconds:.2f} s"
         )
-    rows = [[f"{share:.1%}", *record.values()] for record, share in found.certainty[:40]]
+    rows = [[f"{share:.1%}", *record.values()] for record, share in found.certainty[:MOST_SHOWN]]
     columns = ("certainty", *(found.certainty[0][0] if found.certainty else ()))
     _print(found, found.as_json(), format, columns, rows)
 
@@ -329,19 +359,26 @@ def _print(
         print(json.dumps(as_json, ensure_ascii=False, default=str))
         return
     from rich.console import Console
+
+    from discreet.cli.tables import plainly
+
+    Console(highlight=False).print(plainly(str(found.finding)))
+    if rows:
+        _print_table(columns, rows)
+
+
+def _print_table(columns: tuple[str, ...], rows: list[list[Any]]) -> None:
+    from rich.console import Console
     from rich.table import Table
 
     from discreet.cli.tables import plainly
 
-    console = Console(highlight=False)
-    console.print(plainly(str(found.finding)))
-    if rows:
-        table = Table(show_edge=False, pad_edge=False, header_style="bold", show_header=any(columns))
-        for name in columns:
-            table.add_column(plainly(str(name)))
-        for row in rows:
-            table.add_row(*(plainly("nobody" if value is None else str(value)) for value in row))
-        console.print(table)
+    table = Table(show_edge=False, pad_edge=False, header_style="bold", show_header=any(columns))
+    for name in columns:
+        table.add_column(plainly(str(name)))
+    for row in rows:
+        table.add_row(*(plainly("nobody" if value is None else str(value)) for value in row))
+    Console(highlight=False).print(table)
 
 
 def _print_risk(found: Any, format: Format) -> None:
