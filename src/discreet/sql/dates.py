@@ -525,7 +525,10 @@ def _formatted(node: exp.Expression, read: Read) -> Value:
 
 
 def _as_text(value: Value, written: str) -> Value:
-    return Value(sql=f"strftime({value.sql}, {literal(written)})", domain=Text(), nullable=value.nullable)
+    letters = 10 * len(written)  # no field has two characters and more than nine letters, as %B in September
+    return Value(
+        sql=f"strftime({value.sql}, {literal(written)})", domain=Text(letters=letters), nullable=value.nullable
+    )
 
 
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {

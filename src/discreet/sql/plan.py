@@ -26,6 +26,7 @@ from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text
 from discreet.total import tried
 
+MOST_DIGITS = 40  # of the position of a key in its domain
 PublicDomain = Number | Coded | Flag | Day | Moment
 
 
@@ -71,6 +72,11 @@ class Unknown:
 
     domain: PublicDomain | Text
     nullable: bool
+
+    @property
+    def letters(self) -> int:
+        """How many letters a key has at most, as text."""
+        return self.domain.letters if isinstance(self.domain, Text) else MOST_DIGITS
 
     def labels(self, values: pa.ChunkedArray) -> pa.Array:
         """What surviving keys look like to people."""
@@ -147,6 +153,16 @@ class Block:
     def unknown(self) -> tuple[int, ...]:
         """Which keys are not public."""
         return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Unknown))
+
+    @property
+    def key_letters(self) -> int:
+        """How many letters one combination of unknown keys has at most (S21); a letter is up to four bytes."""
+        return sum(key.letters for key in self.keys if isinstance(key, Unknown))
+
+    @property
+    def own_letters(self) -> int:
+        """How many letters of keys one person can add to what the engine gives back: those of `touched` keys."""
+        return self.touched * self.key_letters if self.unknown else 0
 
     @property
     def people_query(self) -> str:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
 
+from discreet.domain import MOST_LETTERS
 from discreet.sql.parse import reject
 from discreet.sql.relation import Field
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text, Value, literal, quoted
@@ -144,8 +145,10 @@ def _value(sql: str, column: pa.ChunkedArray) -> Value:
         return Value(sql=sql, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
     listed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
     texts = sorted(set(map(str, known.to_pylist()))) if listed or pa.types.is_time(kind) else []
-    if not 0 < len(texts) <= MAX_LISTED:  # also lists, intervals and whatever else has no domain of its own
-        return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(), nullable=nullable)
+    if listed and len(texts) > MAX_LISTED:
+        return Value(sql=f"CAST({sql} AS VARCHAR)", domain=Text(letters=max(map(len, texts))), nullable=nullable)
+    if not 0 < len(texts) <= MAX_LISTED:  # lists, intervals and whatever else has no domain of its own
+        return Value(sql=f"left(CAST({sql} AS VARCHAR), {MOST_LETTERS})", domain=Text(), nullable=nullable)
     same = "TIME" if pa.types.is_time(kind) else "VARCHAR"  # the engine writes a time of day in another way
     values = ", ".join(f"{literal(text)}::{same}" for text in texts)
     position = tried(f"list_position([{values}], CAST({sql} AS {same})) - 1")

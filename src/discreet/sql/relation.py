@@ -230,7 +230,7 @@ def value_domain(domain: Domain) -> ValueDomain:
             return Day(lo=lo, hi=hi)
         case Timestamps(lo=start, hi=end, step=step):
             return Moment(lo=start, hi=end, step=step)
-        case DeclaredText():
-            return Text()
+        case DeclaredText(letters=letters):
+            return Text(letters=letters)
         case _:  # an identifier
             return Opaque(owner=False)

@@ -13,12 +13,13 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.domain import MOST_LETTERS
 from discreet.sql import numbers
 from discreet.sql.parse import check_labels, reject, show
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql, literal
 
 MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
-MAX_LENGTH = 10_000  # LENGTH of a text is counted up to here, and || cuts off the rest
+MAX_LENGTH = MOST_LETTERS  # LENGTH of a text is counted up to here, and || cuts off the rest
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*")
 
@@ -85,13 +86,20 @@ def decoded(value: Value) -> str:
     return value.sql
 
 
+def letters_of(value: Value) -> int:
+    """How many letters a category or text has at most."""
+    if isinstance(value.domain, Coded):
+        return max((len(str(each)) for each in value.domain.values), default=0)
+    return value.domain.letters if isinstance(value.domain, Text) else MAX_LENGTH
+
+
 def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
     """Categories on the union of their values; with a text among them, all as text."""
     if any(isinstance(value.domain, Text) for value in values):
         return [
             value
             if isinstance(value.domain, Missing)
-            else Value(sql=decoded(value), domain=Text(), nullable=value.nullable)
+            else Value(sql=decoded(value), domain=Text(letters=letters_of(value)), nullable=value.nullable)
             for value in values
         ]
     domains = [value.domain.values for value in values if isinstance(value.domain, Coded)]
@@ -251,7 +259,8 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
                 nullable=value.nullable,
             )
         case Day() | Moment():
-            return Value(sql=f"CAST({value.sql} AS VARCHAR)", domain=Text(), nullable=value.nullable)
+            written_out = Text(letters=30)  # 2024-12-31 23:59:59.999999
+            return Value(sql=f"CAST({value.sql} AS VARCHAR)", domain=written_out, nullable=value.nullable)
     raise reject(node, f"{show(node)} has too many values to become text.", "Round it first.")
 
 
@@ -283,14 +292,18 @@ def _textual(value: Value, node: exp.Expression) -> Value:
 Read = Callable[[exp.Expression], Value]
 
 
-def _mapped(value: Value, label: Callable[[str], str | None], sql: str) -> Value:
-    """A text function: on a category value by value, on text by the engine."""
+def _mapped(value: Value, label: Callable[[str], str | None], sql: str, *, letters: int | None = None) -> Value:
+    """A text function: on a category value by value, on text by the engine.
+
+    `letters` bounds the result's length; where it is not given the text grows no longer.
+    """
     match value.domain:
         case Coded(values=values):
             return relabelled(value, [label(str(each)) for each in values])
         case Missing():
             return value
-    return Value(sql=sql, domain=Text(), nullable=value.nullable)
+    kept = letters_of(value) if letters is None else letters
+    return Value(sql=sql, domain=Text(letters=kept), nullable=value.nullable)
 
 
 def _characters(text: str, change: Callable[[str], str]) -> str:
@@ -342,7 +355,8 @@ def _substring(node: exp.Expression, read: Read) -> Value:
     if length is not None and length < 0:
         raise reject(node, "SUBSTR with a negative length is not answered.", "Write SUBSTR(x, 1, 3).")
     sql = f"substr({value.sql}, {start}{'' if length is None else f', {length}'})"
-    return _mapped(value, lambda text: _cut(text, start, length), sql)
+    kept = letters_of(value) if length is None else min(length, letters_of(value))
+    return _mapped(value, lambda text: _cut(text, start, length), sql, letters=kept)
 
 
 def _cut(text: str, start: int, length: int | None) -> str:
@@ -354,14 +368,16 @@ def _cut(text: str, start: int, length: int | None) -> str:
 
 def _left(node: exp.Expression, read: Read) -> Value:
     value, length = read(node.this), _whole_constant(node.expression, read)
-    return _mapped(value, lambda text: text[:length], f"left({value.sql}, {length})")
+    kept = min(length, letters_of(value)) if length >= 0 else letters_of(value)
+    return _mapped(value, lambda text: text[:length], f"left({value.sql}, {length})", letters=kept)
 
 
 def _right(node: exp.Expression, read: Read) -> Value:
     value, length = read(node.this), _whole_constant(node.expression, read)
     if length < 0:
         raise reject(node, "RIGHT with a negative length is not answered.", "Write RIGHT(x, 3).")
-    return _mapped(value, lambda text: text[max(len(text) - length, 0) :], f"right({value.sql}, {length})")
+    kept = min(length, letters_of(value))
+    return _mapped(value, lambda text: text[max(len(text) - length, 0) :], f"right({value.sql}, {length})", letters=kept)
 
 
 def _length(node: exp.Expression, read: Read) -> Value:
@@ -425,7 +441,8 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
     joined = f"concat({decoded(left)}, {decoded(right)})" if skip_null else f"({decoded(left)} || {decoded(right)})"
     # Privacy: a text that doubles in every subquery would use up the memory, for those people alone who have one.
     joined = f"left({joined}, {MAX_LENGTH})"
-    return Value(sql=joined, domain=Text(), nullable=nullable)
+    letters = min(letters_of(left) + letters_of(right), MAX_LENGTH)
+    return Value(sql=joined, domain=Text(letters=letters), nullable=nullable)
 
 
 def _starts_with(node: exp.Expression, read: Read) -> Value:
@@ -476,7 +493,8 @@ def _replace(node: exp.Expression, read: Read) -> Value:
         return value
     # Privacy: as for ||, a text must not grow without end for some people alone.
     sql = f"left(replace({value.sql}, {literal(old)}, {literal(new)}), {MAX_LENGTH})"
-    return _mapped(value, lambda text: text.replace(old, new), sql)
+    longest = letters_of(value) + letters_of(value) // len(old) * len(new)
+    return _mapped(value, lambda text: text.replace(old, new), sql, letters=min(longest, MAX_LENGTH))
 
 
 def _split_part(node: exp.Expression, read: Read) -> Value:
@@ -522,7 +540,8 @@ def _pad(node: exp.Expression, read: Read) -> Value:
         more = (fill * length)[: max(0, length - len(text))]
         return more + text[:length] if left else text[:length] + more
 
-    return _mapped(value, padded, f"{'lpad' if left else 'rpad'}({value.sql}, {length}, {literal(fill)})")
+    sql = f"{'lpad' if left else 'rpad'}({value.sql}, {length}, {literal(fill)})"
+    return _mapped(value, padded, sql, letters=length)
 
 
 def _joined(node: exp.Expression, read: Read) -> Value:
@@ -534,7 +553,8 @@ def _joined(node: exp.Expression, read: Read) -> Value:
     values = [(*map(str, part.domain.values), None) if isinstance(part.domain, Coded) else None for part in parts]
     if None in values or math.prod(len(each or ()) for each in values) > MAX_CODES:
         joined = f"concat_ws({literal(separator)}, {', '.join(map(decoded, parts))})"
-        return Value(sql=f"left({joined}, {MAX_LENGTH})", domain=Text())
+        letters = sum(map(letters_of, parts)) + len(separator) * (len(parts) - 1)
+        return Value(sql=f"left({joined}, {MAX_LENGTH})", domain=Text(letters=min(letters, MAX_LENGTH)))
     labels = [
         separator.join(text for text in row if text is not None)
         for row in itertools.product(*(each for each in values if each is not None))

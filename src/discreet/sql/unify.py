@@ -84,6 +84,8 @@ def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Momen
         return dates.join_days([domain for domain in domains if isinstance(domain, Day)])
     if isinstance(first, Moment):
         return dates.join_moments([domain for domain in domains if isinstance(domain, Moment)])
+    if isinstance(first, Text):
+        return Text(letters=max(domain.letters for domain in domains if isinstance(domain, Text)))
     assert not isinstance(first, Opaque)
     return first
 

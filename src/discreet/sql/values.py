@@ -12,6 +12,8 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Literal
 
+from discreet.domain import MOST_LETTERS
+
 Grain = Literal["day", "week", "month", "quarter", "year"]
 MOST_STEP = 2**110  # of the numbers that a step is the quotient of: they stand in the engine's SQL
 
@@ -117,8 +119,9 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
-    """Any text: its values are not public. A VARCHAR in the engine."""
+    """Any text of at most so many letters: its values are not public. A VARCHAR in the engine."""
 
+    letters: int = MOST_LETTERS
     size = None
 
 
