@@ -922,6 +922,23 @@ SELECT clinic, COUNT(DISTINCT day) AS days FROM visits GROUP BY clinic;
 SELECT COUNT(DISTINCT lower(note)) FROM visits WHERE month(day) BETWEEN 6 AND 8;
 --> COUNT(DISTINCT LOWER(note)): 3 3 3 | 3 3 3
 
+-- distinct values / owned through / few values: Whether anybody fasted, and anybody did not
+SELECT COUNT(DISTINCT fasting) FROM labs;
+--> COUNT(DISTINCT fasting): 2 2 2 | 2 2 2
+
+-- distinct values / owned through / few values filtered: Tests with a high value
+SELECT COUNT(DISTINCT test) FILTER (WHERE value > 300) FROM labs;
+--> COUNT(DISTINCT test) FILTER(WHERE value > 300): 2 2 2 | 2 2 2
+
+-- distinct values / join through a key / few values by group: Kinds of tests at each clinic
+SELECT v.clinic, COUNT(DISTINCT l.test) AS tests FROM visits v JOIN labs l ON v.visit_id = l.visit_id GROUP BY v.clinic;
+--> COUNT(DISTINCT l.test): 6 √12 2 | 6 √12 2
+
+-- distinct values / several rows / few values by unknown key: Notes about pain and about none
+SELECT note, COUNT(DISTINCT pain > 0) AS kinds FROM visits GROUP BY note;
+--> keys: 3 | 6
+--> COUNT(DISTINCT pain > 0): 3 √5 2 | 6 √10 2
+
 -- distinct values / join on owner / filter: Clinics that smokers go to
 SELECT COUNT(DISTINCT v.clinic) FILTER (WHERE p.smoker) AS n FROM people p JOIN visits v ON p.person_id = v.person_id;
 --> COUNT(DISTINCT v.clinic) FILTER(WHERE p.smoker): 3 3 3 | 3 3 3

@@ -25,7 +25,7 @@ from discreet.sql.parse import reject
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Measurement, key_position
 from discreet.sql.requests import Request
-from discreet.sql.sensitivity import of_parts, of_persons, of_sum
+from discreet.sql.sensitivity import of_distinct, of_parts, of_persons, of_sum
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Value, integer_sql
 from discreet.total import tried
 
@@ -323,11 +323,18 @@ def _estimate(request: Request, value: Value | None, degree: int, with_rows: boo
     return Spread(measurement=measurement, lo=lo, width=width, step=step, sample=request.sample, root=request.root)
 
 
+def _values(value: Value | None) -> int | None:
+    """How many values a column can have; None where that is not known. Moments may lie between their steps."""
+    return value.domain.size if value is not None and isinstance(value.domain, Number | Coded | Flag) else None
+
+
 def _measurement(part: _Part, sums: int, rows: int, touched: int, groups: int, neighbors: Neighbors) -> Measurement:
     forms = tuple(tuple(form.get(index, 0) for index in range(sums)) for form in part.forms)
     request = part.request
     if request.kind == "persons":
         sensitivity = of_persons(touched=touched, groups=groups, neighbors=neighbors)
+    elif request.kind == "distinct":
+        sensitivity = of_distinct(rows=rows, values=_values(request.value), groups=groups, neighbors=neighbors)
     elif part.width is None:
         domain = grid(request.value) if request.value else None
         assert domain is not None

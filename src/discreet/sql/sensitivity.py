@@ -56,3 +56,23 @@ def of_persons(*, touched: int, groups: int, neighbors: Neighbors) -> Sensitivit
     """Distinct people per group: each person adds 1 to every group they are in, at most `touched`."""
     cells = min(touched if neighbors == "add_remove" else 2 * touched, groups)
     return Sensitivity(l0=cells, l1=cells, l2_squared=cells, linf=1)
+
+
+def of_distinct(*, rows: int, values: int | None, groups: int, neighbors: Neighbors) -> Sensitivity:
+    """Distinct values per group, of which there are at most `values`, where that is known.
+
+    A person with a_j rows in group j raises that group's number by at most min(a_j, values), and lowers none. So l1 is
+    largest when every row brings a new value; l2 when groups are filled one after another up to min(rows, values).
+    change_one: between the two persons' numbers in a group lies at most the larger of what each adds to it. The sum
+    of the larger ones, and of their squares, is at most that of both persons, and within each group one is the most.
+    """
+    most = rows if values is None else min(rows, values)
+    full, rest = divmod(rows, most) if most else (0, 0)
+    both = 1 if neighbors == "add_remove" else 2
+    squares = both * (full * most**2 + rest**2)
+    return Sensitivity(
+        l0=min(both * rows, groups),
+        l1=min(both * rows, groups * most),
+        l2_squared=min(squares, groups * most**2),
+        linf=most,
+    )
