@@ -173,7 +173,7 @@ def levels_of(quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Sp
     specs = hierarchies or {}
     return [
         build(specs[name] if name in specs else automatic(name, values), name, values)
-        for name, values in zip(quasi, groups.values, strict=False)
+        for name, values in zip(quasi, groups.values[: len(quasi)], strict=True)
     ]
 
 

@@ -144,7 +144,7 @@ def _told(error: DiscreetError, arguments: list[str]) -> int:
 
 
 def _wants_json(arguments: list[str]) -> bool:
-    pairs = zip(arguments, [*arguments[1:], ""], strict=False)
+    pairs = zip(arguments, [*arguments[1:], ""][: len(arguments)], strict=True)
     return any((name == "--format" and value == "json") or name == "--format=json" for name, value in pairs)
 
 

@@ -107,8 +107,9 @@ def _checked(found: Plan, changed: Plan, table: Table) -> Question:
     if block.unknown or block.picks:
         raise Rejected("a release needs public keys, and counts or sums.", hint=hint)
     keys, statistics = {}, []
+    shown = found.listed[: len(found.columns)]  # behind the columns come their margins
     grid = np.unravel_index(np.arange(block.cells), block.sizes) if block.sizes else ()
-    for column, place in zip(found.columns, found.listed, strict=False):  # behind the columns come their margins
+    for column, place in zip(found.columns, shown, strict=True):
         index = int(place[1:])
         if place[0] == "k":
             key = block.keys[index]

@@ -129,7 +129,8 @@ class Release:
         ]
         estimates = _Estimates(self.schedule, asked, design, first=len(stored) - FIRST)
         frozen = [unpacked(content) for content in streams.frozen(stream)[FIRST:]]
-        for (exact, *_), left in zip(frozen, stored[FIRST:], strict=False):
+        left_before = stored[FIRST:]  # a period that was frozen and not published is the next to be published
+        for (exact, *_), left in zip(frozen[: len(left_before)], left_before, strict=True):
             for steps in measurements:
                 steps.skip(Exact(exact))
             estimates.skip(_noisy(left))

@@ -92,8 +92,8 @@ def published_rows(
     columns: dict[str, list[Any]] = {
         name: [] for name in ("period", *asked.keys, "publish", "statistic", "value", "margin")
     }
-    kinds = [(publish, each) for publish in schedule.publish for each in asked.statistics]
-    for (publish, each), numbers, margin in zip(kinds, values, margins, strict=False):
+    kinds = [(publish, each) for publish in schedule.publish for each in asked.statistics if period is not None]
+    for (publish, each), numbers, margin in zip(kinds, values, margins, strict=True):
         if isinstance(publish, int) and period is not None and period + 1 < publish:
             continue
         columns["period"] += [begins if schedule.period == "hour" else begins.date()] * cells

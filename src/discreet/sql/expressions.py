@@ -302,7 +302,7 @@ def _choose(conditions: Sequence[Value], results: Sequence[Value], node: exp.Exp
     common = unify(results, node)
     branches = " ".join(
         f"WHEN {condition.sql} THEN {null_in(result, common)}"
-        for condition, result in zip(conditions, common, strict=False)
+        for condition, result in zip(conditions, common[:-1], strict=True)
     )
     sql = f"(CASE {branches} ELSE {null_in(common[-1], common)} END)"
     return Value(sql=sql, domain=join_domains(common), nullable=any(result.nullable for result in results))

@@ -76,7 +76,7 @@ class Relation:
 
     def renamed(self, names: Sequence[str]) -> Relation:
         """The same rows with other names for their first columns."""
-        fields = [replace(field, name=name) for field, name in zip(self.fields, names, strict=False)]
+        fields = [replace(field, name=name) for field, name in zip(self.fields[: len(names)], names, strict=True)]
         return replace(self, fields=(*fields, *self.fields[len(fields) :]))
 
     def called(self, alias: str) -> Relation:

@@ -267,7 +267,7 @@ def estimate(
 
     def value(x: Floats) -> tuple[float, Floats, list[Floats]]:
         shares = [np.zeros(tree.shape(columns)) for columns in nest.sets]
-        for target, place, lo, hi in zip(targets, places, ends, ends[1:], strict=False):
+        for target, place, (lo, hi) in zip(targets, places, pairwise(ends), strict=True):
             shares[place] += x[lo:hi][target.cells].reshape(shares[place].shape)
         tables, log_z = propagate(tree, nest.gathered(tree, shares))
         sums = nest.spread(tree, tables)
@@ -276,7 +276,7 @@ def estimate(
         return total * log_z - float(x @ noisy) + float(ridge @ (x - center) ** 2) / 2, gradient, tables
 
     first = center.copy()
-    for known, lo in zip(start, ends, strict=False):
+    for known, lo in zip(start, ends[: len(start)], strict=True):
         first[lo : lo + len(known)] = known
     scale = np.maximum(noisy, 1.0) + ridge
     found, tables = _minimized(value, first, scale, steps, tolerance * max(total, 1.0), progress)
