@@ -117,7 +117,7 @@ def test_json_holds_every_kind_of_value_without_loss(command: Command) -> None:
 def test_json_of_a_quote(command: Command) -> None:
     quote = command("quote", "SELECT COUNT(*) AS n, AVG(height) AS h FROM pupils", *ALICE, "--format", "json").json
     assert set(quote) == {"statistics", "columns", "margins", "cost", "left"}
-    assert {"name", "l0", "l1", "l2", "linf", "mechanism", "scale"} == set(quote["statistics"][0])
+    assert {"name", "l0", "l1", "l2", "linf", "step", "mechanism", "scale"} == set(quote["statistics"][0])
     assert quote["columns"] == ["n", "h"]
     assert isinstance(quote["margins"]["n"], float | int)
     assert quote["margins"]["h"]["at_rows"] == [100, 1000, 10000]

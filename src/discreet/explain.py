@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Accountant
 from discreet.budget import Charge, number
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.offer import BlockOffer, Offer
+from discreet.offer import BlockOffer, Offer, spread
 from discreet.policy import Policy
 from discreet.sql.plan import Measurement, Way
 
@@ -56,7 +57,7 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
             else "one group"
         )
         lines.append(f"Read {len(block.sums)} exact sum{'s' * (len(block.sums) > 1)} for {groups}: {block.query}")
-    for measurement, mechanism in zip(block.measurements[block.one_shot :], each.measured, strict=True):
+    for measurement, mechanism in each.noised:
         lines.append(f"{_noise(measurement, mechanism, policy)} {cost(mechanism)}")
     for pick, passes in zip(block.picks, each.picked, strict=True):
         looks = f"in {len(pick.widths)} passes" if len(pick.widths) > 1 else "at once"
@@ -95,12 +96,22 @@ def _way(way: Way, offered: Offer) -> str:
 
 
 def _noise(measurement: Measurement, mechanism: object, policy: Policy) -> str:
-    sensitivity, parts = measurement.sensitivity, len(measurement.forms)
+    """How far one person moves a measurement and what is added to it, in the units of each aggregate it is for."""
+    parts = len(measurement.forms)
     verb = "adding or removing" if policy.neighbors == "add_remove" else "changing"
     numbers = "a number" if parts == 1 else f"{parts} numbers, measured together,"
+    (first, name), *others = measurement.told.items()
+    text = f"For {name}: {verb} one {policy.unit} moves {numbers} by {_in_units(measurement, mechanism, first)}"
+    also = (f"; in the units of {name}, by {_in_units(measurement, mechanism, unit)}" for unit, name in others)
+    return "".join([text, *also, "."])
+
+
+def _in_units(measurement: Measurement, mechanism: object, unit: Fraction) -> str:
+    sensitivity, size = measurement.sensitivity, number(spread(mechanism) * unit)
     if isinstance(mechanism, DiscreteLaplace):
-        norm, size = f"{sensitivity.l1} (l1)", f"discrete Laplace noise of scale {number(mechanism.scale)}"
+        norm, noise = f"{number(sensitivity.l1 * unit)} (l1)", f"discrete Laplace noise of scale {size}"
     else:
-        norm = f"{number(sensitivity.l2_squared**0.5)} (l2)"
-        size = f"discrete Gaussian noise of σ {number(mechanism.sigma)}"  # type: ignore[attr-defined]
-    return f"For {measurement.name}: {verb} one {policy.unit} moves {numbers} by at most {norm}; add {size}."
+        norm = f"{number(sensitivity.l2_squared**0.5 * float(unit))} (l2)"
+        noise = f"discrete Gaussian noise of σ {size}"
+    steps = "" if unit == 1 else f", in steps of {number(unit)}"
+    return f"at most {norm}; add {noise}{steps}"

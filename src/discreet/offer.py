@@ -60,6 +60,14 @@ class BlockOffer:
         assert self.threshold is not None
         return (self.threshold, *self.measured)
 
+    @property
+    def noised(self) -> tuple[tuple[Measurement, Mechanism], ...]:
+        """Each measurement that has a mechanism of its own, with it; none where the block is not measured."""
+        if self.block.same_as is not None or self.block.rolled is not None:
+            return ()
+        own = self.block.measurements[self.block.one_shot :]
+        return tuple(zip(own, self.measured, strict=True))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
@@ -81,7 +89,8 @@ class Offer:
                 continue
             if each.threshold is not None:
                 found.append(_tested(each.block, each.threshold))
-            found += [_statistic(*pair) for pair in zip(each.block.measurements, each.measured, strict=False)]
+            for measurement, mechanism in each.noised:
+                found += _statistics(measurement, mechanism)
             for pick, passes in zip(each.block.picks, each.picked, strict=True):
                 found += [_choice(pick, mechanism) for mechanism in passes]
         return found
@@ -132,17 +141,32 @@ def _ranks(pick: Pick, mechanisms: tuple[Mechanism, ...]) -> int:
     return max(found)
 
 
-def _statistic(measurement: Measurement, mechanism: Any) -> dict[str, Any]:
+def _statistics(measurement: Measurement, mechanism: Any) -> list[dict[str, Any]]:
+    """A measurement as it is told: in the units of its column, of which `step` is the grid's (1 for a count)."""
     sensitivity = measurement.sensitivity
-    return {
-        "name": measurement.name,
-        "l0": sensitivity.l0,
-        "l1": sensitivity.l1,
-        "l2": math.sqrt(sensitivity.l2_squared),
-        "linf": sensitivity.linf,
-        "mechanism": type(mechanism).__name__,
-        "scale": _scale(mechanism),
-    }
+    return [
+        {
+            "name": name,
+            "l0": sensitivity.l0,
+            "l1": as_number(sensitivity.l1 * unit),
+            "l2": math.sqrt(sensitivity.l2_squared) * float(unit),
+            "linf": as_number(sensitivity.linf * unit),
+            "step": as_number(unit),
+            "mechanism": type(mechanism).__name__,
+            "scale": float(spread(mechanism) * unit),
+        }
+        for unit, name in measurement.told.items()
+    ]
+
+
+def as_number(value: Fraction) -> int | float:
+    """As JSON writes it: 200000 and 0.01."""
+    return int(value) if value.denominator == 1 else float(value)
+
+
+def spread(mechanism: Any) -> Fraction:
+    """The scale or the sigma of added noise, in steps of the grid."""
+    return Fraction(mechanism.scale if hasattr(mechanism, "scale") else mechanism.sigma)
 
 
 def _choice(pick: Pick, mechanism: Any) -> dict[str, Any]:
@@ -154,6 +178,7 @@ def _choice(pick: Pick, mechanism: Any) -> dict[str, Any]:
         "l1": rows,
         "l2": math.sqrt(rows * pick.rows),
         "linf": pick.rows,
+        "step": 1,
         "mechanism": type(mechanism).__name__,
         "scale": float(selection.scale) if hasattr(selection, "scale") else None,
     }
@@ -168,13 +193,10 @@ def _tested(block: Block, mechanism: Any) -> dict[str, Any]:
         "l1": touched,
         "l2": math.sqrt(touched),
         "linf": 1,
+        "step": 1,
         "mechanism": type(mechanism).__name__,
-        "scale": _scale(mechanism),
+        "scale": float(spread(mechanism)),
     }
-
-
-def _scale(mechanism: Any) -> float:
-    return float(mechanism.scale if hasattr(mechanism, "scale") else mechanism.sigma)
 
 
 def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge) -> Offer:

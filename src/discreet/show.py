@@ -107,7 +107,8 @@ def quote_text(quote: Quote) -> str:
             lines.append(f"{name}: ± {_short(margin)}")
     for each in quote.statistics:
         scale = f", scale {number(each['scale'])}" if each["scale"] is not None else ""  # several choices have several
-        lines.append(f"{each['name']}: {each['mechanism']}{scale}, l1 {each['l1']}")
+        steps = f", in steps of {number(each['step'])}" if each["step"] != 1 else ""
+        lines.append(f"{each['name']}: {each['mechanism']}{scale}, l1 {number(each['l1'])}{steps}")
     return "\n".join(lines)
 
 

@@ -48,7 +48,7 @@ class _Sums:
 class _Part:
     """A measurement before all sums are known: forms as {index of sum: factor}."""
 
-    labels: list[str]
+    labels: dict[str, Fraction]  # each aggregate as it was written, and what one step of the grid is in its own units
     forms: list[dict[int, int]]
     width: int | None  # None: a plain sum or persons, with its own sensitivity
     request: Request
@@ -84,10 +84,10 @@ def assemble(
         first = requests[wanted[0]]
         kinds = {requests[index].kind for index in wanted}
         if first.kind in ("persons", "distinct") or (kinds in ({"count"}, {"sum"}) and target[1] not in plain):
-            parts.append(_single(first, sums, [requests[index].label for index in wanted], node))
+            labels = {requests[index].label: _unit(requests[index], int(first.kind == "sum")) for index in wanted}
+            parts.append(_single(first, sums, labels, node))
             for index in wanted:
-                value = requests[index].value
-                step = grid(value).step if value is not None and first.kind == "sum" else Fraction(1)
+                step = labels[requests[index].label]
                 estimates[index] = Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=step)
             continue
         degree = 2 if "variance" in kinds else 0 if kinds == {"count"} else 1
@@ -101,14 +101,15 @@ def assemble(
             if with_rows and request.kind == "rows" and request.condition == condition
         ]
         for index in (*wanted, *companions):
-            parts[-1].labels.append(requests[index].label)
-            value = requests[index].value or first.value
-            estimates[index] = _estimate(requests[index], value, degree, with_rows, len(parts) - 1)
+            request, value = requests[index], requests[index].value or first.value
+            parts[-1].labels[request.label] = _unit(request if request.value else first, degree)
+            estimates[index] = _estimate(request, value, degree, with_rows, len(parts) - 1)
     for condition in sorted(plain, key=str):
         wanted = [
             index for index, request in enumerate(requests) if request.kind == "rows" and request.condition == condition
         ]
-        parts.append(_single(requests[wanted[0]], sums, [requests[index].label for index in wanted], node))
+        labels = {requests[index].label: Fraction(1) for index in wanted}
+        parts.append(_single(requests[wanted[0]], sums, labels, node))
         estimates.update(
             {index: Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=Fraction(1)) for index in wanted}
         )
@@ -180,7 +181,12 @@ def _filtered(sql: str, condition: str | None) -> str:
     return sql if condition is None else f"{sql} FILTER (WHERE {condition})"
 
 
-def _single(request: Request, sums: _Sums, labels: list[str], node: exp.Expression) -> _Part:
+def _unit(request: Request, degree: int) -> Fraction:
+    """What one of the integers that are measured is in the column's own units: its step, squared for a variance."""
+    return grid(request.value).step ** degree if request.value is not None and degree else Fraction(1)
+
+
+def _single(request: Request, sums: _Sums, labels: dict[str, Fraction], node: exp.Expression) -> _Part:
     match request.kind:
         case "rows":
             sql = "count(*)"
@@ -233,7 +239,7 @@ def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, node:
         ]
     if with_rows:
         forms.append({sums.index(_filtered("count(*)", condition)): width**degree, one: -(width**degree)})
-    return _Part(labels=[], forms=forms, width=width**degree, request=request)
+    return _Part(labels={}, forms=forms, width=width**degree, request=request)
 
 
 def _together(request: Request, sums: _Sums, measurement: int, node: exp.Expression) -> tuple[_Part, Together]:
@@ -266,7 +272,8 @@ def _together(request: Request, sums: _Sums, measurement: int, node: exp.Express
         sample=request.sample,
         correlation=request.correlation,
     )
-    return _Part(labels=[request.label], forms=forms, width=width, request=request), estimate
+    unit = (rounded_x[0] * rounded_y[0]) ** degree
+    return _Part(labels={request.label: unit}, forms=forms, width=width, request=request), estimate
 
 
 PAIR_STEPS = 1 << 15
@@ -343,5 +350,10 @@ def _measurement(part: _Part, sums: int, rows: int, touched: int, groups: int, n
         sensitivity = of_parts(rows=rows, width=part.width, parts=len(forms), groups=groups, neighbors=neighbors)
     # A person is counted once in every group, a value likewise: only where nobody is in two groups do people add up.
     additive = request.kind != "distinct" and (request.kind != "persons" or touched == 1)
-    name = ", ".join(dict.fromkeys(part.labels))
-    return Measurement(name=name, forms=forms, sensitivity=sensitivity, additive=additive)
+    return Measurement(
+        name=", ".join(part.labels),
+        forms=forms,
+        sensitivity=sensitivity,
+        additive=additive,
+        units=tuple(part.labels.items()),
+    )

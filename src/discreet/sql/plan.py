@@ -12,8 +12,9 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
@@ -107,6 +108,16 @@ class Measurement:
     forms: tuple[tuple[int, ...], ...]
     sensitivity: Sensitivity
     additive: bool  # the numbers of a coarser group are the sums of its parts'; not so of distinct values
+    # Each aggregate that is computed from them, and what 1 is in its own units; no part of what is measured (S10).
+    units: tuple[tuple[str, Fraction], ...] = field(default=(), repr=False)
+
+    @property
+    def told(self) -> dict[Fraction, str]:
+        """The aggregates by what 1 is in their units: SUM(age) and SUM(age * 2) are one number, told twice."""
+        found: dict[Fraction, list[str]] = {}
+        for name, unit in self.units or ((self.name, Fraction(1)),):
+            found.setdefault(unit, []).append(name)
+        return {unit: ", ".join(names) for unit, names in found.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
