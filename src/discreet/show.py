@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import unicodedata
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,17 @@ def readable(value: Any) -> str:
             return str(value)
 
 
+def label(value: Any) -> str:
+    """Somebody else's value on one line of a terminal or page, with all that is not plainly visible shown as a mark."""
+    return printable(str(value)).replace("\n", "\ufffd")
+
+
+def json_text(value: Any) -> str:
+    """JSON on one line that a terminal can be shown: letters as they are, whatever it would obey as \\u escapes."""
+    written = json.dumps(value, ensure_ascii=False)
+    return "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in written)
+
+
 def cell(value: Any, margin: float | None) -> str:
     """A value with its margin: 1,204 ± 12."""
     if value is None:
@@ -53,7 +65,7 @@ def cell(value: Any, margin: float | None) -> str:
 
             text = readable(plain(value))
         case _:
-            text = printable(str(value)).replace("\n", "\ufffd")
+            text = label(value)
     return text if margin is None else f"{text} ± {_short(margin)}"
 
 

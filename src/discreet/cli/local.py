@@ -13,6 +13,7 @@ import typer
 
 from discreet.cli.files import require_writable
 from discreet.errors import UsageError
+from discreet.show import json_text
 
 if TYPE_CHECKING:
     from discreet.local.collector import Store, Sums
@@ -30,6 +31,8 @@ StoreFile = Annotated[
     Path | None, typer.Option("--store", help="Where reports are kept; beside the survey by default.")
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+
+_MOST_RECEIPT = 1 << 16
 
 collect = typer.Typer(no_args_is_help=True, help="Collect randomized reports, and estimate from them.")
 
@@ -70,7 +73,7 @@ def respond(
     if to is not None:
         receipt = _post(to, line)
     if format is Format.json:
-        print(json.dumps({"sent": json.loads(line), "receipt": receipt}, ensure_ascii=False))
+        print(json_text({"sent": json.loads(line), "receipt": receipt}))
     elif receipt is not None:
         print(f"The collector accepted {receipt['accepted']} reports and had {receipt['repeated']} already.")
     elif out is None:
@@ -158,15 +161,21 @@ def _require_address(address: str | None) -> None:
 
 
 def _post(address: str, line: bytes) -> dict[str, Any]:
+    from http.client import HTTPException
     from urllib.error import URLError
     from urllib.request import Request, urlopen
+
+    from discreet.local.collector import REASONS
 
     request = Request(address.rstrip("/") + "/reports", data=line, headers={"Content-Type": "text/plain"})
     try:
         with urlopen(request, timeout=30) as reply:
-            receipt: dict[str, Any] = json.load(reply)
-            return receipt
-    except (URLError, OSError, ValueError):
+            receipt = json.loads(reply.read(_MOST_RECEIPT))
+        # Numbers and nothing else: whatever a collector writes instead would reach the respondent's terminal.
+        return {name: int(receipt[name]) for name in ("accepted", "repeated")} | {
+            "refused": {reason: int(receipt["refused"][reason]) for reason in REASONS if reason in receipt["refused"]}
+        }
+    except (URLError, OSError, ValueError, TypeError, KeyError, RecursionError, HTTPException):
         raise UsageError("The collector did not take the reports. Send them again: they stay the same.") from None
 
 
@@ -299,7 +308,7 @@ def estimate(
 
         chart.write_text(document(asked.name, found), encoding="utf-8")
     if format is Format.json:
-        print(json.dumps(found, ensure_ascii=False))
+        print(json_text(found))
         return
     from discreet.local.chart import text
 

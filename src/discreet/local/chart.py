@@ -31,18 +31,22 @@ def text(found: dict[str, Any], *, width: int = 30) -> Iterator[str]:
 
 def _bars(question: dict[str, Any], width: int) -> Iterator[str]:
     shown = _shown(question)
-    label = max((len(str(value)) for value, *_ in shown), default=0)
+    widest = max((len(value) for value, *_ in shown), default=0)
     for value, estimate, margin, share in shown:
         bar = "█" * round(width * min(max(share, 0), 1))
-        yield f"  {value!s:<{label}}  {estimate:>7.1%} ± {margin:<6.1%} {bar}"
+        yield f"  {value:<{widest}}  {estimate:>7.1%} ± {margin:<6.1%} {bar}"
     if len(shown) < len(question["values"]):
         yield f"  ... and {len(question['values']) - len(shown)} more"
 
 
-def _shown(question: dict[str, Any]) -> list[tuple[Any, float, float, float]]:
-    """All bars in their order, or of very many the largest."""
-    rows = list(zip(*(question[name] for name in ("values", "estimates", "margins", "consistent")), strict=True))
-    if len(rows) <= _MOST_BARS or all(isinstance(value, float) for value, *_ in rows):
+def _shown(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
+    """All bars in their order, or of very many the largest, with values that can be shown."""
+    from discreet.show import label
+
+    values = question["values"]
+    numbers = (question[name] for name in ("estimates", "margins", "consistent"))
+    rows = list(zip(map(label, values), *numbers, strict=True))
+    if len(rows) <= _MOST_BARS or all(isinstance(value, float) for value in values):
         return rows[:1024]
     return sorted(rows, key=lambda row: -row[3])[:_MOST_BARS]
 
@@ -77,14 +81,14 @@ def _figure(key: str, question: dict[str, Any]) -> str:
     return f'{head}<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{title}">{"".join(marks)}</svg>'
 
 
-def _mark(place: int, row: tuple[Any, float, float, float], scale: float) -> str:
+def _mark(place: int, row: tuple[str, float, float, float], scale: float) -> str:
     value, estimate, margin, share = row
     y = _ROW * place + 4
     middle = y + _ROW / 2 - 3
     low, high = (_LEFT + scale * min(max(end, 0), 2) for end in (estimate - margin, estimate + margin))
     return (
         f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" text-anchor="end" font-size="13" fill="currentColor">'
-        f"{html.escape(str(value))}</text>"
+        f"{html.escape(value)}</text>"
         f'<rect x="{_LEFT}" y="{y}" width="{scale * share:.1f}" height="{_ROW - 6}" fill="#2457a6" opacity=".75"/>'
         f'<path d="M{low:.1f} {middle:.1f}H{high:.1f}" stroke="currentColor" stroke-width="2"/>'
         f'<text x="{_WIDTH - _RIGHT + 8}" y="{middle + 4:.1f}" font-size="12" fill="currentColor">'

@@ -326,9 +326,20 @@ def sums_from_json(survey: Survey, parts: Any) -> Sums:
     try:
         if parts["survey"] != survey.fingerprint:
             raise UsageError("These sums are of another survey, or of another version of this one.")
-        tallies = {key: asked(survey, key).protocol.tally([]).of_json(tally) for key, tally in parts["tallies"].items()}
-        return Sums(survey=survey, tallies=tallies, refused=Counter(parts["refused"]))
+        tallies = {key: _tally_from_json(survey, key, tally) for key, tally in parts["tallies"].items()}
+        refused = {reason: int(parts["refused"].get(reason, 0)) for reason in REASONS}
+        if not set(parts["refused"]) <= set(REASONS) or min(refused.values()) < 0:
+            raise UsageError("This is not a file of sums.")
+        return Sums(survey=survey, tallies=tallies, refused=+Counter(refused))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         if isinstance(error, UsageError):
             raise
         raise UsageError("This is not a file of sums.") from None
+
+
+def _tally_from_json(survey: Survey, key: str, tally: Any) -> Any:
+    """The key is printed with the estimate, so its round must be the name of one."""
+    question = asked(survey, key)
+    if key != question.key(checked_round(key.partition("@")[2]) if question.repeats else ""):
+        raise UsageError("This is not a file of sums.")
+    return question.protocol.tally([]).of_json(tally)

@@ -44,7 +44,7 @@ class Tally:
     def of_json(self, parts: Any) -> Tally:
         """A tally of the same question, from its JSON."""
         counts, n = parts["counts"], parts["n"]
-        if len(counts) != len(self.counts) or not all(type(count) is int for count in (n, *counts)):
+        if len(counts) != len(self.counts) or not all(type(each) is int and 0 <= each < 2**62 for each in (n, *counts)):
             raise UsageError("These sums are not of this question.")
         return Tally(counts=np.array(counts, dtype=np.int64), n=n)
 

@@ -101,7 +101,9 @@ class Collector:
         if path in ("/estimate", "/estimate.json"):
             found = await self._estimated()
             if path.endswith(".json"):
-                return 200, "application/json", json.dumps(found, ensure_ascii=False).encode()
+                from discreet.show import json_text
+
+                return 200, "application/json", json_text(found).encode()
             from discreet.local.chart import document
 
             return 200, "text/html; charset=utf-8", document(self._survey.name, found).encode()
