@@ -21,6 +21,7 @@ from scipy.linalg import eigh, solve_triangular, toeplitz
 from discreet.continual.strategy import Decoder, Floats, Inverse, participation
 from discreet.release import Encoder, IntegerArray, Measured, exact_product
 from discreet.schedule import Publish
+from discreet.threads import one_thread
 
 UNIT = 1 << 12  # the length of the longest column: rounding to integers then costs 0.02 % at 365 periods
 _ROUNDS, _CLOSE = 100, 1e-4
@@ -51,6 +52,7 @@ class Dense:
     def decoder(self) -> Decoder:
         return Inverse(_Solve(self.factor))
 
+    @one_thread()
     def gram(self) -> npt.NDArray[np.int64]:
         """C' C, exactly: products of floats that hold integers are exact as long as every sum stays below 2^53."""
         columns = self.factor.astype(np.float64)
@@ -65,6 +67,7 @@ class Dense:
     def never_negative(self) -> bool:
         return bool((self.gram() >= 0).all())
 
+    @one_thread()
     def deviations(self, publish: Publish) -> Floats:
         inverse = solve_triangular(self.factor.astype(np.float64), np.eye(self.periods), lower=True)
         return np.asarray(np.sqrt(np.square(summed(inverse, publish)).sum(axis=1)))
@@ -97,6 +100,7 @@ class _Solve:
         self._factor = factor.astype(np.float64)
         self._found: list[Floats] = []
 
+    @one_thread()
     def __call__(self, noisy: Floats) -> Floats:
         period = len(self._found)
         row = self._factor[period]
@@ -150,6 +154,7 @@ def window_root(periods: int, window: int) -> Dense:
     return rounded(f"square root of the {window}-period window", lower(series))
 
 
+@one_thread()
 def optimised(periods: int, publish: Sequence[Publish], weights: Sequence[float]) -> Dense:
     """The factor with the least weighted mean of variances among all whose columns have length 1.
 

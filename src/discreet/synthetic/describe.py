@@ -30,6 +30,7 @@ from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.source import Source, source_of
 from discreet.synthetic.synthesizers import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
 from discreet.synthetic.workload import EVERY_PAIR, Workload, listed, workload
+from discreet.threads import one_thread
 
 TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
 
@@ -181,6 +182,7 @@ def currency(
     return accountant, plain, plain
 
 
+@one_thread()
 def description(data: Marginals, work: Commission, certificate: dict[str, Any]) -> bytes:
     """The synthesizer run on what was paid; everything after the charge."""
     found = SYNTHESIZERS[work.synthesizer](data)
