@@ -144,9 +144,13 @@ def test_defaults() -> None:
 
 
 def test_addresses_stay_addresses() -> None:
-    policy = read("source: postgresql://host/data\nledger: postgresql://host/ledger\n" + SMALL)
-    assert (policy.source, policy.ledger) == ("postgresql://host/data", "postgresql://host/ledger")
+    assert read("source: postgresql://host/data\n" + SMALL).source == "postgresql://host/data"
     assert read("source: spark\n" + SMALL).source == "spark"
+
+
+def test_a_ledger_is_a_file() -> None:
+    with pytest.raises(PolicyError, match="ledger must be a file on a local disk"):
+        read("ledger: postgresql://host/ledger\n" + SMALL)
 
 
 def test_the_digest_is_of_the_meaning() -> None:
@@ -288,7 +292,7 @@ WRONG = [
     (REST, 'store: "a\\r"', "4:8: This holds a control character"),
     (REST, "store: '\ud800'", "This is not valid YAML: it holds a character that is not allowed."),
     (REST, "sorce: data", "4:1: A policy has no key sorce. Did you mean source?"),
-    (REST, "source: [a]", "4:9: source must be a folder, a .duckdb file or an address, not a list."),
+    (REST, "source: [a]", "4:9: source must be a folder or a .duckdb file, not a list."),
     (REST, "releases: {'a;b': 3}", "4:12: release 'a;b': write the name with letters, digits and underscores."),
     (REST, "releases: {daily: 3}", "4:19: releases.daily must be a mapping, not 3."),
     (REST, "releases: {daily: {a: 1, a: 2}}", "4:26: a is given twice"),

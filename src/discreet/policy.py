@@ -102,8 +102,8 @@ class Policy:
     """
 
     path: Path
-    source: Path | str | None  # a str is an address (postgresql://..., spark); None: tables come from Python
-    ledger: Path | str
+    source: Path | str | None  # a str is an address, which is not built yet; None: tables come from Python
+    ledger: Path
     store: Path
     unit: str
     neighbors: Neighbors
@@ -161,21 +161,23 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
     if not unit.isprintable():
         reader.problem(fields["unit"], "unit must be one line of letters, such as person.")
     neighbors = reader.word(fields.get("neighbors"), "neighbors", ("add_remove", "change_one")) or "add_remove"
-    source = reader.string(fields.get("source"), "source", "a folder, a .duckdb file or an address")
-    ledger = reader.string(fields.get("ledger"), "ledger", "a file or an address") or f"{path.stem}.ledger"
+    source = reader.string(fields.get("source"), "source", "a folder or a .duckdb file")
+    ledger = reader.string(fields.get("ledger"), "ledger", "a file") or f"{path.stem}.ledger"
     store = reader.string(fields.get("store"), "store", "a folder") or f"{path.stem}.store"
     tables = _tables(reader, fields.get("tables"))
     budget = _budget(reader, fields.get("budget"))
     limits = _limits(reader, fields.get("limits"), budget)
     analysts = _analysts(reader, fields.get("analysts"), budget)
     releases = schedules(reader, fields.get("releases"), unit=unit, most=budget.epsilon if budget else None)
+    if "://" in ledger:
+        reader.problem(fields["ledger"], "ledger must be a file on a local disk: other places are not built yet.")
     if reader.problems or budget is None:
         return None
     here = path.absolute().parent
     return Policy(
         path=path,
         source=None if source is None else _address(source, here),
-        ledger=_address(ledger, here),
+        ledger=here / Path(ledger).expanduser(),
         store=here / Path(store).expanduser(),
         unit=unit,
         neighbors=cast(Neighbors, neighbors),

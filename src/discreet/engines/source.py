@@ -64,7 +64,10 @@ def source_at(location: object) -> Source:
         raise UsageError("The policy names no source: add `source: data/` to it, or pass the tables from Python.")
     if isinstance(location, str) and ("://" in location or location == "spark"):
         kind = location.split(":", 1)[0]
-        raise UsageError(f"A {kind} source is asked where it is; only files and tables from Python are prepared.")
+        raise UsageError(
+            f"A {kind} source is not built yet. Name a folder of Parquet or CSV files or a .duckdb file, or pass the "
+            "tables from Python."
+        )
     path = Path(str(location))
     if path.is_dir():
         return Folder(path=path)
