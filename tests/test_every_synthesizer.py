@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting import SumAccountant, ZcdpAccountant
+from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
 from discreet.release import Allowance
@@ -241,6 +243,15 @@ def commissioned(made, name: str):  # type: ignore[no-untyped-def]
         made.policy, "people", made._accountant, amount=made._amount(1), limit=made._limit,
         synthesizer=name, columns=None, bins=None,
     )  # fmt: skip
+
+
+def test_gauss_is_taken_from_seventeen_counts_on() -> None:
+    """With (1, 1e-9): 1.41 k by Laplace and 5.78 √k by Gauss, as docs/synthetic.md has it."""
+    limit = Charge(amount=Fraction(1), delta=Fraction(1, 10**9))
+    for questions, name in ((16, "sum"), (17, "zcdp")):
+        inside, paid, _ = module.currency(SumAccountant(), Fraction(1), limit, questions=questions, texts=False)
+        assert inside.name == name
+    assert 1 / math.sqrt(2 * paid.amount) == pytest.approx(5.78, abs=0.005)
 
 
 def test_the_currency_with_less_noise_is_taken(tmp_path: Path) -> None:

@@ -177,6 +177,25 @@ def test_the_delta_of_two_people_is_that_of_one_and_e_to_the_epsilon_times_it() 
         assert delta(2 * epsilon, 2.0) > 2 * delta(epsilon, 1.0)  # doubling δ alone would be false
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 7])
+def test_a_household_has_the_delta_that_the_promise_tells(size: int) -> None:
+    """(kε, δ (e^kε - 1) / (e^ε - 1)), against true pairs of Gaussian noise that are k steps apart; kδ is too little."""
+
+    def true(epsilon: float, shift: float) -> float:
+        return float(norm.cdf(shift / 2 - epsilon / shift) - math.exp(epsilon) * norm.cdf(-shift / 2 - epsilon / shift))
+
+    for epsilon in (0.5, 1.0, 2.0):
+        one = true(epsilon, 0.2)
+        told = one * math.expm1(size * epsilon) / math.expm1(epsilon)
+        group = SUM.group(Charge(amount=Fraction(epsilon), delta=Fraction(one)), size=size)
+        assert group.amount == size * Fraction(epsilon)
+        assert told * (1 - 1e-12) <= float(group.delta) <= told * (1 + 1e-9)
+        assert true(size * epsilon, 0.2 * size) <= float(group.delta) * (1 + 1e-12)
+        assert size == 1 or true(size * epsilon, 0.2 * size) > size * one
+    assert math.expm1(4) / math.expm1(1) * 1e-9 == pytest.approx(3.12e-8, rel=0.01)  # as docs/promise.md has it
+    assert math.expm1(16) / math.expm1(4) * 1e-9 == pytest.approx(1.66e-4, rel=0.01)
+
+
 def test_approximate_zcdp_has_no_general_price_for_a_group() -> None:
     with pytest.raises(UsageError, match="recompute it from the mechanisms"):
         ZCDP.group(Charge(amount=Fraction(1), delta=DELTA), size=2)

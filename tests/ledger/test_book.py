@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import stat
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from small_ledger import LAPLACE, ask, charge, noisy, recalled, released, some_terms
 
+from discreet.accounting import SumAccountant, ZcdpAccountant, between_neighbors
 from discreet.budget import Budget, Charge
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger import Entry, Ledger
@@ -310,6 +312,21 @@ def test_terms_that_cannot_be_are_refused() -> None:
         some_terms(neighbors="bounded")
     with pytest.raises(UsageError, match="limit of alice"):
         some_terms(analysts={"alice": charge("-1")})
+
+
+def test_a_new_relation_carries_over_all_that_anybody_spent(tmp_path: Path) -> None:
+    """The recipe of docs/ledger.md: twice ε and (1 + e^ε) times δ, whoever spent them, whether still named or not."""
+    terms = some_terms(limit="9")
+    carried = {"alice": charge("1/2", "1/4000"), "curator": charge("1/4"), "a former analyst": charge("1/4")}
+    with Ledger.create(tmp_path / "old.ledger", terms, carried=carried) as old:
+        spent = between_neighbors(old.spent(), SumAccountant(), before="add_remove", after="change_one")
+    with Ledger.create(tmp_path / "new.ledger", terms, carried={"curator": spent}) as new:
+        assert new.spent().amount == 2
+        assert float(new.spent().delta) == pytest.approx((1 + math.e) / 4000)
+    zcdp = ZcdpAccountant(delta_convert=Fraction(1, 10**9))
+    assert between_neighbors(charge("1/4"), zcdp, before="add_remove", after="change_one") == charge("1")
+    with pytest.raises(UsageError, match="no general price"):
+        between_neighbors(charge("1/4", "1/4000"), zcdp, before="add_remove", after="change_one")
 
 
 def test_a_new_ledger_can_carry_over_what_was_spent(tmp_path: Path) -> None:
