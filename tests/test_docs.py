@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator
@@ -80,3 +81,19 @@ def test_every_layer_is_in_the_picture() -> None:
     for names in LAYERS:
         for name in names:
             assert re.search(rf"\b{name}\b", picture), f"{name} is not in CONTRIBUTING.md's picture"
+
+
+def test_the_odds_of_every_epsilon_are_upper_bounds_rounded_up() -> None:
+    """docs/epsilon.md: "at most" is at least what ε allows, and no more than the next figure of its last digit."""
+    lines = (ROOT / "docs" / "epsilon.md").read_text().splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:4]] for line in lines if re.match(r"\| [0-9.]+ \|", line)]
+    assert len(rows) == 6
+    for written, odds, right in rows:
+        allowed = math.exp(float(written))
+        for told, true in (
+            (odds.removesuffix(" : 1"), allowed),
+            (right.removesuffix(" %"), 100 * allowed / (1 + allowed)),
+        ):
+            number = float(told.replace(",", ""))
+            digits = len(told.partition(".")[2])
+            assert true <= number < true + 10.0**-digits, (written, told)
