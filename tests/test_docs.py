@@ -97,3 +97,13 @@ def test_the_odds_of_every_epsilon_are_upper_bounds_rounded_up() -> None:
             number = float(told.replace(",", ""))
             digits = len(told.partition(".")[2])
             assert true <= number < true + 10.0**-digits, (written, told)
+
+
+def test_the_format_of_a_ledger_names_every_table_and_kind_of_row() -> None:
+    """docs/ledger.md, Format."""
+    from discreet.ledger.balance import _KINDS
+    from discreet.ledger.sqlite import _SCHEMA
+
+    text = (ROOT / "docs" / "ledger.md").read_text()
+    listed = set(re.findall(r"^\| `([a-z]+)`", text.split("## Format")[1].split("## What is noticed")[0], re.MULTILINE))
+    assert listed == set(_KINDS) | {name for kind, name, _ in _SCHEMA if kind == "table"}
