@@ -18,12 +18,12 @@ import numpy as np
 from discreet.accounting import Accountant
 from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
 from discreet.budget import Neighbors
-from discreet.continual import margins
 from discreet.continual.buffered import Buffered
 from discreet.continual.choose import chosen
 from discreet.continual.dense import Dense
 from discreet.continual.doubling import Doubling
 from discreet.continual.independent import Independent
+from discreet.continual.margins import half_widths
 from discreet.continual.question import Question, Statistic
 from discreet.continual.strategy import Gaussian, Pure, Strategy
 from discreet.continual.tree import BinaryTree, SubtractionTree
@@ -63,19 +63,8 @@ class Design:
 
     def margins(self, statistic: Statistic, publish: Publish, *, first: int) -> list[float]:
         """The half-width of each period's estimate, from a first period on."""
-        mechanism: Any = self.mechanisms[statistic.measurement]
-        factors, step = [float(each) for each in statistic.factors], float(statistic.step)
-        if isinstance(mechanism, DiscreteGaussian):
-            spread = margins.NORMAL * float(mechanism.sigma) * float(np.linalg.norm(factors)) * step
-            return [float(each) for each in self.strategy.deviations(publish)[first:] * spread]
-        strategy: Any = self.strategy
-        ones, twos = strategy.draws(publish)
-        scale = float(mechanism.scale) * step
-        return [
-            scale
-            * margins.laplace(tuple((each * times, count) for each in factors for times, count in ((1, a), (2, b))))
-            for a, b in zip(ones[first:].tolist(), twos[first:].tolist(), strict=True)
-        ]
+        noise, factors = self.mechanisms[statistic.measurement], [each * statistic.step for each in statistic.factors]
+        return half_widths(self.strategy, noise, factors, publish, first=first)
 
 
 def designed(

@@ -1,38 +1,54 @@
-"""Half-widths at 95 % of sums of draws (S11)."""
+"""Half-widths at 95 % of what a release publishes (S11).
+
+The noise of an estimate is a sum of draws, each with a factor. Where the draws have whole factors, their masses are
+convolved, and the half-width is the smallest there is. Where the factors are many and unlike, as of a matrix's inverse,
+it is that of a normal number and a little more for the grid: 3.4 / sigma of it, and sigma is in the thousands there.
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from math import log
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-CONFIDENCE = 0.95
-NORMAL = 1.959963984540054  # of a Gaussian, in standard deviations
-_FAR = 120.0
+from discreet.continual.strategy import Strategy, impulses
+from discreet.mechanisms import combined
+from discreet.mechanisms.combined import Part
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.schedule import Publish
+
+WIDE = 340  # sigma from which on 1 % at most is given away for the grid
+_DIGITS = 12  # of a factor: draws whose factors are the same but for rounded floats belong together
 
 
-@lru_cache(maxsize=65536)
-def laplace(draws: tuple[tuple[float, int], ...]) -> float:
-    """Of a sum of independent Laplace draws of scale 1, given as (factor, how many), for discrete ones too.
+def half_widths(
+    strategy: Strategy, noise: Any, factors: Sequence[Fraction], publish: Publish, *, first: int
+) -> list[float]:
+    """Of each period's estimate from a first period on: the sum of `factors` times what the strategy estimates."""
+    if isinstance(noise, DiscreteGaussian) and noise.sigma >= WIDE and not hasattr(strategy, "draws"):
+        length = float(np.linalg.norm([float(each) for each in factors]))
+        spread = combined.normal_half_width(float(noise.sigma)) * length
+        return [float(each) for each in strategy.deviations(publish)[first:] * spread]
+    counted = list(_counted(strategy, publish))[first:]
+    return [combined.as_float(_half_width(noise, factors, each)) for each in counted]
 
-    P(|S| <= m) = 2/π times the integral of sin(m u) / u times the product of (1 + (factor u)²)^-count, by the inversion
-    formula; with two draws or more the integrand falls like u^-5. It is summed at points h apart, which is off by no
-    more than P(|S| > 2π/h - m). A discrete draw is no farther out than this one.
-    """
-    used = [(abs(factor), count) for factor, count in draws if factor and count]
-    if sum(count for _, count in used) <= 1:
-        return log(1 / (1 - CONFIDENCE)) * sum(factor for factor, _ in used)
-    largest = max(factor for factor, _ in used)
-    spread = float(np.sqrt(sum(2 * count * (factor / largest) ** 2 for factor, count in used)))
-    step = min(0.05, 2 * np.pi / (16 * spread))
-    places = np.arange(step / 2, _FAR, step)
-    fall = np.zeros_like(places)
-    for factor, count in used:
-        fall -= count * np.log1p(np.square(places * (factor / largest)))
-    weights = np.exp(fall) / places * (step * 2 / np.pi)
-    low, high = spread, 4 * spread
-    while high - low > 1e-6 * spread:
-        middle = (low + high) / 2
-        low, high = (low, middle) if weights @ np.sin(places * middle) >= CONFIDENCE else (middle, high)
-    return high * largest
+
+def _half_width(noise: Any, factors: Sequence[Fraction], counts: Counter[Fraction]) -> Fraction:
+    return combined.half_width(
+        Part(noise=noise, factor=factor * times, draws=count) for factor in factors for times, count in counts.items()
+    )
+
+
+def _counted(strategy: Any, publish: Publish) -> Iterator[Counter[Fraction]]:
+    """For each period, how many draws are in its estimate with each factor."""
+    if hasattr(strategy, "draws"):
+        for once, twice in zip(*(each.tolist() for each in strategy.draws(publish)), strict=True):
+            yield Counter({Fraction(1): once, Fraction(2): twice})
+        return
+    encoder, nothing = strategy.encoder(), np.zeros(1, dtype=np.int64)
+    draws = [len(encoder.add(nothing).draws) for _ in range(strategy.periods)]
+    for weights in impulses(strategy, draws, publish):
+        yield Counter(Fraction(round(abs(each), _DIGITS)) for each in weights.tolist() if each)

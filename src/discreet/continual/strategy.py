@@ -7,7 +7,7 @@ of y alone. How much privacy that costs is decided by the largest |C u| over wha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -83,16 +83,19 @@ def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed
     return int(total)
 
 
-def by_impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Floats:
-    """Deviations of any strategy whose rows have a draw each (`draws[t]` of them in period t), by decoding units."""
+def impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Iterator[Floats]:
+    """For each period, what every draw so far counts in its estimate; `draws[t]` draws belong to period t."""
     decoder, sums, first, total = strategy.decoder(), Windows(publish), 0, sum(draws)
-    found = []
     for count in draws:
         rows = np.zeros((count, total))
         rows[np.arange(count), first + np.arange(count)] = 1.0
         first += count
-        found.append(np.sqrt(np.square(sums.add(*decoder.add(rows))).sum()))
-    return np.array(found)
+        yield sums.add(*decoder.add(rows))
+
+
+def by_impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Floats:
+    """Deviations of any strategy whose rows have a draw each (`draws[t]` of them in period t), by decoding units."""
+    return np.array([np.sqrt(np.square(weights).sum()) for weights in impulses(strategy, draws, publish)])
 
 
 class Windows:

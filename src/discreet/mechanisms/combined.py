@@ -1,0 +1,305 @@
+"""Half-widths of weighted sums of independent noises: x with P(|sum of factor * draw| <= x) >= 95 % (S11).
+
+Where the sum has few values, their masses are convolved, and x is the smallest there is. Otherwise x is an upper bound,
+by the narrower of two ways; each says what it adds.
+
+moved       The masses are convolved on a lattice of `_POINTS` points, each part moved to the nearest point. A part is
+            moved by half a step at most, independently of the others and to both sides alike. So n parts are moved by
+            n / 2 steps, and, but for a probability of 2 exp(-2 c^2 / n), by no more than c steps (Hoeffding).
+continuous  The continuous distribution, of which a closed form or one integral is known, and something for the grid.
+            Let T be the sum of the draws of a part: symmetric, and falling to both sides, as each draw is log-concave.
+            A continuous Laplace number is a discrete one plus what the floors of two exponentials took away, and this
+            is independent. A discrete Gaussian number plus an independent normal one of variance s^2 is, within one
+            part in 10^16, normal of variance sigma^2 + s^2, where sigma^2 s^2 / (sigma^2 + s^2) is 2 (Poisson's
+            summation of the masses). So a continuous C = T + R with R independent and symmetric.
+            One part: no 2h + 1 neighbors hold more of T than the middle ones, so P(|T| <= h) >= P(|C| <= h + 1/2).
+            Several: with U uniform on (-1/2, 1/2), T + U is symmetric and unimodal, and more peaked than C + U. Then so
+            is the sum over the parts (Birnbaum 1948). The U move it by half of the sum of all factors, and, but for a
+            probability of 2 exp(-2 c^2 / |factors|^2), by no more than c; they are taken off once on either side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.threshold import TruncatedLaplaceThreshold
+
+Floats = npt.NDArray[np.float64]
+Tail = Callable[[Floats], Floats]
+"""P(Z >= t) for any t > 0."""
+
+CONFIDENCE: Final = 0.95
+_POINTS = 1 << 16  # of a lattice: half a megabyte, and a millisecond to transform
+_HALF = _POINTS // 2 - 1  # to each side of zero
+_REST = 1e-10  # probability beyond a lattice
+_RARE = 1e-9  # probability that parts are moved farther than is made good
+_MORE = 4e-9  # asked for above the confidence: for all of these, and for rounded floats
+_SMOOTH = 2.0  # sigma^2 s^2 / (sigma^2 + s^2) above: the masses' ripple is then below 2 exp(-4 pi^2)
+_LEAST_SIGMA = 4.0  # of continuous noise: that of a smaller sigma is more peaked
+_MOST_PARTS = 64  # that are transformed one by one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The sum of so many draws of one noise, times a factor."""
+
+    noise: Any  # adds integer noise: a mechanism, or a threshold, whose noise is that of the numbers it lets pass
+    factor: Fraction
+    draws: int = 1
+
+    @property
+    def added(self) -> Any:
+        """The mechanism that adds the noise."""
+        return getattr(self.noise, "noise", self.noise)
+
+    @property
+    def gaussian(self) -> bool:
+        return isinstance(self.added, DiscreteGaussian)
+
+    @property
+    def spread(self) -> float:
+        match self.added:
+            case DiscreteGaussian(sigma=spread):
+                return float(spread)
+            case DiscreteLaplace(scale=spread) | TruncatedLaplaceThreshold(scale=spread):
+                return float(spread)
+        raise TypeError(f"{type(self.noise).__name__} adds no noise that can be combined")
+
+
+def half_width(parts: Iterable[Part], confidence: float = CONFIDENCE) -> Fraction:
+    """A half-width within which the sum of independent parts is with at least this probability."""
+    found: dict[tuple[Any, Fraction], Part] = {}
+    for part in parts:
+        if part.factor and part.draws:
+            size = abs(part.factor)
+            before = found.get((part.noise, size))
+            draws = part.draws + (before.draws if before else 0)
+            found[part.noise, size] = replace(part, factor=size, draws=draws)
+    return _half_width(tuple(sorted(found.values(), key=lambda each: (each.factor, each.spread))), confidence)
+
+
+@lru_cache(maxsize=8192)
+def _half_width(parts: tuple[Part, ...], confidence: float) -> Fraction:
+    if not parts:
+        return Fraction(0)
+    if len(parts) == 1 and parts[0].draws == 1:
+        return parts[0].factor * int(parts[0].noise.margin(confidence))
+    reach = _reach(parts)
+    if not reach:
+        return Fraction(0)
+    common = math.lcm(*(part.factor.denominator for part in parts))
+    unit = Fraction(math.gcd(*(int(part.factor * common) for part in parts)), common)  # all values are multiples of it
+    if reach <= _HALF * unit and len(parts) <= _MOST_PARTS:
+        half = math.ceil(reach / float(unit))
+        return unit * _within(parts, confidence, step=float(unit), half=half, draws=True)
+    if len(parts) == 1:
+        factor = parts[0].factor
+        return factor * max(0, math.ceil(continuous(parts, confidence) / float(factor) - 0.5))
+    step = _step(reach, len(parts))
+    moved, grid = _moved(len(parts)) * step, _grid(parts)
+    if len(parts) <= _MOST_PARTS and moved < grid and all(map(_listable, parts)):
+        first = _within(parts, confidence, step=step, half=_HALF, draws=False)
+        return Fraction((first * step + moved) * (1 + 1e-9))
+    return Fraction(continuous(parts, confidence) + grid)
+
+
+def as_float(half_width: Fraction) -> float:
+    """The half-width as it is told: whole as it is, else a little more, for values that are floats."""
+    return float(half_width) if half_width.denominator == 1 else float(half_width) * (1 + 1e-12)
+
+
+def _moved(parts: int) -> float:
+    """By how many steps so many parts are moved."""
+    return min(parts / 2, math.sqrt(parts * math.log(2 / _RARE) / 2))
+
+
+def _step(reach: float, parts: int) -> float:
+    """Spacing of the finest lattice that covers what is within reach after each part was moved."""
+    return reach / (_HALF - parts / 2)
+
+
+def _reach(parts: tuple[Part, ...]) -> float:
+    """Beyond which the sum is with a probability of at most `_REST`, by Chernoff's bound.
+
+    E exp(t Z) is at most exp(t^2 / 2) for both Gaussians of scale 1 and at most 1 / (1 - t^2) for both Laplaces, t < 1:
+    of the discrete one it is 1 / (1 - r^2) with r = sinh(t / 2s) / sinh(1 / 2s), which is at most t as sinh is convex.
+    """
+    rest = math.log(2 / _REST)
+    widths = np.array([float(part.factor) * part.spread for part in parts])
+    draws = np.array([part.draws for part in parts], dtype=np.float64)
+    largest = float(widths.max())
+    if not largest:  # below what floats can hold
+        return 0.0
+    gaussian = np.array([part.gaussian for part in parts])
+    if gaussian.all():
+        return math.sqrt(2 * rest * float(draws @ widths**2))
+    t = np.linspace(0.01, 0.99, 99)[:, None] * (widths / largest)
+    logs = np.where(gaussian, t**2 / 2, -np.log1p(-(t**2))) @ draws
+    return float(((rest + logs) / np.linspace(0.01, 0.99, 99)).min()) * largest
+
+
+def _listable(part: Part) -> bool:
+    """Whether the tail of the sum of a part's draws can be had: in closed form, or from a list."""
+    if part.draws == 1 and not part.gaussian:
+        return True
+    return _reach((replace(part, factor=Fraction(1)),)) <= _HALF
+
+
+def _tail(part: Part) -> Tail:
+    """P(Z >= t) of the sum Z of a part's draws."""
+    spread = max(part.spread, 0.01)  # at which noise is other than zero once in 1e43
+    if part.draws > 1:
+        one = replace(part, factor=Fraction(1))
+        half = math.ceil(_reach((one,)))
+        total = _ring(_transform(_tail(replace(part, draws=1)), 1.0, half) ** part.draws)
+        return _listed(np.cumsum(total[half::-1])[::-1])
+    if isinstance(part.added, TruncatedLaplaceThreshold):
+        return _truncated(part.added)
+    if not part.gaussian:
+        return lambda t: np.asarray(np.exp(-np.ceil(t) / spread) / (1 + math.exp(-1 / spread)))
+    mass = np.exp(-((np.arange(math.ceil(10 * spread) + 2) / spread) ** 2) / 2)  # beyond 10 sigma is less than 1e-22
+    return _listed(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1))
+
+
+def _truncated(noise: TruncatedLaplaceThreshold) -> Tail:
+    scale, chances = float(noise.scale), ((noise.reach, 1 - noise.later), (noise.reach + 1, noise.later))
+
+    def tail(t: Floats) -> Floats:
+        total = np.zeros(np.shape(t))
+        for reach, chance in chances:
+            end = math.exp(-(reach + 1) / scale)
+            beyond = np.maximum(np.exp(-np.ceil(t) / scale) - end, 0.0)
+            total += float(chance) * beyond / (1 + math.exp(-1 / scale) - 2 * end)
+        return total
+
+    return tail
+
+
+def _listed(beyond: Floats) -> Tail:
+    """From P(Z >= 0), P(Z >= 1), ..., after which there is nothing."""
+    ended = np.append(beyond, 0.0)
+    return lambda t: np.asarray(ended[np.minimum(np.ceil(t), len(beyond)).astype(np.int64)])
+
+
+def _within(parts: tuple[Part, ...], confidence: float, *, step: float, half: int, draws: bool) -> int:
+    """The smallest v for which the sum is within v steps, when each part, or each draw, goes to the nearest of these.
+
+    The lattice is a ring, round which what is beyond its `half` comes back inside: no more than `_REST`.
+    """
+    transform: Any = 1.0
+    for part in parts:
+        own = replace(part, draws=1) if draws else part
+        transform = transform * _transform(_tail(own), step / float(part.factor), half) ** (part.draws if draws else 1)
+    return _smallest(_ring(transform), half, confidence + _MORE)
+
+
+def _smallest(total: Floats, half: int, wanted: float) -> int:
+    inside = total[0] + 2 * np.concatenate(([0.0], np.cumsum(total[1 : half + 1])))
+    return int(np.searchsorted(inside, wanted))
+
+
+def _transform(tail: Tail, step: float, half: int) -> Floats:
+    """Fourier's, of the masses on a ring of `half` steps to each side; real, as noise is symmetric."""
+    beyond = tail((np.arange(half + 1, dtype=np.float64) + 0.5) * step)
+    around = np.zeros(2 ** math.ceil(math.log2(2 * half + 2)))
+    around[0], around[1 : half + 1] = 1 - 2 * beyond[0], -np.diff(beyond)
+    around[-1 : -half - 1 : -1] = around[1 : half + 1]
+    return np.asarray(np.fft.rfft(around).real)
+
+
+def _ring(transform: Floats) -> Floats:
+    return np.asarray(np.fft.irfft(transform, 2 * (len(transform) - 1)))
+
+
+# --- continuous noise -------------------------------------------------------------------------------------------------
+
+
+_GRID = 2 * math.sqrt(math.log(2 / _RARE) / 2)  # added for the grid, times the length of the factors
+
+
+def normal_half_width(sigma: float) -> float:
+    """Of any number of draws of discrete Gaussian noise, times the length of their factors."""
+    return _normal(CONFIDENCE + _MORE) * _smoothed(sigma) + _GRID
+
+
+def _grid(parts: tuple[Part, ...]) -> float:
+    factors = [float(part.factor) for part in parts]
+    return min(math.fsum(factors), _GRID * math.hypot(*factors))
+
+
+def continuous(parts: tuple[Part, ...], confidence: float) -> float:
+    """The half-width of the continuous sum, before anything is added for the grid."""
+    normal = [(float(part.factor) * _smoothed(part.spread), part.draws) for part in parts if part.gaussian]
+    laplace = tuple((float(part.factor) * part.spread, part.draws) for part in parts if not part.gaussian)
+    deviation = math.sqrt(math.fsum(draws * width**2 for width, draws in normal))
+    return _inverted(deviation, laplace, confidence)
+
+
+def _smoothed(sigma: float) -> float:
+    """The deviation of a normal number which discrete Gaussian noise and something independent make up."""
+    square = max(sigma, _LEAST_SIGMA) ** 2
+    return math.sqrt(square + _SMOOTH * square / (square - _SMOOTH))
+
+
+@lru_cache(maxsize=8192)
+def _inverted(deviation: float, laplace: tuple[tuple[float, int], ...], confidence: float) -> float:
+    """Of a normal number plus Laplace ones, given as (scale, how many): by inversion of the characteristic function.
+
+    P(|S| <= x) = 2/pi times the integral of sin(x u) / u times the product of 1 / (1 + (scale u)^2). It is summed at
+    points h apart, which is off by no more than P(|S| > 2 pi/h - x). Of few numbers the product falls too slowly.
+    """
+    wanted = confidence + _MORE
+    if not laplace:
+        return _normal(wanted) * deviation
+    if not deviation and sum(count for _, count in laplace) == 1:
+        return -math.log(1 - wanted) * laplace[0][0]
+    total = math.sqrt(deviation**2 + math.fsum(2 * count * scale**2 for scale, count in laplace))
+    if not total:  # below what floats can hold
+        return 0.0
+    step = 0.06  # in deviations: repeats after 100 of them, where nothing is left
+    u = (np.arange(1, 4_000) - 0.5) * step
+    logs = -((deviation / total * u) ** 2) / 2
+    for scale, count in laplace:
+        logs = logs - count * np.log1p((scale / total * u) ** 2)
+    if logs[-1] > -20.0:
+        return _laid_out(deviation / total, tuple((scale / total, count) for scale, count in laplace), wanted) * total
+    weights = np.exp(logs) / u * (2 * step / math.pi)
+    low, high = 0.5, 12.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (middle, high) if weights @ np.sin(u * middle) < wanted else (low, middle)
+    return high * total * (1 + 1e-9)
+
+
+def _laid_out(deviation: float, laplace: tuple[tuple[float, int], ...], wanted: float) -> float:
+    """The same by masses on a lattice, to whose points each number is moved."""
+    reach = 30.0  # in deviations of the sum: beyond it is less than 1e-17
+    count = sum(count for _, count in laplace) + bool(deviation)
+    step = _step(reach, count)
+    transform: Any = 1.0
+    if deviation:
+        transform = np.exp(-((2 * math.pi * np.arange(_POINTS // 2 + 1) / _POINTS / step * deviation) ** 2) / 2)
+    for scale, times in laplace:
+        transform = transform * _transform(_laplace_tail(scale), step, _HALF) ** times
+    return (_smallest(_ring(transform), _HALF, wanted) + _moved(count)) * step * (1 + 1e-9)
+
+
+def _laplace_tail(scale: float) -> Tail:
+    return lambda t: np.asarray(np.exp(-t / scale) / 2)
+
+
+@lru_cache(maxsize=64)
+def _normal(confidence: float) -> float:
+    from statistics import NormalDist
+
+    return NormalDist().inv_cdf((1 + confidence) / 2) * (1 + 1e-12)
