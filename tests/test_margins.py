@@ -31,7 +31,7 @@ from discreet.mechanisms import (
     LaplaceThreshold,
     TruncatedLaplaceThreshold,
 )
-from discreet.mechanisms.simulate import Redraw
+from discreet.mechanisms.simulate import redrawn
 from discreet.noise import Stream
 from discreet.offer import BlockOffer, offer
 from discreet.release import Allowance, Exact
@@ -40,6 +40,7 @@ from discreet.sql.finish import Noisy, noisy_table
 from discreet.sql.margins import half_width
 from discreet.sql.plan import Key, table_name
 from discreet.sql.values import Number
+from fresh_noise import fresh
 from sql import databases, harness, policies
 
 ANSWERS = 1_000  # of each kind under each accountant
@@ -128,7 +129,7 @@ def _noised(each: BlockOffer, exact: Sequence[Any], paid: Any, purse: Any) -> pa
         for mechanism, measurement in zip(each.measured, block.measurements, strict=True)
     ]
     noisy = Noisy(numbers=numbers, picks=[], survivors=None)
-    table = noisy_table(block, noisy, each.measured, Redraw(secret), _run, name=NOISY)
+    table = noisy_table(block, noisy, each.measured, _run, name=NOISY)
     if block.derived:
         derived = _run(f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{NOISY}"', {NOISY: table})
         table = table.append_column("d", derived.column(0))
@@ -247,7 +248,7 @@ def test_the_noise_of_thresholds_is_redrawn(kind: Any) -> None:
     """For margins of what is computed from numbers that passed one: 95 % is far from what 20,000 draws could miss."""
     spread = {"sigma" if kind is GaussianThreshold else "scale": Fraction(20)}
     mechanism = kind(**spread, linf=1, max_groups=1, neighbors="add_remove", delta=Fraction(1, 10**6))
-    drawn, margin = np.abs(Redraw()(mechanism, (20_000,))), mechanism.margin(0.95)
+    drawn, margin = np.abs(redrawn([mechanism], 20_000)[0]), mechanism.margin(0.95)
     assert 0.93 < (drawn <= margin).mean() < 0.97
     assert (drawn <= 0.8 * margin).mean() < 0.93
 
@@ -331,10 +332,10 @@ def _cover(moment: Any, shape: str, count: int, mechanism: Any, answers: int) ->
     if math.isnan(truth):
         return None, None
     exact = _parts(moment, rows)
-    noise = Redraw()(mechanism, (len(exact), answers), "answers")
+    noise = fresh(mechanism, (len(exact), answers))
     noisy = tuple(part + draw for part, draw in zip(exact, noise, strict=True))
     values = np.array([math.nan if each is None else each for each in moment.values(noisy).to_pylist()])
-    return np.nan_to_num(np.abs(values - truth)), moment.margins(noisy, mechanism, Redraw())
+    return np.nan_to_num(np.abs(values - truth)), moment.margins(noisy, mechanism)
 
 
 def _unit_noise(moment: Any, kind: str, spread: float) -> Any:

@@ -159,7 +159,7 @@ def answers(curator: Curator, sql: str, epsilon: Fraction, times: int) -> list[p
     for _ in range(times):
         key = os.urandom(32)
         allowance = Allowance(key=key, accountant=curator._accountant, paid=offered.cost)
-        found.append(curator._finish(offered, measure(offered, allowance, curator._fetch), key).table)
+        found.append(curator._finish(offered, measure(offered, allowance, curator._fetch)).table)
     return found
 
 
@@ -338,8 +338,8 @@ def picked(curator: Curator, sql: str) -> tuple[Any, dict[str, list[Any]]]:
     offered = curator._offer(sql, epsilon=1, margin=None, assuming=None)
     fetch, found = cache(curator._fetch), dict[str, list[Any]]()
     for _ in range(PICKED):
-        allowance = Allowance(key=(key := os.urandom(32)), accountant=curator._accountant, paid=offered.cost)
-        for town, value in zip(*curator._finish(offered, measure(offered, allowance, fetch), key).table, strict=True):
+        allowance = Allowance(key=os.urandom(32), accountant=curator._accountant, paid=offered.cost)
+        for town, value in zip(*curator._finish(offered, measure(offered, allowance, fetch)).table, strict=True):
             found.setdefault(town.as_py(), []).append(value.as_py())
     return offered, found
 

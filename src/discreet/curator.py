@@ -32,7 +32,6 @@ from discreet.ledger import Ledger, Terms
 from discreet.ledger.book import Entry, StoredAnswer
 from discreet.measure import measure
 from discreet.mechanisms import to_row
-from discreet.mechanisms.simulate import Redraw
 from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
@@ -95,7 +94,7 @@ class Curator:
         offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
         left = self._ledger.left(analyst)  # also refuses whoever is not an analyst
         if not offered.plan.blocks:
-            return self._answer(sql, self._finish(offered, [], None), cost=_FREE, left=left, id="public")
+            return self._answer(sql, self._finish(offered, []), cost=_FREE, left=left, id="public")
         stored = self._recall(offered)
         if stored is not None:
             return self._answer(sql, Sheet.from_bytes(stored.answer), cost=_FREE, left=left, id=str(stored.id))
@@ -116,7 +115,7 @@ class Curator:
         until = Until(began=began, deadline=self.policy.limits.deadline)
         with until.leaving(overran=partial(self._ledger.overran, reservation, analyst=analyst)):
             noisy = measure(offered, allowance, partial(self._fetch, until=until))
-            sheet = self._finish(offered, noisy, reservation.key)
+            sheet = self._finish(offered, noisy)
         self._ledger.post(reservation, sheet.to_bytes())
         return self._answer(sql, sheet, cost=offered.cost, left=self._ledger.left(analyst), id=str(reservation.id))
 
@@ -124,13 +123,13 @@ class Curator:
         seconds = float(self.policy.limits.seconds)
         return Exact(self._engine.fetch(query, seconds if until is None else until.at_most(seconds)))
 
-    def _finish(self, offered: Offer, noisy: list[Noisy], key: bytes | None) -> Sheet:
+    def _finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
         """The rest of the statement, on noisy and public tables."""
-        redraw, tables = Redraw(key), {name: self._public[name] for name in offered.plan.public}
+        tables = {name: self._public[name] for name in offered.plan.public}
         for index, each in enumerate(offered.blocks):
             if each.block.estimates:  # otherwise it is there for others to be added up from
                 name = table_name(index)
-                tables[name] = noisy_table(each.block, noisy[index], each.noise, redraw, self._after, name=name)
+                tables[name] = noisy_table(each.block, noisy[index], each.noise, self._after, name=name)
         listed = offered.plan.listed
         result = (
             answered(offered.plan.after, tables, self._after)

@@ -18,12 +18,12 @@ from discreet.accounting.calibrate import cheapest, gaussian_sigma, laplace_scal
 from discreet.budget import Budget, Charge
 from discreet.errors import UsageError
 from discreet.mechanisms import Mechanism
+from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.simulate import Noise, Several
 from discreet.mechanisms.threshold import on_people
-from discreet.sql.margins import CONFIDENCE
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
 
@@ -135,9 +135,9 @@ def _ranks(pick: Pick, mechanisms: tuple[Mechanism, ...]) -> int:
     for part in pick.parts:
         match [next(passes) for _ in part.widths][-1]:
             case Quantile() as last:
-                found.append(last.margin(CONFIDENCE.exact) + abs(last.shift))
+                found.append(last.margin(CONFIDENCE) + abs(last.shift))
             case Quantiles() as last:
-                found.extend(last.margin(CONFIDENCE.exact, assuming=0))
+                found.extend(last.margin(CONFIDENCE, assuming=0))
     return max(found)
 
 

@@ -24,7 +24,6 @@ from discreet.curator import accountant_of, terms_of
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.measure import measure
-from discreet.mechanisms.simulate import Redraw
 from discreet.offer import Offer, offer
 from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
@@ -112,7 +111,7 @@ def _carried_out(planned: Plan, world: World, epsilon: Fraction, source: random.
             with warnings.catch_warnings(), _within(LONGER, f"carrying it out on {name!r}"):
                 warnings.simplefilter("error")  # numbers that left their type behind are no estimates
                 noisy = measure(offered, allowance, partial(_read, cursor))
-                types, columns = _finished(offered, noisy, key, public, world)
+                types, columns = _finished(offered, noisy, public, world)
         except EngineFailure:
             failed.add(True)
             continue
@@ -133,13 +132,13 @@ def _read(cursor: Any, sql: str) -> Exact:
     return Exact(cursor.sql(sql).to_arrow_table())
 
 
-def _finished(offered: Offer, noisy: list[Any], key: bytes, public: dict[str, Any], world: World) -> tuple[str, str]:
+def _finished(offered: Offer, noisy: list[Any], public: dict[str, Any], world: World) -> tuple[str, str]:
     """What `Curator.ask` does after noise: types of noisy tables, as wide as their numbers, and of the answer."""
-    tables, redraw = {name: public[name] for name in offered.plan.public}, Redraw(key)
+    tables = {name: public[name] for name in offered.plan.public}
     run = partial(world.workbench.run, seconds=60)
     for index, each in enumerate(offered.blocks):
         name = table_name(index)
-        tables[name] = noisy_table(each.block, noisy[index], each.noise, redraw, run, name=name)
+        tables[name] = noisy_table(each.block, noisy[index], each.noise, run, name=name)
     table, _ = split(answered(offered.plan.after, tables, run), offered.plan.columns)
     return str([table.schema for table in tables.values()]), str(table.schema)
 

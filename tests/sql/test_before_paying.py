@@ -11,7 +11,6 @@ import pytest
 from discreet.curator import Curator
 from discreet.errors import EngineFailure, Rejected
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.simulate import Redraw
 from discreet.sql.estimates import Spread, Together
 from sql import bounded, harness, policies
 
@@ -142,6 +141,6 @@ def test_margins_of_noise_beyond_64_bits() -> None:
         correlation=True,
     )
     parts = tuple(np.array([5 * 10**20, 0], dtype=object) for _ in range(9))
-    assert np.isfinite(together.margins(parts, noise, Redraw())).all()
+    assert np.isfinite(together.margins(parts, noise)).all()
     spread = Spread(measurement=0, lo=0, width=10**9, step=Fraction(1), sample=True, root=True)
-    assert np.isfinite(spread.margins(parts[:3], noise, Redraw())).all()
+    assert np.isfinite(spread.margins(parts[:3], noise)).all()

@@ -20,7 +20,7 @@ from discreet.budget import Charge
 from discreet.curator import Curator, accountant_of, terms_of
 from discreet.explain import explanation
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
-from discreet.mechanisms.simulate import Redraw, Several
+from discreet.mechanisms.simulate import Several
 from discreet.noise import Stream
 from discreet.offer import BlockOffer, Offer, offer, quoted
 from discreet.release import Allowance, Exact
@@ -29,6 +29,7 @@ from discreet.sql.finish import Noisy, added_up, noisy_table
 from discreet.sql.margins import half_width, ratio_quantile
 from discreet.sql.plan import Block, Key, Plan, table_name
 from discreet.sql.values import Number
+from fresh_noise import fresh
 from sql import bounded, harness, policies
 from test_margins import _run, population
 
@@ -214,7 +215,7 @@ def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: s
             for noise, measurement in zip(quiet, source.block.measurements, strict=True)
         ]
         noisy = Noisy(numbers=added_up(block, finer, numbers), picks=[], survivors=None)
-        table = noisy_table(block, noisy, each.noise, Redraw(secret), _run, name=name)
+        table = noisy_table(block, noisy, each.noise, _run, name=name)
         if block.derived:
             value = _run(f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{name}"', {name: table})
             table = table.append_column("d", value.column(0))
@@ -275,7 +276,7 @@ def test_wide_sums_and_ratios_cover() -> None:
     """Noise too wide to be convolved: against draws of it."""
     noise = Several(noise=DiscreteLaplace(scale=Fraction(1000), l1=Fraction(1)), draws=5)
     size = 100_000
-    parts = Redraw()(noise.noise, (2, 5, size), "test").sum(axis=1)
+    parts = fresh(noise.noise, (2, 5, size)).sum(axis=1)
     least, most = stats.binom.ppf([ALARM, 1 - ALARM], size, [0.95, 0.955])
     assert least <= (np.abs(parts[0]) <= half_width(noise, (Fraction(1),))).sum() <= most
     for share in (0.0, 0.2, 0.5):

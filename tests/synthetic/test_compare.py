@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import discreet
 from discreet.errors import UsageError
-from discreet.mechanisms import from_row
-from discreet.synthetic.classify import area
-from discreet.synthetic.compare import correlations, lines
+from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace, from_row
+from discreet.synthetic.classify import area, area_margin
+from discreet.synthetic.compare import correlation_margins, correlations, lines
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import MOST_ROWS, SCALE, Candidate, _models, products
+from fresh_noise import fresh
 from synthetic.small_table import curator, rows
 
 COUNT = 2000
@@ -71,18 +74,43 @@ def test_correlations_are_those_of_the_table(made: discreet.Curator, far: Descri
         assert abs(found[pair].synthetic) < 0.01
 
 
-def test_margins_of_correlations_are_those_of_their_noise() -> None:
-    """Redrawn 4,000 times, the spread is what was told, within what chance allows at 1e-9, and not 0.8 of it."""
+NOISES = {
+    "sum": lambda size: DiscreteLaplace(scale=Fraction(size), l1=Fraction(1)),
+    "zcdp": lambda size: DiscreteGaussian(sigma=Fraction(size), l2_squared=Fraction(1)),
+}
+TIMES, ALARM = 4_000, 1e-10
+
+
+def held(values: Any, margins: Any, truth: Any) -> None:
+    """At least 95 % are within their margins and at most 96.5 %; with 0.8 of the margins fewer."""
+    off = np.abs(values - truth)
+    least, most = stats.binom.ppf(ALARM, TIMES, 0.95), stats.binom.ppf(1 - ALARM, TIMES, 0.965)
+    assert least <= (off <= margins).sum() <= most
+    assert (off <= 0.8 * margins).sum() < least
+
+
+@pytest.mark.parametrize("accountant", NOISES)
+def test_margins_of_correlations_cover(accountant: str) -> None:
     rng = np.random.default_rng()
     x = np.clip(rng.normal(0, 0.4, (20_000, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]]), -1, 1) * SCALE
     full = np.column_stack([x, np.full(len(x), SCALE)])
-    sums, noise = np.array([float(full[:, a] @ full[:, b]) for a, b in products(3)]), 60.0 * SCALE**2
-    told = [spread for _, spread in correlations(sums, noise, 3)]
-    drawn = np.array(
-        [[v for v, _ in correlations(sums + rng.normal(0, noise, len(sums)), 0.0, 3)] for _ in range(4000)]
-    )
-    for claimed, seen in zip(told, drawn.std(axis=0), strict=True):
-        assert 0.88 < seen / claimed < 1.12  # relative error of a spread of 4,000: 0.011
+    sums, noise = np.array([float(full[:, a] @ full[:, b]) for a, b in products(3)]), NOISES[accountant](60 * SCALE**2)
+    truth = correlations(sums, 3)[0]
+    noisy = sums[:, None] + fresh(noise, (len(sums), TIMES))
+    found = correlations(noisy, 3)[0]
+    margins = np.array([correlation_margins(each, noise, 3) for each in noisy.T[:200]]).mean(axis=0)
+    for place in range(3):
+        held(found[place], margins[place], truth[place])
+
+
+def test_margins_of_distances_are_the_smallest_that_cover(made: discreet.Curator, far: Description) -> None:
+    """From the mass of the noise: a whole number of rows, over twice the rows of the model."""
+    found = made.compare(far, epsilon=30)
+    mechanism: Any = from_row(found.certificate["mechanisms"][0])
+    half = found.distances[0].margin * 2 * far.model.total
+    assert half == pytest.approx(mechanism.margin(0.95))
+    inside = [sum(np.exp(mechanism.log_mass(z)) for z in range(-h, h + 1)) for h in (round(half) - 1, round(half))]
+    assert inside[0] < 0.95 <= inside[1]
 
 
 def test_a_classifier_made_from_it_is_tried_on_true_rows(
@@ -102,7 +130,7 @@ def test_a_classifier_made_from_it_is_tried_on_true_rows(
             made.compare(near, epsilon=1, target=target)
 
 
-def test_the_area_and_its_spread_are_those_of_the_counts() -> None:
+def test_the_area_is_that_of_the_counts_and_its_margin_covers() -> None:
     rng = np.random.default_rng()
     low, high = rng.poisson(300, 40) + 50, np.arange(40) * 20 + 30
     points = np.concatenate([np.repeat(np.arange(40), low), np.repeat(np.arange(40), high)])
@@ -110,10 +138,13 @@ def test_the_area_and_its_spread_are_those_of_the_counts() -> None:
     ranks = np.array([(points < p).sum() + ((points == p).sum() + 1) / 2 for p in range(40)])[points]
     direct = (ranks[truth == 1].sum() - truth.sum() * (truth.sum() + 1) / 2) / (truth.sum() * (1 - truth).sum())
     counts = np.concatenate([low, high])
-    found, spread = area(counts, 25.0)
-    assert found == pytest.approx(direct, abs=1e-9)
-    drawn = [area(np.rint(counts + rng.normal(0, 25, 80)).astype(np.int64), 0.0)[0] for _ in range(4000)]
-    assert 0.88 < np.std(drawn) / spread < 1.12
+    assert float(area(counts)) == pytest.approx(direct, abs=1e-9)
+    for accountant in NOISES:
+        noise = NOISES[accountant](25)
+        noisy = counts[:, None] + fresh(noise, (80, TIMES))
+        margin = float(np.mean([area_margin(each, noise) for each in noisy.T[:200]]))
+        held(area(noisy), margin, direct)
+    assert area_margin(counts // 400, noise) == 0.5
 
 
 @pytest.mark.parametrize(("neighbors", "factor"), [("add_remove", 1), ("change_one", 2)])

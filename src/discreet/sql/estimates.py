@@ -7,6 +7,7 @@ one integer array per form, one entry per group. Margins are half-widths with a 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -16,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from discreet.mechanisms.simulate import Noise, Redraw
-from discreet.sql.margins import half_width, ratio_quantile, redrawn_quantile
+from discreet.mechanisms.simulate import Noise, part, redrawn, simulated
+from discreet.sql.margins import half_width, ratio_quantile
 
 Components = tuple[npt.NDArray[Any], ...]  # integers, also as Python objects where they pass 64 bits
 Floats = npt.NDArray[np.float64]
@@ -33,7 +34,7 @@ class Estimate(Protocol):
         """The estimates, one per group."""
         ...
 
-    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
         """Their half-widths at 95 %, one per group."""
         ...
 
@@ -43,13 +44,8 @@ class Estimate(Protocol):
 
 
 def redraws(groups: int) -> int:
-    """How often noise is drawn again: enough for a 95 % quantile, fewer where there are very many groups."""
+    """How often noise is drawn again: enough to see how an answer bends, fewer where there are very many groups."""
     return max(60, min(600, 600_000 // max(groups, 1)))
-
-
-def _floats(draws: npt.NDArray[Any]) -> Floats:
-    """Draws as floats: those of a very large scale come as Python's integers."""
-    return np.asarray(draws).astype(np.float64)
 
 
 def number_type(step: Fraction, largest: int) -> pa.DataType:
@@ -96,7 +92,7 @@ class Linear:
             total = total + numbers.astype(object) * factor
         return np.array([(2 * int(value) + scale) // (2 * scale) for value in total], dtype=object)
 
-    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
         return np.full(len(components[0]), self.margin(mechanism, assuming=None))
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float:
@@ -126,17 +122,15 @@ class Mean:
             return parts[0], parts[1]
         return (parts[1] / 2 + parts[2]) / self.width, (parts[0] + parts[1] / 2) / self.width
 
-    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
+    def _place(self, parts: Floats) -> tuple[Floats, Floats]:
+        """Where the mean stands in the range, possible or not, and the noisy count."""
+        a, b = self._sides(tuple(parts))
+        return a / np.maximum(a + b, 1.0), a + b
+
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
         parts = tuple(numbers.astype(np.float64) for numbers in components)
         a, b = self._sides(parts)
-        if self.degree == 2:
-            draws = _floats(redraw(mechanism, (3, redraws(len(a)), len(a)), self.measurement))
-            moved = self._sides(tuple(part[None, :] - draw for part, draw in zip(parts[:3], draws, strict=True)))
-            counts = moved[0] + moved[1]
-            shares = moved[0] / np.maximum(counts, 1.0), a / np.maximum(a + b, 1.0)
-            reach = _reach(*shares, straight=counts > (a + b) / 2)
-        else:
-            reach = _fieller(a, b, mechanism)
+        reach = _fieller(a, b, mechanism) if self.degree == 1 else _reach(self._place, np.stack(parts[:3]), mechanism)
         farthest = np.maximum(_share(a, b), 1 - _share(a, b))
         return np.where(a + b > 0, np.minimum(reach, farthest), farthest) * self.width * float(self.step)
 
@@ -147,20 +141,28 @@ class Mean:
         total = float(assuming) * self.width**self.degree
         cases = [(0.5, 0.5), (1.0, 0.0)] if self.degree == 1 else [(0.5, 0.0, 0.5), (1.0, 0.0, 0.0)]
         return max(
-            float(self.margins(tuple(np.array([total * share]) for share in case), mechanism, Redraw())[0])
-            for case in cases
+            float(self.margins(tuple(np.array([total * share]) for share in case), mechanism)[0]) for case in cases
         )
 
 
-def _reach(moved: Floats, center: Floats, *, straight: npt.NDArray[np.bool_]) -> Floats:
-    """Half-widths from answers with redrawn noise, one row for each redraw; infinite where any is not `straight`.
+def _reach(function: Callable[[Floats], tuple[Floats, ...]], parts: Floats, noise: Noise) -> Floats:
+    """Half-widths from answers with redrawn noise; infinite where noise may halve what is divided by.
 
-    Where noise may halve what is divided by, answers are no straight function of it, and the quantiles of their
-    distances are not those of the errors: nothing is known but what is possible at all. Neither argument is kept inside
-    that: the answer is the nearest possible number to `center`, and so no farther from the truth, which is possible.
+    `function` gives answers, and what must not be halved, from parts along the first axis. There answers are no
+    straight function of noise, and the quantiles of their distances are not those of the errors: nothing is known but
+    what is possible at all. No answer is kept inside that here: the answer that is told is the nearest possible number
+    to the one in the middle, and so no farther from the truth, which is possible.
     """
-    distance = np.abs(moved - center[None, :])
-    return np.where(straight.all(axis=0), redrawn_quantile(distance), np.inf)
+    times, size = redraws(parts.shape[1]), len(parts)
+    noises = [noise] * size
+    drawn = redrawn(noises, times)
+    center, *divisors = function(parts)
+    moved, *lower = function(parts[:, None, :] - np.array([each.astype(np.float64) for each in drawn])[:, :, None])
+    step = part(noise).spread
+    around = [function(parts[:, None, :] + sign * step * np.eye(size)[:, :, None])[0] for sign in (1, -1)]
+    reach = simulated(np.abs(moved - center[None, :]), (around[0] - around[1]) / (2 * step), noises, drawn)
+    straight = [(low > divisor / 2).all(axis=0) for low, divisor in zip(lower, divisors, strict=True)]
+    return np.where(np.logical_and.reduce(straight) & np.isfinite(reach), reach, np.inf)
 
 
 def _possible(answer: Floats, reach: Floats, *, least: float, most: float) -> tuple[Floats, Floats]:
@@ -206,12 +208,12 @@ class Spread:
     root: bool
 
     def values(self, components: Components) -> pa.Array:
-        found, count = self._spread(tuple(numbers.astype(np.float64) for numbers in components[:3]))
+        found, count = self._spread(np.stack([numbers.astype(np.float64) for numbers in components[:3]]))
         variance = self._nearest(found, count)
         return pa.array(np.sqrt(variance) if self.root else variance, mask=count <= (1.5 if self.sample else 0))
 
-    def _spread(self, sums: tuple[Floats, ...]) -> tuple[Floats, Floats]:
-        """The variance in the column's own unit, possible or not, and the noisy count; the sums may have any shape."""
+    def _spread(self, sums: Floats) -> tuple[Floats, Floats]:
+        """The variance in the column's own unit, possible or not, and the noisy count; sums along the first axis."""
         low, middle, high = sums
         count = (low + middle + high) / self.width**2
         safe = np.maximum(count, 1.0)
@@ -227,13 +229,11 @@ class Spread:
     def _unit(self) -> float:
         return (self.width * float(self.step)) ** 2
 
-    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
         """By redrawing the declared noise around the noisy sums (S11); of a root, from the ends of its square."""
-        sums = tuple(numbers.astype(np.float64) for numbers in components[:3])
+        sums = np.stack([numbers.astype(np.float64) for numbers in components[:3]])
         center, count = self._spread(sums)
-        draws = _floats(redraw(mechanism, (3, redraws(len(center)), len(center)), self.measurement))
-        moved, counts = self._spread(tuple(part[None, :] - draw for part, draw in zip(sums, draws, strict=True)))
-        reach = np.where(count > 2, _reach(moved, center, straight=counts > count / 2), np.inf)
+        reach = np.where(count > 2, _reach(self._spread, sums, mechanism), np.inf)
         answer = self._nearest(center, count)
         ends = _possible(answer, reach, least=0.0, most=self._unit / (2 if self.sample else 4))
         low, middle, high = (np.sqrt(each) if self.root else each for each in (ends[0], answer, ends[1]))
@@ -245,7 +245,7 @@ class Spread:
         count = np.array([float(assuming)])
         shares = (0.5, 0.0, 0.5)  # the widest spread there is: half at each end
         sums = tuple(np.round(count * share * self.width**2) for share in shares)
-        return float(self.margins(sums, mechanism, Redraw())[0])
+        return float(self.margins(sums, mechanism)[0])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,14 +299,11 @@ class Together:
     def _unit(self) -> float:
         return float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
 
-    def margins(self, components: Components, mechanism: Noise, redraw: Redraw) -> Floats:
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
         """By redrawing the declared noise around the noisy sums (S11)."""
         parts = np.stack([numbers.astype(np.float64) for numbers in components])
-        center, count, divisor = self._joint(parts)
-        draws = _floats(redraw(mechanism, (len(parts), redraws(len(center)), len(center)), self.measurement))
-        moved, counts, divisors = self._joint(parts[:, None, :] - draws)
-        straight = (counts > count / 2) & (divisors > divisor / 2)
-        reach = np.where(count > 2, _reach(moved, center, straight=straight), np.inf)
+        center, count, _ = self._joint(parts)
+        reach = np.where(count > 2, _reach(self._joint, parts, mechanism), np.inf)
         most = 1.0 if self.correlation else self._unit / (2 if self.sample else 4)
         answer = np.nan_to_num(self._nearest(center, count))
         low, high = _possible(answer, np.nan_to_num(reach, nan=np.inf), least=-most, most=most)
@@ -317,4 +314,4 @@ class Together:
             return None
         size = (self.degree + 1) ** 2
         even = float(assuming) * float((self.widths[0] * self.widths[1]) ** self.degree) / size
-        return float(self.margins(tuple(np.array([even]) for _ in range(size)), mechanism, Redraw())[0])
+        return float(self.margins(tuple(np.array([even]) for _ in range(size)), mechanism)[0])

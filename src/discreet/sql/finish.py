@@ -14,10 +14,9 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.errors import EngineFailure
-from discreet.mechanisms.simulate import Noise, Redraw
+from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulated
 from discreet.sql.after import guarded, unfiltered
 from discreet.sql.estimates import Components, redraws
-from discreet.sql.margins import redrawn_quantile
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Column, Plan, Unknown, table_name
 from discreet.sql.values import Text, few_of
@@ -35,9 +34,7 @@ class Noisy:
 Run = Callable[[str, dict[str, pa.Table]], pa.Table]
 
 
-def noisy_table(
-    block: Block, noisy: Noisy, mechanisms: Sequence[Noise], redraw: Redraw, run: Run, *, name: str
-) -> pa.Table:
+def noisy_table(block: Block, noisy: Noisy, mechanisms: Sequence[Noise], run: Run, *, name: str) -> pa.Table:
     """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
     columns = _keys(block, noisy.survivors, 1)
     for index, estimate in enumerate(block.estimates):
@@ -45,11 +42,11 @@ def noisy_table(
             columns[f"a{index}"] = _picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
             columns[f"m{index}"] = pa.nulls(len(columns[f"a{index}"]), pa.float64())
             continue
-        part, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
-        columns[f"a{index}"] = estimate.values(part)
-        columns[f"m{index}"] = pa.array(estimate.margins(part, mechanism, redraw))
+        numbers, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
+        columns[f"a{index}"] = estimate.values(numbers)
+        columns[f"m{index}"] = pa.array(estimate.margins(numbers, mechanism))
     if block.derived:
-        margins = _derived_margins(block, noisy, mechanisms, redraw, run, name, pa.table(columns))
+        margins = _derived_margins(block, noisy, mechanisms, run, name, pa.table(columns))
         columns |= {f"d{index}": margin for index, margin in enumerate(margins)}
     return pa.table(columns)
 
@@ -135,27 +132,33 @@ def _derived_margins(
     block: Block,
     noisy: Noisy,
     mechanisms: Sequence[Noise],
-    redraw: Redraw,
     run: Run,
     name: str,
     table: pa.Table,
 ) -> list[pa.Array]:
     """Half-widths of computed columns: the expression is evaluated again with the declared noise redrawn (S11).
 
-    Each redrawn noise is taken off and, for `_half_widths`, also put on. A divisor that is zero or changes its sign
-    has passed a pole, beyond which a quotient has no bound: that counts as infinitely far, as in Fieller's interval.
+    Each redrawn noise is taken off and, for `_half_widths`, also put on; then each noisy number is moved by itself, for
+    the slopes. A divisor that is zero or changes its sign has passed a pole, beyond which a quotient has no bound: that
+    counts as infinitely far, as in Fieller's interval.
     """
     groups = table.num_rows
     pairs = max(60, redraws(groups) // 2)
-    moved = _keys(block, noisy.survivors, 2 * pairs)
-    shifted = []
-    for number, (components, mechanism) in enumerate(zip(noisy.numbers, mechanisms, strict=True)):
-        drawn = [redraw(mechanism, (pairs * groups,), "derived", number, part) for part in range(len(components))]
-        both = [np.concatenate((-draws, draws)) for draws in drawn]
-        shifted.append(tuple(np.tile(values, 2 * pairs) + off for values, off in zip(components, both, strict=True)))
+    owners = [index for index, numbers in enumerate(noisy.numbers) for _ in numbers]
+    noises = [mechanisms[owner] for owner in owners]
+    drawn = redrawn(noises, pairs)
+    steps = [max(1, round(part(noise).spread)) for noise in noises]
+    times = 2 * (pairs + len(noises))
+    moved = _keys(block, noisy.survivors, times)
+    shifted: list[list[Any]] = [[] for _ in noisy.numbers]
+    for place, (owner, off, step) in enumerate(zip(owners, drawn, steps, strict=True)):
+        alone = np.zeros(len(noises), dtype=np.int64).astype(off.dtype)
+        alone[place] = step
+        values = noisy.numbers[owner][len(shifted[owner])]
+        shifted[owner].append(np.tile(values, times) + np.repeat(np.concatenate((-off, off, -alone, alone)), groups))
     for index, estimate in enumerate(block.estimates):
         if not isinstance(estimate, Picked):  # no expression with a pick in it gets here
-            moved[f"a{index}"] = estimate.values(shifted[estimate.measurement])
+            moved[f"a{index}"] = estimate.values(tuple(shifted[estimate.measurement]))
     margins = []
     for derived in block.derived:
         items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived)))
@@ -165,11 +168,14 @@ def _derived_margins(
         except EngineFailure:  # a column that is no number has no margin
             margins.append(pa.nulls(groups, pa.float64()))
             continue
-        values = _floats(replicas, 0).reshape(2, pairs, groups)
+        values = _floats(replicas, 0).reshape(times, groups)
         for index in range(1, center.num_columns):
-            signs = np.sign(_floats(replicas, index)).reshape(2, pairs, groups)
+            signs = np.sign(_floats(replicas, index)).reshape(times, groups)
             values[signs != np.sign(_floats(center, index))] = np.nan
-        margins.append(_half_widths(_floats(center, 0), values))
+        around = values[2 * pairs :].reshape(2, len(noises), groups)
+        slopes = (around[1] - around[0]) / (2 * np.array(steps, dtype=np.float64)[:, None])
+        both = values[: 2 * pairs].reshape(2, pairs, groups)
+        margins.append(_half_widths(_floats(center, 0), both, slopes, noises, drawn))
     return margins
 
 
@@ -184,7 +190,7 @@ def _floats(table: pa.Table, index: int) -> Any:
     return table.column(index).to_numpy(zero_copy_only=False).astype(np.float64)
 
 
-def _half_widths(center: Any, replicas: Any) -> pa.Array:
+def _half_widths(center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]) -> pa.Array:
     """From answers with noise taken off and put on: replicas[0] and replicas[1], a row for each redrawn noise.
 
     Noise is symmetric, so an interval that holds for it must hold on both sides: of each pair the farther counts. Of
@@ -200,7 +206,7 @@ def _half_widths(center: Any, replicas: Any) -> pa.Array:
     widths = redrawn_quantile(farther)
     straight = (bend <= np.maximum(farther, widths[None, :]) / 2).all(axis=0)
     farthest = np.where(np.isfinite(farther), farther, 0.0).max(axis=0)
-    widths = np.where(straight, widths, np.maximum(widths, farthest))
+    widths = np.where(straight, simulated(farther, slopes, noises, drawn), np.maximum(widths, farthest))
     return pa.array(widths, mask=~np.isfinite(widths))
 
 

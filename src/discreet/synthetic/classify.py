@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import UsageError
+from discreet.mechanisms.simulate import half_widths
 from discreet.noise import Stream
 from discreet.synthetic.generate import codes
-from discreet.synthetic.marginals import Score
+from discreet.synthetic.marginals import Noise, Score, deviation
 
 if TYPE_CHECKING:
     from discreet.synthetic.description import Description
@@ -27,6 +28,7 @@ BINS = 40
 _ROWS = 40_000  # to learn from
 _POINTS = 1000  # of one unit of log odds
 _RIDGE = 1.0
+_TIMES = 600  # that noise is drawn again
 
 
 def target_of(description: Description, text: str) -> tuple[int, int]:
@@ -92,14 +94,21 @@ def counted(score: Score, cells: Integers) -> Integers:
     return np.asarray(np.bincount(place, minlength=2 * score.bins), dtype=np.int64)
 
 
-def area(counts: Integers, std: float) -> tuple[float, float]:
-    """The area under the curve from counts by label and bin, and its standard deviation where counts have noise."""
-    low, high = np.asarray(counts, dtype=np.float64).reshape(2, -1)
-    negatives, positives = float(low.sum()), float(high.sum())
-    if min(negatives, positives) <= 3 * std * len(low) ** 0.5:
-        return 0.5, 0.5  # noise hides how many there are
-    below = (np.cumsum(low) - low / 2) / negatives
-    above = (positives - np.cumsum(high) + high / 2) / positives
-    found = float(high @ below) / positives
-    slopes = np.concatenate([(above - found) / negatives, (below - found) / positives])
-    return min(1.0, max(0.0, found)), std * float(np.sqrt((slopes**2).sum()))
+def area(counts: NDArray[np.generic]) -> Floats:
+    """The area under the curve from counts by label and bin, which are along the first axis.
+
+    NaN where there are no rows of a label.
+    """
+    low, high = np.asarray(counts, dtype=np.float64).reshape(2, -1, *counts.shape[1:])
+    negatives, positives = low.sum(axis=0), high.sum(axis=0)
+    both = (negatives > 0) & (positives > 0)
+    pairs = np.where(both, negatives * positives, np.nan)
+    return np.asarray((high * (np.cumsum(low, axis=0) - low / 2)).sum(axis=0) / pairs)
+
+
+def area_margin(counts: Integers, noise: Noise) -> float:
+    """The half-width at 95 % of the area from noisy counts; a half, which is everything, where noise hides a label."""
+    enough = 3 * deviation(noise) * (len(counts) / 2) ** 0.5
+    if min(counts.reshape(2, -1).sum(axis=1)) <= enough:
+        return 0.5
+    return min(0.5, float(half_widths(area, counts.astype(np.float64), noise, _TIMES)[0]))

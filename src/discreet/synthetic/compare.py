@@ -22,18 +22,32 @@ from discreet.accounting import Accountant
 from discreet.budget import Charge
 from discreet.domain import Categories
 from discreet.errors import UsageError
+from discreet.mechanisms.combined import CONFIDENCE
+from discreet.mechanisms.simulate import half_widths
 from discreet.policy import Policy
 from discreet.synthetic.axis import Axis, Uncut, Unlisted, axes_of
-from discreet.synthetic.classify import area, counted, learned, rows_of, target_of
+from discreet.synthetic.classify import area, area_margin, counted, learned, rows_of, target_of
 from discreet.synthetic.describe import Commission, Work, currency, private_table
 from discreet.synthetic.description import Description
-from discreet.synthetic.marginals import SCALE, Candidate, Columns, Floats, Integers, Marginals, Partition, products
+from discreet.synthetic.marginals import (
+    SCALE,
+    Candidate,
+    Columns,
+    Floats,
+    Integers,
+    Marginals,
+    Noise,
+    Partition,
+    deviation,
+    products,
+)
 from discreet.synthetic.source import source_of
 from discreet.synthetic.workload import EVERY_PAIR, workload
 
-_NORMAL_95 = 1.96  # the noise is close to normal at this many standard deviations, and narrower when it is Laplace
 _SHARES = {"distances": 0.5, "correlations": 0.25, "classifier": 0.25}
-_LOST = 0.25  # standard deviations of a correlation that tell nothing
+_LOST = 0.49  # margin of a correlation that tells nothing
+_ANY = 0.5  # area of a classifier of which nothing is known
+_TIMES = 600  # that noise is drawn again
 _MOST_CELLS = 2_000_000  # of the columns of one question
 
 
@@ -205,13 +219,14 @@ def _distances(
     width = range(len(description.axes))
     plain: list[Columns] = [*((column,) for column in width), *combinations(width, 2)]
     asked = [columns for columns, _ in data.workload.sets]
-    noisy, std = data.distances([_candidate(description, each) for each in (*plain, *asked)], share=share)
+    noisy, noise = data.distances([_candidate(description, each) for each in (*plain, *asked)], share=share)
     total = 2 * max(1.0, description.model.total)
+    margin = noise.margin(CONFIDENCE) / total
     found = [
         Distance(
             columns=tuple(description.axes[column].name for column in each),
             distance=float(min(max(value / total, 0.0), 1.0)),
-            margin=_NORMAL_95 * std / total,
+            margin=margin,
         )
         for each, value in zip((*plain, *asked), noisy, strict=True)
     ]
@@ -257,16 +272,15 @@ def lines(description: Description) -> dict[int, Integers]:
 def _correlations(
     description: Description, data: Marginals, numbers: dict[int, Integers], share: float
 ) -> tuple[Correlation, ...]:
-    sums, std = data.moments(numbers, share=share)
+    sums, noise = data.moments(numbers, share=share)
     names = [description.axes[column].name for column in numbers]
-    pairs = zip(
-        combinations(names, 2), correlations(sums, std, len(names)),
-        correlations(modelled_moments(description, numbers), 0.0, len(names)), strict=True,
-    )  # fmt: skip
+    margins = correlation_margins(sums, noise, len(names))
+    modelled = modelled_moments(description, numbers)
+    true, synthetic = (np.clip(correlations(each, len(names))[0], -1.0, 1.0) for each in (sums, modelled))
     return tuple(
-        Correlation(columns=pair, true=true, synthetic=synthetic, margin=_NORMAL_95 * spread)
-        for pair, (true, spread), (synthetic, _) in pairs
-        if spread < _LOST
+        Correlation(columns=pair, true=float(true[place]), synthetic=float(synthetic[place]), margin=float(margin))
+        for place, (pair, margin) in enumerate(zip(combinations(names, 2), margins, strict=True))
+        if margin < _LOST
     )
 
 
@@ -287,38 +301,44 @@ def modelled_moments(description: Description, numbers: dict[int, Integers]) -> 
     return np.array(found)
 
 
-def correlations(sums: Floats, std: float, width: int) -> list[tuple[float, float]]:
-    """Of every pair, from sums of products, with the standard deviation that noise of `std` on each sum makes."""
-    at = dict(zip(products(width), sums.tolist(), strict=True))
-    rows = max(at[width, width], 1.0)
-    noise = std / rows
+def correlations(sums: Floats, width: int) -> tuple[Floats, Floats]:
+    """Of every pair, from sums of products along the first axis; and the smaller of each pair's sums of squares.
+
+    A column that does not vary has no correlation: 0. Noise may take one beyond 1.
+    """
+    at = dict(zip(products(width), sums, strict=True))
+    rows = np.maximum(at[width, width], 1.0)
     mean = [at[a, width] / rows for a in range(width)]
-    square = [at[a, a] / rows for a in range(width)]
-    found = []
+    square = [at[a, a] / rows - mean[a] ** 2 for a in range(width)]
+    found, least = [], []
     for a, b in combinations(range(width), 2):
-        x, y = square[a] - mean[a] ** 2, square[b] - mean[b] ** 2
-        if min(x, y) <= 4 * noise:  # that they vary at all is lost in noise
-            found.append((0.0, _LOST if std else 0.0))
-            continue
-        product, scale = at[a, b] / rows, math.sqrt(x * y)
-        value = (product - mean[a] * mean[b]) / scale
-        slopes = {
-            "product": 1 / scale, "square a": -value / (2 * x), "square b": -value / (2 * y),
-            "mean a": value * mean[a] / x - mean[b] / scale, "mean b": value * mean[b] / y - mean[a] / scale,
-        }  # fmt: skip
-        levels = (product, square[a], square[b], mean[a], mean[b])
-        by_rows = -math.fsum(slope * level for slope, level in zip(slopes.values(), levels, strict=True))
-        spread = noise * math.sqrt(math.fsum(slope**2 for slope in (*slopes.values(), by_rows)))
-        found.append((max(-1.0, min(1.0, value)), min(_LOST, spread)))
-    return found
+        smaller = np.minimum(square[a], square[b])
+        root = np.sqrt(np.where(smaller > 0, square[a] * square[b], np.inf))
+        found.append((at[a, b] / rows - mean[a] * mean[b]) / root)
+        least.append(smaller * rows)
+    return np.array(found), np.array(least)
+
+
+def correlation_margins(sums: Floats, noise: Noise, width: int) -> Floats:
+    """Half-widths at 95 %, from noisy sums; infinite where noise may hide that a column varies at all."""
+    _, squares = correlations(sums, width)
+
+    def moved(some: Floats) -> Floats:
+        values, least = correlations(some, width)
+        return np.asarray(np.where(least > squares[:, None] / 2, values, np.nan))
+
+    hidden = squares <= 4 * deviation(noise)
+    found = half_widths(moved, sums, noise, _TIMES)
+    return np.where(hidden | ~np.isfinite(found), np.inf, found)
 
 
 def _classifier(description: Description, data: Marginals, target: str, share: float) -> Classifier:
     label, positive = target_of(description, target)
     cells = rows_of(description)
     score = learned(cells, description.groups, label=label, positive=positive)
-    counts, std = data.scored(score, share=share)
-    true, spread = area(counts, std)
-    return Classifier(
-        target=target, true=true, synthetic=area(counted(score, cells), 0.0)[0], margin=min(0.5, _NORMAL_95 * spread)
+    counts, noise = data.scored(score, share=share)
+    true, synthetic = (
+        float(np.clip(np.nan_to_num(area(each), nan=0.5), 0, 1)) for each in (counts, counted(score, cells))
     )
+    margin = area_margin(counts, noise)
+    return Classifier(target=target, true=true if margin < _ANY else _ANY, synthetic=synthetic, margin=margin)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from discreet.synthetic.graphical import Fit, Model, Target, cells_needed, estimate
 from discreet.synthetic.independent import Histogram, Synthesis, grouped, histograms, product
-from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition
+from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition, deviation
 from discreet.synthetic.mst import one_way_targets, target
 from discreet.synthetic.smooth import fair, in_groups
 
@@ -159,13 +159,13 @@ def _options(
             found.append(Candidate(columns=each, partition=partition, model=coarse))
     if not found:  # every column is one group
         return []
-    noisy, std = data.distances(found, share=share)
+    noisy, noise = data.distances(found, share=share)
     return [
         Option(
             columns=candidate.columns,
             partition=candidate.partition,
             expected=candidate.model.ravel(),
-            distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * std),
+            distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * deviation(noise)),
             weight=data.workload.weight(candidate.columns),
         )
         for candidate, distance in zip(found, noisy, strict=True)

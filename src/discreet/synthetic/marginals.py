@@ -33,6 +33,7 @@ from discreet.synthetic.source import Source, rows_per_cell
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 
 Floats = NDArray[np.float64]
+Noise = DiscreteGaussian | DiscreteLaplace
 Integers = NDArray[np.int64]
 Columns = tuple[int, ...]
 Partition = tuple[Integers, ...]  # for each column, which group every cell of its axis is in
@@ -124,11 +125,11 @@ class Marginals:
 
     def std(self, share: float) -> float:
         """The standard deviation of each count of a marginal that is given a share of what was paid."""
-        return _std(self._noise(self._part(share), times=1))
+        return deviation(self._noise(self._part(share), times=1))
 
     def distance_std(self, share: float, count: int) -> float:
         """The standard deviation of each of `count` distances that are given a share together."""
-        return _std(self._noise(self._part(share), times=count, distance=True))
+        return deviation(self._noise(self._part(share), times=count, distance=True))
 
     def measure(self, columns: Columns, *, share: float, partition: Partition | None = None) -> Measured:
         """Noisy counts of all cells of some columns, or of groups of them."""
@@ -146,14 +147,14 @@ class Marginals:
         self.measured.append(found)
         return found
 
-    def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, float]:
-        """The noisy l1 distance of every candidate's counts to its model's, and the noise's standard deviation."""
+    def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, Noise]:
+        """The noisy l1 distance of every candidate's counts to its model's, and the noise."""
         noise = self._noise(self._part(share), times=len(candidates), distance=True)
         noisy = self._allowance.distances(noise, self._every_exact(candidates), **_models(candidates))
-        return np.asarray(noisy, dtype=np.float64), _std(noise)
+        return np.asarray(noisy, dtype=np.float64), noise
 
-    def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, float]:
-        """Noisy sums of all products of two columns, of the columns themselves and of the rows.
+    def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, Noise]:
+        """Noisy sums of all products of two columns, of the columns themselves and of the rows, and the noise.
 
         `lines` says for every cell of a column where it stands between -SCALE and SCALE. Every sum is in units of
         SCALE^2 a row, and they get noise as one vector: see `products`.
@@ -167,10 +168,10 @@ class Marginals:
         exact = self._fetch(f"SELECT {', '.join(sums)} FROM ({inner}) AS placed")
         forms = [tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))]
         noisy = self._allowance.measure(noise, exact, sizes=(), forms=forms)
-        return np.array([float(each[0]) for each in noisy]), _std(noise)
+        return np.array([float(each[0]) for each in noisy]), noise
 
-    def scored(self, score: Score, *, share: float) -> tuple[Integers, float]:
-        """Noisy counts of the rows by label and by bin of a public score, label after label."""
+    def scored(self, score: Score, *, share: float) -> tuple[Integers, Noise]:
+        """Noisy counts of the rows by label and by bin of a public score, label after label, and the noise."""
         noise = self._noise(self._part(share), times=1)
         columns = [column for column, weights in enumerate(score.weights) if weights.any()]
         terms = [self._looked_up(score.weights[column], column) for column in columns]
@@ -184,7 +185,7 @@ class Marginals:
         exact = self._fetch(rows_per_cell(cells))
         size = 2 * score.bins
         counts = self._allowance.marginal(noise, exact, cells=np.arange(size), size=size)
-        return np.asarray(counts, dtype=np.int64), _std(noise)
+        return np.asarray(counts, dtype=np.int64), noise
 
     def select(
         self, candidates: Sequence[Candidate], *, share: float, factors: Sequence[int], expected: Sequence[int]
@@ -201,9 +202,7 @@ class Marginals:
     def _part(self, share: float) -> Fraction:
         return self._amount * Fraction(math.floor(share * _PARTS), _PARTS)
 
-    def _noise(
-        self, amount: Fraction, *, times: int, distance: bool = False, largest: int = 1
-    ) -> DiscreteGaussian | DiscreteLaplace:
+    def _noise(self, amount: Fraction, *, times: int, distance: bool = False, largest: int = 1) -> Noise:
         """Noise for a marginal, or (`distance`) for `times` numbers that a row moves by up to `largest` each."""
         if self._currency == "sum":
             l1 = Fraction(times * largest * self._rows * (2 if self._twice else 1))
@@ -247,7 +246,8 @@ def products(width: int) -> list[tuple[int, int]]:
     return [(a, b) for a in range(width + 1) for b in range(a, width + 1)]
 
 
-def _std(noise: DiscreteGaussian | DiscreteLaplace) -> float:
+def deviation(noise: Noise) -> float:
+    """The standard deviation of noise, or a little more."""
     return float(noise.sigma) if isinstance(noise, DiscreteGaussian) else math.sqrt(2) * float(noise.scale)
 
 

@@ -88,7 +88,7 @@ def histogram(heights: Floats, errors: Floats, labels: Sequence[str], *, ends: t
         x, y, reach = place * width, 100 * (1 - height / top), 100 * error / top
         parts.append(
             f'<rect x="{x + width * 0.06:.1f}" y="{y:.1f}" width="{width * 0.88:.1f}" height="{100 - y:.1f}" '
-            f'fill="{BLUE}"><title>{escape(label)}: {height:,.0f} ± {error:,.0f}</title></rect>'
+            f'fill="{BLUE}"><title>{escape(label)}: {height:,.0f}, off by about {error:,.0f}</title></rect>'
             + _whisker(x + width / 2, max(0.0, y - reach), x + width / 2, min(100.0, y + reach))
         )
     below = (
@@ -110,7 +110,7 @@ def bars(heights: Floats, errors: Floats, labels: Sequence[str]) -> str:
         parts.append(
             f'<text x="{left - 6}" y="{y + 12}" text-anchor="end">{escape(_cut(label, 18))}</text>'
             f'<rect x="{left}" y="{y + 2}" width="{length:.1f}" height="{side - 4}" fill="{BLUE}">'
-            f"<title>{escape(label)}: {height:,.0f} ± {error:,.0f}</title></rect>"
+            f"<title>{escape(label)}: {height:,.0f}, off by about {error:,.0f}</title></rect>"
             + _whisker(left + max(0.0, length - reach), y + side / 2, left + length + reach, y + side / 2)
             + f'<text x="298" y="{y + 12}" text-anchor="end">{100 * height / total:.1f}&#8239;%</text>'
         )

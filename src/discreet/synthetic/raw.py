@@ -110,5 +110,10 @@ def _trained(description: Description, true: Integers, made: Integers, target: s
     order = np.argsort(Stream.fresh().words(Items.positions(len(true)), 0)[:, 0])
     learning, trying = order[: len(order) // 2], order[len(order) // 2 :]
     scores = [learned(cells[learning], description.groups, label=label[0], positive=label[1]) for cells in (made, true)]
-    areas = [area(counted(score, true[trying]), 0.0)[0] for score in scores]
+    areas = [_area(counted(score, true[trying])) for score in scores]
     return Trained(target=target, synthetic=areas[0], true=areas[1])
+
+
+def _area(counts: Integers) -> float:
+    found = float(area(counts))
+    return 0.5 if np.isnan(found) else found
