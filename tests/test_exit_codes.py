@@ -58,10 +58,14 @@ class Terminal:
     """A process on a terminal of its own, as in a window that can be typed into and closed."""
 
     def __init__(self, command: Sequence[str]) -> None:
-        self.text = ""
+        self.read = b""
         self.pid, self.master = pty.fork()
         if self.pid == 0:
             os.execv(command[0], list(command))
+
+    @property
+    def text(self) -> str:
+        return self.read.decode(errors="replace")
 
     def wait_for(self, text: str) -> None:
         end = time.monotonic() + PATIENCE
@@ -76,7 +80,7 @@ class Terminal:
             read = os.read(self.master, 65536)
         except OSError:  # Linux's end of a terminal
             return False
-        self.text += read.decode()
+        self.read += read
         return bool(read)
 
     def press(self, keys: bytes) -> None:

@@ -141,6 +141,29 @@ def test_difference(run, folder):
     assert "nobody is exposed" in run("difference", folder / "safe.sql", "--table", "staff", json_wanted=False)
 
 
+def test_difference_says_safe_only_where_it_is_proved(run, folder):
+    csv.write_csv(
+        pa.table({"id": [1, 2, 3, 4], "ill": [True, True, False, True], "pay": [4, 4, 4, 9]}), folder / "s.csv"
+    )
+    (folder / "all.sql").write_text("SELECT COUNT(*) FROM s WHERE ill AND id < 3")
+    found = run("difference", folder / "all.sql", "--table", folder / "s.csv", "--secret", "ill", "--reveal")
+    assert (found["safe"], found["verdict"]) == (False, "exposed")
+    assert [(e["row"], e["by"], e["questions"], e["value"]) for e in found["exposed"]] == [
+        (0, "range", [1], 1),
+        (1, "range", [1], 1),
+    ]
+    told = run("difference", folder / "all.sql", "--table", folder / "s.csv", "--secret", "ill", json_wanted=False)
+    assert "2 people are exposed" in told
+    (folder / "more.sql").write_text("SELECT COUNT(*) FROM s WHERE ill; SELECT MEDIAN(pay) FROM s")
+    told = run("difference", folder / "more.sql", "--table", folder / "s.csv", json_wanted=False)
+    assert "nobody who is exposed. That is not proved" in told
+    assert "nobody is exposed." not in told
+    (folder / "sum.sql").write_text("SELECT SUM(pay) FROM s WHERE id < 4")
+    options = "--table", folder / "s.csv", "--secret", "pay"
+    assert len(run("difference", folder / "sum.sql", *options)["exposed"]) == 3  # nobody in the table has less
+    assert run("difference", folder / "sum.sql", *options, "--range", "pay=0:10")["safe"]
+
+
 def test_attacks_on_records(run, folder):
     people = town.tables(600)["people"].select(["age", "sex", "zip", "smoker", "state"])
     for name, start in (("in", 0), ("control", 300)):

@@ -1,15 +1,16 @@
-"""Differencing against exact elimination on small tables, and on planted pairs and chains among many questions."""
+"""Differencing against exact elimination and all tables that fit, and on planted pairs and chains among many."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from discreet import town
-from discreet.attacks import difference
+from discreet.attacks import difference, ranges
 from discreet.attacks.dice import Dice
 from discreet.attacks.modular import factor, mod, prime, rational
 from discreet.attacks.questions import read_log
@@ -49,9 +50,9 @@ def test_exposed_people_are_those_in_the_row_space():
         sets = [s for s in rng.random((m, n)) < 0.5 if s.any()] or [np.ones(n, dtype=bool)]
         found = difference([asked(s) for s in sets], people(n, rng), name="people", secrets=["sick"])
         units = {row.index(1) for row in reduced(sets) if sum(map(bool, row)) == 1}
-        assert {e.row for e in found.exposed} == units
-        assert found.safe == (not units)
-        for e in found.exposed:  # the chain told is a proof
+        alone = [e for e in found.exposed if e.by == "combination"]
+        assert {e.row for e in alone} == units
+        for e in alone:  # the chain told is a proof
             total = sum(weight * sets[number - 1].astype(int) for number, weight in e.chain)
             assert [int(v) for v in total] == [int(i == e.row) for i in range(n)]
             assert e.right
@@ -59,13 +60,125 @@ def test_exposed_people_are_those_in_the_row_space():
 
 def test_pairs_of_whom_a_sum_follows_are_told():
     rng = np.random.default_rng()
+    mixed = people(5, rng).set_column(1, "sick", pa.array([True, False, True, False, True]))
     log = [asked([1, 1, 1, 1, 1]), asked([0, 0, 1, 1, 1])]
-    found = difference(log, people(5, rng), name="people", secrets=["sick"])
+    found = difference(log, mixed, name="people", secrets=["sick"])
     assert found.safe
     assert (0, 1) in {g.rows for g in found.groups}
     log = [asked([1, 1, 0, 0, 0]), asked([0, 1, 1, 0, 0]), asked([1, 0, 0, 1, 1])]
-    found = difference(log, people(5, rng), name="people", secrets=["sick"])
+    pair = mixed.set_column(1, "sick", pa.array([True, False, True, False, False]))
+    found = difference(log, pair, name="people", secrets=["sick"])
     assert (0, 1, 2) in {g.rows for g in found.groups}  # whoever knows one of the three knows the others
+
+
+def test_exposed_people_are_those_with_no_other_value():
+    """Against all tables of 0 and 1 that give the same answers; sums of a known column over the sick among them."""
+    rng = np.random.default_rng()
+    for _ in range(60):
+        n, m = int(rng.integers(2, 8)), int(rng.integers(1, 5))
+        sick = rng.random(n) < rng.choice([0.1, 0.5, 0.9])
+        income = rng.integers(1, 5, n)
+        table = pa.table({"id": np.arange(n), "sick": sick, "income": income})
+        sets = [s if s.any() else ~s for s in rng.random((m, n)) < 0.6]
+        weights = [income if rng.random() < 0.3 else np.ones(n, dtype=int) for _ in sets]
+        log = [asked(s, "COUNT(*)" if (w == 1).all() else "SUM(income)") for s, w in zip(sets, weights, strict=True)]
+        worlds = np.array(list(product([0, 1], repeat=n)))
+        fits = np.all([(worlds @ (s * w)) == sick @ (s * w) for s, w in zip(sets, weights, strict=True)], axis=0)
+        fixed = (worlds[fits] == sick).all(axis=0) & np.any(sets, axis=0)
+        found = difference(log, table, name="people", secrets=["sick"])
+        assert {e.row for e in found.exposed} == set(np.flatnonzero(fixed).tolist())
+        assert found.verdict == ("exposed" if fixed.any() else "safe")
+        assert all(e.right for e in found.exposed)
+
+
+def test_numbers_in_a_range_against_all_that_fit():
+    rng = np.random.default_rng()
+    for _ in range(40):
+        n, m = int(rng.integers(2, 6)), int(rng.integers(1, 4))
+        stars = rng.choice([0, 0, 1, 2, 2], n)
+        table = pa.table({"id": np.arange(n), "stars": stars})
+        sets = [s if s.any() else ~s for s in rng.random((m, n)) < 0.6]
+        worlds = np.array(list(product(range(3), repeat=n)))
+        fits = np.all([(worlds @ s) == stars @ s for s in sets], axis=0)
+        fixed = (worlds[fits] == stars).all(axis=0) & np.any(sets, axis=0)
+        log = [asked(s, "SUM(stars)", "") for s in sets]
+        found = difference(log, table, name="people", secrets=["stars"], ranges={"stars": (0, 2)})
+        told = {e.row for e in found.exposed}
+        assert told <= set(np.flatnonzero(fixed).tolist())
+        if not found.unproved:
+            assert told == set(np.flatnonzero(fixed).tolist())
+
+
+EVERYBODY = {  # a question whose answer is at an end, and who is exposed by it
+    "SELECT COUNT(*) FROM people WHERE ill AND team = 'a'": {0, 1, 2},
+    "SELECT COUNT(*) FROM people WHERE NOT ill AND team = 'a'": {0, 1, 2},
+    "SELECT COUNT(*) FILTER (WHERE ill) FROM people WHERE team = 'b'": {3, 4, 5},
+    "SELECT SUM(flag) FROM people WHERE team = 'a'": {0, 1, 2},
+    "SELECT AVG(flag) FROM people WHERE team = 'a'": {0, 1, 2},
+    "SELECT SUM(CASE WHEN ill THEN 1 ELSE 0 END) FROM people WHERE team = 'a'": {0, 1, 2},
+    "SELECT team, ill, COUNT(*) FROM people GROUP BY team, ill": {0, 1, 2, 3, 4, 5},
+    "SELECT SUM(pay) FROM people WHERE team = 'a'": {0, 1, 2},
+    "SELECT SUM(pay) FROM people WHERE id IN (4, 5)": {4, 5},
+    "SELECT SUM(pay) FROM people WHERE ill AND id > 2": {3, 4, 5},
+    "SELECT COUNT(*) FROM people WHERE pay > 8 AND id > 3": {4, 5},
+    "SELECT COUNT(*) FROM people WHERE town = 'nowhere'": {0, 1, 2, 3, 4, 5},
+    "SELECT SUM(one) FROM people": {0, 1, 2, 3, 4, 5},
+    "SELECT COUNT(*) FROM people WHERE ill; SELECT COUNT(*) FROM people WHERE ill AND id <> 3 AND id <> 4": {3, 4},
+    "SELECT COUNT(*) FROM people WHERE town = 'x' AND id < 3;SELECT COUNT(*) FROM people WHERE town = 'y' AND id < 5": {
+        0,
+        1,
+        2,
+        3,
+        4,
+    },
+}
+
+
+@pytest.mark.parametrize("log", EVERYBODY)
+def test_sums_at_an_end_expose_everybody_in_them(log):
+    table = pa.table(
+        {
+            "id": range(6),
+            "team": [*"aaabbb"],
+            "ill": [True] * 3 + [False] * 3,
+            "flag": [1, 1, 1, 0, 1, 0],
+            "pay": [0, 0, 0, 7, 9, 9],
+            "town": [*"xxxyyz"],
+            "one": [1] * 6,
+        }
+    )
+    found = difference(log, table, name="people", secrets=["ill", "flag", "pay", "town", "one"])
+    assert found.verdict == "exposed"
+    assert not found.safe
+    assert {e.row for e in found.exposed} >= EVERYBODY[log]
+
+
+def test_what_is_not_proved_is_not_called_safe():
+    table = pa.table({"id": range(6), "ill": [True, False] * 3, "pay": [5, 5, 5, 5, 5, 5]})
+    count = "SELECT COUNT(*) FROM people WHERE ill"
+    assert difference([count], table, name="people").verdict == "safe"
+    for more in (
+        "SELECT MEDIAN(pay) FROM people",
+        "SELECT AVG(pay) FROM people WHERE ill",
+        "SELECT SUM(pay) FROM people",
+    ):
+        found = difference([count, more], table, name="people")
+        assert found.verdict == "not found", more
+        assert found.unproved
+        assert not found.as_json()["safe"]
+    found = difference(["SELECT SUM(pay) FROM people"], table, name="people", ranges={"pay": (0, 9)})
+    assert found.safe
+    found = difference(["SELECT SUM(pay) FROM people"], table, name="people", ranges={"pay": (0, 5)})
+    assert len(found.exposed) == 6
+
+
+def test_very_many_sums_are_looked_at_one_by_one(monkeypatch):
+    monkeypatch.setattr(ranges, "MOST_CELLS", 1)
+    table = pa.table({"id": range(4), "ill": [True, True, False, True]})
+    found = difference(["SELECT COUNT(*) FROM people WHERE ill AND id < 2"], table, name="people", secrets=["ill"])
+    assert {e.row for e in found.exposed} == {0, 1}
+    found = difference(["SELECT COUNT(*) FROM people WHERE ill"], table, name="people", secrets=["ill"])
+    assert found.verdict == "not found"
 
 
 def test_planted_pairs_and_chains_among_many_questions():
@@ -141,9 +254,12 @@ def test_the_demo_log_is_safe():
     log = [sql for _, sql, _ in QUESTIONS if "FROM people" in sql]
     residents = town.tables(2000)["people"]
     found = difference(log, residents, name="people")
-    assert found.safe
+    assert not found.exposed
     assert not found.skipped
-    assert not difference([*log, MALICIOUS], residents, name="people").safe  # it asks about Karrie alone
+    assert found.verdict == "not found"  # mean incomes by age say something about ages that is not worked out
+    assert not found.safe
+    assert difference(log[:1], residents, name="people").safe
+    assert difference([*log, MALICIOUS], residents, name="people").exposed  # it asks about Karrie alone
 
 
 def test_what_cannot_be_analyzed_is_listed():

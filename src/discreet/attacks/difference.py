@@ -2,15 +2,16 @@
 
 For the curator a detector, for the auditor the attack. Two questions whose row sets differ by one person give that
 person away; so does any combination of questions whose row sets add and subtract to one person. They are found
-exactly: person i is exposed if and only if every solution of the homogeneous equations is zero at i.
+exactly: person i is exposed if and only if every solution of the homogeneous equations is zero at i. Then there is
+what values may be: where all are 0 or 1, or in a range, a sum at its end tells everybody in it (`ranges`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from discreet.attacks.dice import Dice
 from discreet.attacks.finding import Finding, Rate
 from discreet.attacks.modular import Factored, Matrix, factor, mod, prime, rational
-from discreet.attacks.questions import Evaluated, Row, equations, read_log
+from discreet.attacks.questions import Evaluated, Row, equations, means_over_secrets, read_log
+from discreet.attacks.ranges import Sums, pinned
 
 Answering = Callable[[str], Any]
 """Gives the answer to a question: a number, or an Arrow table. `lambda sql: curator.ask(sql, ...).table` is one."""
@@ -38,6 +40,7 @@ class Exposed:
     chain: tuple[tuple[int, Fraction], ...]
     value: float | None
     right: bool | None
+    by: Literal["combination", "range"] = "combination"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +54,25 @@ class Tied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differences:
+    """`unproved`: why somebody else may be exposed whom this attack did not find."""
+
     finding: Finding
     exposed: tuple[Exposed, ...]
     groups: tuple[Tied, ...]
     questions: int
     skipped: tuple[tuple[int, str], ...]
+    unproved: tuple[str, ...]
 
     @property
     def safe(self) -> bool:
-        return not self.exposed
+        """Nobody is exposed, and that is proved."""
+        return self.verdict == "safe"
+
+    @property
+    def verdict(self) -> Literal["exposed", "not found", "safe"]:
+        if self.exposed:
+            return "exposed"
+        return "not found" if self.unproved else "safe"
 
     def as_json(self, *, reveal: bool = False) -> dict[str, object]:
         people = [
@@ -67,8 +80,9 @@ class Differences:
                 "row": e.row,
                 "secret": e.secret,
                 "quantity": e.quantity,
+                "by": e.by,
                 "questions": [number for number, _ in e.chain],
-                "weights": [str(weight) for _, weight in e.chain],
+                "weights": [str(weight) for _, weight in e.chain] if e.by == "combination" else [],
                 **({"value": e.value} if reveal else {}),
             }
             for e in self.exposed
@@ -76,6 +90,8 @@ class Differences:
         return {
             **self.finding.as_json(),
             "safe": self.safe,
+            "verdict": self.verdict,
+            "unproved": list(self.unproved),
             "questions": self.questions,
             "exposed": people,
             "groups": [{"rows": list(g.rows), "secret": g.secret, "quantity": g.quantity} for g in self.groups],
@@ -90,13 +106,17 @@ def difference(
     name: str,
     secrets: Sequence[str] | None = None,
     answers: Answering | None = None,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
     smallest: int = 2,
+    seconds: float = 10.0,
 ) -> Differences:
     """Who is exposed by a log of questions about `table`, called `name` in them.
 
     Each column of `secrets` (by default every column that the log mentions, in turn) is taken as unknown and all others
-    as known to the attacker. With `answers`, the secrets are worked out from them and compared with the truth; without,
-    answers are exact. Groups of up to `smallest` people whose sum follows are listed too.
+    as known to the attacker. `ranges` says what a number may be, where that is not from its least to its largest in the
+    table. With `answers`, the secrets are worked out from them and compared with the truth, by combinations only;
+    without, answers are exact. Groups of up to `smallest` people whose sum follows are listed too. What takes more than
+    `seconds` for one secret to prove is not proved.
     """
     asked = read_log(log, name)
     data = Evaluated.of(asked, table)
@@ -104,19 +124,27 @@ def difference(
     exposed: list[Exposed] = []
     groups: list[Tied] = []
     guessed: list[float] = []
+    unproved = _not_analyzed(asked.skipped, answers)
     for secret in asked.columns if secrets is None else secrets:
-        for quantity, values, rows in equations(asked, data, secret).values():
-            system = _System.of(rows)
-            found, small = system.exposed(smallest)
-            for person, chain in found:
-                value = None if chain is None else _value(chain, rows, values, told)
-                right = value is not None and _right(value, values, person)
-                weights = _weights(chain, rows)
-                exposed.append(
-                    Exposed(row=person, secret=secret, quantity=quantity, chain=weights, value=value, right=right)
-                )
-                guessed.append(_guess(values))
+        systems = list(equations(asked, data, secret).values())
+        found: list[Exposed] = []
+        chances: dict[str, float] = {}
+        for quantity, values, rows in systems:
+            fresh, small = _by_combination(secret, quantity, values, rows, told, smallest)
+            found += fresh
+            chances[quantity] = _guess(values)
             groups += [Tied(rows=rows_of, secret=secret, quantity=quantity) for rows_of in small]
+        if answers is None:
+            hidden = _hidden(systems, ranges or {})
+            more, proved = _by_range(secret, hidden, seconds)
+            told_already = {(e.row, e.quantity) for e in found}
+            more = [e for e in more if (e.row, e.quantity) not in told_already]
+            found += more
+            chances |= {each.quantity: _guess(each.sums.values) for each in hidden}
+            unproved += [] if proved else [f"{secret}: not every possibility was tried"]
+        unproved += [f"question {n}: a mean over people chosen by {secret}" for n in means_over_secrets(asked, secret)]
+        guessed += [chances[e.quantity] for e in found]
+        exposed += found
     people = {e.row for e in exposed}
     hits = sum(bool(e.right) for e in exposed)
     rate = Rate(hits=hits, n=len(exposed)) if exposed else Rate(hits=0, n=table.num_rows)
@@ -127,7 +155,106 @@ def difference(
         groups=tuple(g for g in groups if not people.issuperset(g.rows)),
         questions=len(asked.questions) + len(asked.skipped),
         skipped=asked.skipped,
+        unproved=tuple(unproved),
     )
+
+
+def _not_analyzed(skipped: Sequence[tuple[int, str]], answers: Answering | None) -> list[str]:
+    found = [f"question {number} {reason}" for number, reason in skipped]
+    return found if answers is None else [*found, "answers were asked for: only combinations of them were tried"]
+
+
+def _by_combination(
+    secret: str, quantity: str, values: NDArray[np.float64], rows: list[Row], told: _Answers, smallest: int
+) -> tuple[list[Exposed], list[tuple[int, ...]]]:
+    """People who are alone in a combination of the sets."""
+    exposed = []
+    found, small = _System.of(rows).exposed(smallest)
+    for person, chain in found:
+        value = None if chain is None else _value(chain, rows, values, told)
+        right = value is not None and _right(value, values, person)
+        weights = _weights(chain, rows)
+        exposed.append(Exposed(row=person, secret=secret, quantity=quantity, chain=weights, value=value, right=right))
+    return exposed, small
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Hidden:
+    """Something of each person that the secret decides, and all answers that sum it."""
+
+    quantity: str
+    rows: list[Row]
+    sums: Sums
+
+
+def _hidden(
+    systems: Sequence[tuple[str, NDArray[np.float64], list[Row]]], ranges: Mapping[str, tuple[float, float]]
+) -> list[_Hidden]:
+    """All that is summed, each once: SUM(income) of the ill, where incomes are known, is about who is ill."""
+    found: dict[bytes, tuple[str, list[Row]]] = {}
+    for quantity, _, rows in systems:
+        for row in rows:
+            _, _, conditions = quantity.partition(" where ")
+            name = quantity if row.factor is None or not conditions else conditions
+            found.setdefault(row.hidden.tobytes(), (name, []))[1].append(row)
+    hidden = []
+    for name, rows in found.values():
+        plain = all(row.factor is None or (row.factor == 1).all() for row in rows)
+        factors = np.array([row.members if plain or row.factor is None else row.members * row.factor for row in rows])
+        low, high = _ends(name, rows[0].hidden, ranges)
+        hidden.append(
+            _Hidden(quantity=name, rows=rows, sums=Sums(factors=factors, values=rows[0].hidden, low=low, high=high))
+        )
+    return hidden
+
+
+def _by_range(secret: str, hidden: Sequence[_Hidden], seconds: float) -> tuple[list[Exposed], bool]:
+    """People whom nothing but one value is left for; then those who are alone once these are taken out of every sum."""
+    if not hidden:
+        return [], True
+    found = pinned([each.sums for each in hidden], seconds=seconds)
+    exposed = []
+    for each, flags in zip(hidden, found.people, strict=True):
+        fixed = flags.copy()
+        if fixed.any() and not each.sums.whole:
+            rest = [replace(row, members=row.members & ~fixed) for row in each.rows]
+            alone, _ = _System.of([row for row in rest if row.members.any()] or rest).exposed(1)
+            fixed[[person for person, _ in alone]] = True
+        for person in np.flatnonzero(fixed).tolist():
+            exposed.append(
+                Exposed(
+                    row=person,
+                    secret=secret,
+                    quantity=each.quantity,
+                    chain=_telling(person, each),
+                    value=float(each.sums.values[person]),
+                    right=True,
+                    by="range",
+                )
+            )
+    return exposed, found.proved
+
+
+def _telling(person: int, hidden: _Hidden) -> tuple[tuple[int, Fraction], ...]:
+    """The one question that is enough, if there is one: everybody in it is at the same end."""
+    sums = hidden.sums
+    for row, factors in zip(hidden.rows, sums.factors, strict=True):
+        if factors[person]:
+            inside = sums.values[factors != 0]
+            if (inside == sums.low).all() or (inside == sums.high).all():
+                return ((row.question.number, Fraction(1)),)
+    return ()
+
+
+def _ends(quantity: str, values: NDArray[np.float64], ranges: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
+    """What each person's part of a sum may be: declared; or 0 and 1; or from the least to the largest that there is."""
+    column, _, conditions = quantity.partition(" where ")
+    if column in ranges:
+        low, high = ranges[column]
+        return (min(low, 0.0), max(high, 0.0)) if conditions else (low, high)
+    if np.isin(values, (0, 1)).all():
+        return 0.0, 1.0
+    return float(values.min()), float(values.max())
 
 
 def _guess(values: NDArray[np.float64]) -> float:

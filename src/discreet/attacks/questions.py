@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -186,6 +186,8 @@ class Row:
     aggregate: Aggregate
     members: Bits
     cell: tuple[tuple[int, Any], ...]  # which row of the answer: (column, key) pairs
+    hidden: NDArray[np.float64]  # what the secret makes of each row: 0 or 1, or its value
+    factor: NDArray[np.float64] | None  # by how much the answer counts it, which is known; None: hidden is all of it
     inverted: bool = False  # the answer counts those without the secret
 
 
@@ -244,13 +246,23 @@ def equations(log: Log, data: Evaluated, secret: str) -> dict[bytes, tuple[str, 
             for name, values, row in _rows(question, aggregate, data, secret):
                 key, flipped = values.tobytes(), (1 - values).tobytes()
                 if aggregate.value.sql == "1" and key not in found and flipped in found:
-                    key, row = flipped, Row(**{**_fields(row), "inverted": True})
+                    key, row = flipped, replace(row, hidden=1 - row.hidden, inverted=True)
                 found.setdefault(key, (name, values, []))[2].append(row)
     return found
 
 
-def _fields(row: Row) -> dict[str, Any]:
-    return {"question": row.question, "aggregate": row.aggregate, "members": row.members, "cell": row.cell}
+def means_over_secrets(log: Log, secret: str) -> list[int]:
+    """Numbers of questions with a mean over people whom the secret chooses: no sum over a known set."""
+    return [
+        question.number
+        for question in log.questions
+        for aggregate in question.aggregates
+        if aggregate.mean and any(secret in part.columns for part in _choosing(question, aggregate))
+    ]
+
+
+def _choosing(question: Question, aggregate: Aggregate) -> list[Part]:
+    return [*aggregate.conditions, *(part for _, part in question.keys)]
 
 
 def _rows(
@@ -266,9 +278,11 @@ def _rows(
     for part in aggregate.conditions:
         if secret not in part.columns:
             members = members & data.conditions[part.sql]
-    values = data.numbers[aggregate.value.sql].copy()
+    numbers = data.numbers[aggregate.value.sql]
+    chosen = np.ones(data.rows)
     for part in hidden:
-        values = values * data.conditions[part.sql]
+        chosen = chosen * data.conditions[part.sql]
+    is_secret = secret in aggregate.value.columns
     known_keys = [(at, p) for at, p in question.keys if secret not in p.columns]
     shown = aggregate.value.sql if aggregate.value.sql != "1" else ""
     for known, inside in _split(known_keys, members, data):
@@ -276,8 +290,16 @@ def _rows(
             told = [part.sql for part in hidden]
             told += [f"{p.sql} = {v}" for (_, p), (_, v) in zip(hidden_keys, unknown, strict=True)]
             name = " where ".join(filter(None, [shown, " and ".join(sorted(told))]))
-            row = Row(question=question, aggregate=aggregate, members=inside, cell=known + unknown)
-            yield name, values * having, row
+            values = numbers * chosen * having
+            row = Row(
+                question=question,
+                aggregate=aggregate,
+                members=inside,
+                cell=known + unknown,
+                hidden=values if is_secret else chosen * having,
+                factor=None if is_secret else numbers,
+            )
+            yield name, values, row
 
 
 def _split(

@@ -11,11 +11,12 @@ import typer
 
 from discreet.cli.files import require_writable
 from discreet.errors import UsageError
-from discreet.show import readable
+from discreet.show import printable, readable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.attacks.difference import Differences
     from discreet.attacks.finding import Finding
     from discreet.attacks.link import Linkage
 
@@ -141,6 +142,7 @@ def difference(
     table: Annotated[str | None, typer.Option(help="The table they are about: its file, or its name.")] = None,
     data: Annotated[Path | None, typer.Option(metavar="FILE", help="The table's file, if --table is a name.")] = None,
     secret: Annotated[list[str] | None, typer.Option(help="Columns to protect; by default each in turn.")] = None,
+    range: Annotated[list[str] | None, typer.Option(help="What a number may be: income=0:200000.")] = None,
     reveal: Reveal = False,
     demo: Demo = False,
     html: Html = None,
@@ -157,14 +159,44 @@ def difference(
     if not log.is_file():
         raise UsageError(f"There is no file {log}.")
     name, path = _data_of(table, data, log)
-    found = attack(log.read_text(encoding="utf-8"), read(path), name=name, secrets=_listed(secret) or None)
+    ranges = dict(_range(each) for each in _listed(range))
+    secrets = _listed(secret) or None
+    found = attack(log.read_text(encoding="utf-8"), read(path), name=name, secrets=secrets, ranges=ranges)
     rows = [
-        [e.row, e.quantity, ", ".join(str(number) for number, _ in e.chain) or "many", _value(e.value, reveal)]
-        for e in found.exposed
+        [e.row, e.quantity, ", ".join(str(number) for number, _ in e.chain) or "several", e.by, _value(e.value, reveal)]
+        for e in found.exposed[:MOST_SHOWN]
     ]
     if format is Format.table:
-        print(f"{found.questions} questions; " + ("nobody is exposed." if found.safe else "exposed:"))
-    _print(found, found.as_json(reveal=reveal), format, ("row", "secret", "by questions", "value"), rows)
+        print(_told_exposed(found))
+    _print(found, found.as_json(reveal=reveal), format, ("row", "secret", "by questions", "how", "value"), rows)
+    if format is Format.table and len(found.exposed) > len(rows):
+        print(f"and {len(found.exposed) - len(rows):,} more; --format json has all.")
+
+
+def _told_exposed(found: Differences) -> str:
+    """The verdict; nobody is called safe of whom that is not proved."""
+    people = len({e.row for e in found.exposed})
+    told = {
+        "exposed": f"{people:,} {'person is' if people == 1 else 'people are'} exposed:",
+        "safe": "nobody is exposed.",
+        "not found": "this attack found nobody who is exposed. That is not proved:",
+    }
+    lines = [f"{found.questions} question{'s' * (found.questions != 1)}; {told[found.verdict]}"]
+    if found.verdict == "not found":
+        lines += [printable(f"  {reason}.") for reason in found.unproved[:MOST_SHOWN]]
+    return "\n".join(lines)
+
+
+def _range(text: str) -> tuple[str, tuple[float, float]]:
+    column, _, ends = text.partition("=")
+    low, _, high = ends.partition(":")
+    try:
+        found = float(low), float(high)
+    except ValueError:
+        found = 0.0, 0.0
+    if not column or not found[0] < found[1]:
+        raise UsageError(f"--range {text} is none. Write it as income=0:200000.")
+    return column.strip(), found
 
 
 def _value(value: float | None, reveal: bool) -> str:
