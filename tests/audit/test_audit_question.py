@@ -66,6 +66,56 @@ def test_the_neighbor_that_moves_most_is_run(policy: Policy) -> None:
     assert moved[found.pair] > 0.5 * max(moved.values()) > 0.4
 
 
+ALONE = "SELECT COUNT(*) FROM people WHERE zip = '9' AND income > 50000"  # about person 7 and nobody else
+
+
+def moved(found: question.QuestionAudit, reason: str) -> float:
+    """How far the neighbors chosen for a reason move it."""
+    return max((each.share for each in found.changes if reason in each.pair[1]), default=-1.0)
+
+
+def test_whoever_a_question_is_about_is_taken_away(policy: Policy) -> None:
+    """By default, though nobody else changes its answer and they are one of 60."""
+    most = 1 if policy.neighbors == "add_remove" else 0.5  # of what a change of one allows
+    for sql in (ALONE, "SELECT COUNT(*) FILTER (WHERE zip = '9' AND income > 50000) FROM people"):
+        found = audited(policy, sql, epsilon=4, runs=1_000, confidence=SURE, people=1)
+        assert moved(found, "without person 1, moves it most") >= most
+    found = audited(
+        policy, "SELECT zip, COUNT(*) FROM people GROUP BY zip", epsilon=4, runs=1_000, confidence=SURE, people=4
+    )
+    assert any("rare key" in second for _, second in found.tried)
+    found = audited(policy, "SELECT MAX(age) FROM people", epsilon=4, runs=1_000, confidence=SURE, people=4)
+    assert any("largest" in second for _, second in found.tried)
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [{"persons": ("7",)}, {"where": "zip = '9'"}, {"where": "income >= 200000 AND sex = 'M'"}, {"where": "cost > 999"}],
+)
+def test_people_are_named_or_chosen_by_a_condition(policy: Policy, chosen: dict[str, Any]) -> None:
+    """A condition is written as analysts write it, on any table that has its columns."""
+    # Person 7 does not move this count; whoever was chosen for that must not stand in their place.
+    sql = "SELECT COUNT(*) FROM people WHERE zip = '1'"
+    found = audited(policy, sql, epsilon=4, runs=1_000, confidence=SURE, people=1, **chosen)
+    reason = "named" if "persons" in chosen else "chosen by --where"
+    assert [second for _, second in found.tried if "without" in second] == [f"without person 1, {reason}"]
+    assert moved(found, reason) == 0
+    found = audited(policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, people=1, **chosen)
+    assert moved(found, reason) > 0
+
+
+def test_nobody_by_that_name(policy: Policy) -> None:
+    def of(**chosen: Any) -> None:
+        audited(policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, people=2, **chosen)
+
+    with pytest.raises(UsageError, match="identifier 4711"):
+        of(persons=("4711",))
+    with pytest.raises(UsageError, match="No row of the snapshot"):
+        of(where="zip = 'nowhere'")
+    with pytest.raises(UsageError, match="hair"):
+        of(where="hair = 'red'")
+
+
 def test_nothing_is_charged_or_written(policy: Policy) -> None:
     curator = discreet.open(policy.path)
     before = curator._ledger.spent(), curator._ledger.head()
@@ -162,6 +212,12 @@ def test_the_command(policy: Policy, tmp_path: Path, capsys: pytest.CaptureFixtu
     told = json.loads(capsys.readouterr().out)
     assert told["sound"] is True
     assert told["charged"] is False
+    named = ["--person", "7", "--person", "8", "--where", "zip = '9'", "--people", "3"]
+    assert run([*asked, *sure, *named]) == 0
+    shown = capsys.readouterr().out
+    assert "NOT FOR RELEASE" in shown
+    assert "without person 2, named: moves" in shown
+    assert run([*asked, *sure, "--person", "nobody"]) == 2
     assert run([*asked[:3], "SELECT * FROM people"]) == 4
     assert run([*asked, "--epsilon", "-1"]) == 2
     assert run([*asked, "--people", "0"]) == 2

@@ -1,18 +1,19 @@
 """A snapshot and its neighbors, to be asked the same exact questions: for the curator's own eyes.
 
-Neighbors are views over the snapshot's file, which stays as it is: without one of its people (those with the most rows,
-and some at random), and with one person more, who has as many rows as the policy allows, each at an end of its range.
+Neighbors are views over the snapshot's file, which stays as it is: without one of its people (see `chosen`), and with
+one person more, who has as many rows as the policy allows, each at an end of its range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from discreet.audit.chosen import Person, Wanted, choose
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
 from discreet.engines.prepare import OWNER, PUBLIC, engine_errors
 from discreet.engines.source import literal, name
@@ -45,8 +46,8 @@ class Neighborhood:
 
 
 @contextmanager
-def neighborhood(policy: Policy, number: int, *, people: int) -> Iterator[Neighborhood]:
-    """The neighbors of snapshot `number`: `people` of its persons taken away, and a few put in."""
+def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Neighborhood]:
+    """The neighbors of snapshot `number`: some of its persons taken away, and a few put in."""
     import duckdb
 
     config: dict[str, Any] = {"memory_limit": f"{policy.limits.memory}B", "autoload_known_extensions": "false"}
@@ -59,31 +60,31 @@ def neighborhood(policy: Policy, number: int, *, people: int) -> Iterator[Neighb
             if table.public:
                 relation = f"{PUBLIC}.{name(table.name)}"
                 connection.execute(f"CREATE VIEW {relation} AS FROM snapshot.{relation}")
-        chosen = _chosen(connection, private, people)
+        here = _database(connection, private, 0, "")
+        with interrupted(float(policy.limits.seconds), here.interrupt):
+            chosen = choose(here, private, wanted)
+        _keep(connection, private, chosen)
         added = _added(connection, private)
-        databases = {HERE: (0, "")} | {f"with one more, {shape}": (0, shape) for shape in added}
-        databases |= {f"without person {index}": (index, "") for index in range(1, chosen + 1)}
+        databases = {f"with one more, {shape}": (0, shape) for shape in added}
+        databases |= {f"without person {at}, {each.reason}": (at, "") for at, each in enumerate(chosen, start=1)}
         if policy.neighbors == "change_one":
             databases |= {f"person 1 now {shape}": (1, shape) for shape in added if chosen}
-        cursors = {each: _database(connection, private, *parts) for each, parts in databases.items()}
-        pairs = [(HERE, each) for each in databases if each != HERE]
+        cursors = {HERE: here}
+        cursors |= {each: _database(connection, private, *parts) for each, parts in databases.items()}
+        pairs = [(HERE, each) for each in databases]
         if policy.neighbors == "change_one":
             pairs += [("with one more, low", "with one more, high")] if "low" in added and "high" in added else []
         yield Neighborhood(pairs=tuple(pairs), seconds=float(policy.limits.seconds), cursors=cursors)
 
 
-def _chosen(connection: Any, tables: list[Table], people: int) -> int:
-    """The people that will be taken away, in a table of their own; how many there are."""
+def _keep(connection: Any, tables: list[Table], chosen: Sequence[Person]) -> None:
+    """The people who will be taken away, in a table of their own."""
     owner = name(OWNER)
-    owners = " UNION ALL ".join(f"SELECT {owner} FROM snapshot.main.{name(table.name)}" for table in tables)
-    heavy = f"SELECT {owner}, count(*) AS n FROM ({owners}) GROUP BY 1"
-    half = -(-people // 2)
     connection.execute(
-        f"CREATE TABLE chosen AS SELECT row_number() OVER () AS place, {owner} FROM ("
-        f"(SELECT {owner} FROM ({heavy}) ORDER BY n DESC, random() LIMIT {half}) UNION "
-        f"(SELECT {owner} FROM ({heavy}) ORDER BY random() LIMIT {people - half}))"
+        f"CREATE TABLE main.chosen AS SELECT 0 AS place, {owner} FROM snapshot.main.{name(tables[0].name)} LIMIT 0"
     )
-    return int(connection.execute("SELECT count(*) FROM chosen").fetchone()[0])
+    for place, person in enumerate(chosen, start=1):
+        connection.execute("INSERT INTO main.chosen VALUES (?, ?)", [place, person.owner])
 
 
 def _database(connection: Any, tables: list[Table], without: int, with_: str) -> Any:

@@ -7,7 +7,7 @@ writes nothing to the ledger, because nothing of it may be released.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -19,14 +19,16 @@ import pyarrow as pa
 from discreet.accounting import Accountant
 from discreet.audit import replay
 from discreet.audit.change import Change, changes
+from discreet.audit.chosen import Wanted
 from discreet.audit.epsilon import Codes, Finding, check, counted, finding, interval
 from discreet.audit.neighbors import Neighborhood, neighborhood
 from discreet.audit.runs import Outcomes, outcomes
 from discreet.budget import Budget, Loss, amount
 from discreet.curator import accountant_of, terms_of
 from discreet.engines.duckdb import DuckDB
+from discreet.engines.source import name
 from discreet.engines.workbench import Workbench
-from discreet.errors import UsageError
+from discreet.errors import Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.ledger.chain import fresh_secret
 from discreet.measure import measure
@@ -35,6 +37,7 @@ from discreet.offer import Offer, offer
 from discreet.policy import Policy
 from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
+from discreet.sql.plan import Block, Plan
 
 Progress = Callable[[str, float], None]
 
@@ -82,6 +85,7 @@ class QuestionAudit:
     neighbors: str
     snapshot: int
     cost: Budget
+    tried: tuple[tuple[str, str], ...]
     pair: tuple[str, str]
     changes: tuple[Change, ...]
     replayed: tuple[Replayed, ...]
@@ -107,19 +111,33 @@ def audited(
     runs: int,
     confidence: float,
     people: int,
+    persons: Sequence[str] = (),
+    where: str | None = None,
     progress: Progress | None = None,
 ) -> QuestionAudit:
-    """Audit one question at one epsilon on the newest snapshot and its neighbors."""
+    """Audit one question at one epsilon on the newest snapshot and its neighbors.
+
+    Of its people, those with the identifiers `persons` are taken away, some with a row that meets `where`, and others
+    that the question measures, up to `people` in all.
+    """
     check(runs=runs, confidence=confidence)
     if not 1 <= people <= 1_000:
         raise UsageError(f"An audit takes from 1 to 1,000 people away, one after another, not {people}.")
+    if len(persons) > 1_000:
+        raise UsageError("An audit takes at most 1,000 people away who are named by --person.")
     accountant = accountant_of(policy)
     with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
         number = ledger.snapshot
     if number == 0:
         raise UsageError("There is no snapshot to audit on yet. Take one: discreet snapshot.")
     offered = _offered(policy, number, sql, accountant, epsilon)
-    with neighborhood(policy, number, people=people) as around:
+    wanted = Wanted(
+        people=people,
+        persons=tuple(persons),
+        matching=None if where is None else _matching(policy, number, where),
+        measured=tuple(each.block for each in offered.blocks if each.block.same_as is None),
+    )
+    with neighborhood(policy, number, wanted=wanted) as around:
         changed = tuple(_changes(offered, around, progress))
         replayed = tuple(_replayed(offered, accountant, around, pair) for pair in around.pairs)
 
@@ -134,6 +152,7 @@ def audited(
         neighbors=policy.neighbors,
         snapshot=number,
         cost=accountant.budget(offered.cost),
+        tried=around.pairs,
         pair=pair,
         changes=changed,
         replayed=replayed,
@@ -145,6 +164,14 @@ def audited(
 
 def _offered(policy: Policy, number: int, sql: str, accountant: Accountant, epsilon: object) -> Offer:
     """The question planned and priced as `Curator.ask` would, without asking it."""
+    spend = accountant.allot(epsilon=amount(epsilon, name="epsilon", most=policy.limits.epsilon))
+    found = _planned(policy, number, sql)
+    if not found.blocks:
+        raise UsageError("This question is about public tables only: there is nothing to audit.")
+    return offer(found, accountant, amount=spend, limit=terms_of(policy).limit)
+
+
+def _planned(policy: Policy, number: int, sql: str) -> Plan:
     engine, workbench = DuckDB.open(policy, number), Workbench()
     public = {name: engine.public_table(name) for name, table in policy.tables.items() if table.public}
     engine.close()
@@ -152,11 +179,22 @@ def _offered(policy: Policy, number: int, sql: str, accountant: Accountant, epsi
     def of_public(text: str) -> pa.Table:
         return workbench.run(text, public, seconds=float(policy.limits.seconds))
 
-    spend = accountant.allot(epsilon=amount(epsilon, name="epsilon", most=policy.limits.epsilon))
-    found = plan(sql, policy, public, of_public)
-    if not found.blocks:
-        raise UsageError("This question is about public tables only: there is nothing to audit.")
-    return offer(found, accountant, amount=spend, limit=terms_of(policy).limit)
+    return plan(sql, policy, public, of_public)
+
+
+def _matching(policy: Policy, number: int, where: str) -> tuple[Block, ...]:
+    """The rows that meet a condition, in every table that has its columns; written as an analyst would write it."""
+    found, refused = list[Block](), list[Rejected]()
+    for table in policy.tables.values():
+        if not table.public:
+            try:
+                found += _planned(policy, number, f"SELECT COUNT(*) FROM {name(table.name)} WHERE {where}").blocks
+            except Rejected as error:
+                refused.append(error)
+    if not found:
+        told = " ".join(f"{error.reason} {error.hint}" for error in refused[:1])
+        raise UsageError(f"No private table can be read by --where {where}: {told}")
+    return tuple(found)
 
 
 def _changes(offered: Offer, around: Neighborhood, progress: Progress | None) -> list[Change]:

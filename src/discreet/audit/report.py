@@ -45,6 +45,8 @@ def question_page(audit: QuestionAudit) -> str:
         f'<p class="warning">{NOT_FOR_RELEASE} Nothing was charged, because nothing of it may leave.</p>',
         f"<h2>The question</h2><pre>{escape(audit.sql)}</pre>",
         f"<p>On snapshot {audit.snapshot}, at {cost}; neighbors: {escape(audit.neighbors)}.</p>",
+        "<h2>What was tried</h2>",
+        f"<ul>{''.join(f'<li>{escape(first)} / {escape(second)}</li>' for first, second in audit.tried)}</ul>",
         "<h2>How far one person moves it</h2>",
         "<p>The exact statistics on the data and on neighbors of it, as a part of what the plan says one person can "
         "do. Above 1 the noise would be too small.</p>",

@@ -67,6 +67,10 @@ def question(
     runs: Runs = 100_000,
     confidence: Confidence = 0.999999,
     people: Annotated[int, typer.Option(help="How many people to take away, one after another.")] = 8,
+    person: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Take this person away; may be repeated.")
+    ] = None,
+    where: Annotated[str | None, typer.Option(help="Take people away who have such a row: \"name = 'Ames'\".")] = None,
     out: Out = None,
     format: FormatOption = Format.table,
 ) -> None:
@@ -79,7 +83,17 @@ def question(
     require_writable(out)
     read = Policy.read(policy)
     with progress_bar("auditing") as progress:
-        found = audited(read, sql, epsilon=epsilon, runs=runs, confidence=confidence, people=people, progress=progress)
+        found = audited(
+            read,
+            sql,
+            epsilon=epsilon,
+            runs=runs,
+            confidence=confidence,
+            people=people,
+            persons=person or (),
+            where=where,
+            progress=progress,
+        )
     _write(out, question_page(found))
     if format is Format.json:
         print(json.dumps(_question_json(found)))
@@ -124,6 +138,7 @@ def _question_json(found: QuestionAudit) -> dict[str, Any]:
         "charged": False,
         "sound": found.sound,
         "neighbors": found.neighbors,
+        "tried": [list(pair) for pair in found.tried],
         "pair": list(found.pair),
         "moved_of_claimed": worst,
         "replay": [
@@ -139,9 +154,15 @@ def _question_json(found: QuestionAudit) -> dict[str, Any]:
 
 
 def _show_question(found: QuestionAudit) -> None:
+    from discreet.audit.neighbors import HERE
     from discreet.audit.report import NOT_FOR_RELEASE
 
     print(f"{NOT_FOR_RELEASE}\nNothing was charged.\n")
+    print("Neighbors that were tried, each beside the data:")
+    for first, second in found.tried:
+        far = max((each.share for each in found.changes if each.pair == (first, second)), default=0.0)
+        beside = second if first == HERE else f"{first} / {second}"
+        print(f"  {beside}: moves {far:.4g} of what is claimed")
     farthest = max(found.changes, key=lambda each: each.share)
     moved = "holds" if all(each.within for each in found.changes) else "BROKEN"
     print(f"One person moves {farthest.statistic} by {farthest.share:.4g} of what is claimed, at most: {moved}")
