@@ -74,7 +74,7 @@ def test_what_would_stop_a_snapshot_has_its_place(folder: Path) -> None:
     findings = check(policy_of(tables + "  labs: {owner: id}\n", folder.parent))
     assert [f"{problem.line}:{problem.column}: {problem.message}" for problem in findings.problems] == [
         "7:5: people.nobody leads to the owner, and the source has no such column of a simple type.",
-        "9:7: people.pay is declared date, and the source has DOUBLE there.",
+        "9:7: people.pay is declared date, and the file people.parquet has DOUBLE there.",
         "10:7: people.age: the source has no such column.",
         "11:3: The source has no table labs. It has people, visits.",
     ]

@@ -23,8 +23,7 @@ from sqlglot import exp
 
 from discreet.curator import Curator, create_ledger
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Domain, Identifier, Integers, Timestamps
-from discreet.engines.prepare import OWNER, PUBLIC
-from discreet.engines.store import Store
+from discreet.engines.store import OWNER, PUBLIC, Store
 from discreet.policy import Policy, Table, Through
 
 from . import policies

@@ -19,8 +19,8 @@ import duckdb
 import pyarrow as pa
 
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
-from discreet.engines.prepare import OWNER, PUBLIC, prepare
-from discreet.engines.store import Store
+from discreet.engines.prepare import prepare
+from discreet.engines.store import OWNER, PUBLIC, Store
 from discreet.policy import Policy, Table, Through
 
 from . import policies

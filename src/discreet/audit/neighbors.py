@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from discreet.audit.chosen import Person, Wanted, choose
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
-from discreet.engines.prepare import OWNER, PUBLIC, engine_errors
+from discreet.engines.prepare import engine_errors
 from discreet.engines.source import literal, name
-from discreet.engines.store import Store
+from discreet.engines.store import OWNER, PUBLIC, Store
 from discreet.engines.watch import interrupted
 from discreet.policy import Policy, Table
 

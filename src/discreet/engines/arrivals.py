@@ -5,7 +5,8 @@ seen and who was counted before is handed in, and what is new of it handed out, 
 
 Privacy: which rows of a person count in which period is a function of that person's own rows, then and now. A late row
 counts when it arrives, a corrected one once more, a removed one stays counted; each uses up one of the person's
-periods. Among a person's new rows those kept are the first by a keyed hash of their content (S4).
+periods. Among a person's new rows those kept are the first in the order of order.py (S4). A release that began when
+the order was another goes on with this one: what was frozen stays, and everybody stays within the same limits.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.engines.prepare import OWNER, engine_errors, load
+from discreet.engines.order import shuffled
+from discreet.engines.prepare import engine_errors, load
 from discreet.engines.source import connect, name
+from discreet.engines.store import OWNER
 from discreet.policy import Policy, Table, Through
 from discreet.schedule import Schedule
 
@@ -40,15 +43,14 @@ class Arrivals:
     def __init__(self, policy: Policy, source: object, schedule: Schedule, table: Table, *, key: bytes) -> None:
         self._schedule, self._table = schedule, table
         self._columns = [name(column) for column in table.columns]
-        mixed = f"hash(xor(f.{_CONTENT}, {int.from_bytes(key[:8], 'little')}::UBIGINT))"
-        self._order = ", ".join([mixed, *(f"f.{column}" for column in self._columns)])
+        domains = {column.name: column.domain for column in table.columns.values()}
+        self._order = shuffled(domains, key.hex(), copy=f"f.{_COPY}", table="f.")
         policy.store.mkdir(mode=0o700, parents=True, exist_ok=True)
         _clear(policy.store)
         self._folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=policy.store))
         self._connection = connect(self._folder / "live.duckdb", memory=policy.limits.memory)
         try:
-            self._connection.execute("BEGIN")  # never committed: nothing of it has to reach the disk
-            load(self._connection, _whole(policy, table), source)
+            load(self._connection, _whole(policy, table), source, scratch=self._folder)
         except BaseException:
             self._close()
             raise

@@ -15,9 +15,8 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from discreet.engines.prepare import OWNER, PUBLIC
 from discreet.engines.source import literal, lock, name
-from discreet.engines.store import Store
+from discreet.engines.store import OWNER, PUBLIC, Store
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy import Policy

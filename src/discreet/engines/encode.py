@@ -53,6 +53,7 @@ _FAMILIES = {
     "DATE": DATE,
     "UUID": UUID,
 }
+NOTHING = '"NULL"'  # the type of a column that holds nothing but NULL
 NUMBERS = "TEXT"  # of keys that are numbers in one table and written otherwise in another: text, in one spelling
 _DOUBLE_IS_EXACT = 2**53  # beyond it doubles skip whole numbers
 _ROOM = 2**61  # arithmetic on whole numbers stays in BIGINT below it

@@ -4,10 +4,12 @@ A snapshot is one DuckDB file that holds private tables under their own names, e
 public tables in the schema `public_tables`. It is made once and never changed; questions on it need no clamping and no
 truncation, so their SQL does not depend on the data. Beside it lies what was found on the way, for the curator alone.
 
-Privacy (S4): the prepared rows of a person are a function of that person's rows and the store's key. Values are moved
-row by row (encode.py); which rows are kept is decided by a total order of a row's own content, so neither the order of
-the input nor the threads nor other people can change it. One assumption: a key that leads to an owner through another
-table belongs to one owner. A row whose key has several would have two owners, and is dropped.
+Privacy (S4, S23): the prepared rows of a person are a function of that person's rows and the store's key. Values are
+moved row by row (encode.py), by types that no other file or row decides (parts.py); which rows are kept is decided by a
+total order of owner and content (order.py), so neither the order of the input nor the threads nor other people can
+change it. A table is read once, into a temporary one; whatever is decided about its rows is decided there. The finished
+file is checked (verify.py). One assumption: a key that leads to an owner through another table belongs to one owner. A
+row whose key has several would have two owners, and is dropped.
 """
 
 from __future__ import annotations
@@ -22,8 +24,11 @@ from typing import Any
 
 from discreet.domain import Categories, Column
 from discreet.engines import encode
+from discreet.engines.order import ROW, first_rows
+from discreet.engines.parts import Part, parts_of
 from discreet.engines.source import (
     Database,
+    Folder,
     Source,
     attach,
     changed,
@@ -35,14 +40,13 @@ from discreet.engines.source import (
     source_at,
     tables_in,
 )
-from discreet.engines.store import ColumnReport, Snapshot, Store, TableReport
+from discreet.engines.store import OWNER, PUBLIC, ColumnReport, Snapshot, Store, TableReport
+from discreet.engines.verify import verify
 from discreet.errors import EngineFailure, PolicyError, Problem, UsageError
 from discreet.policy import Policy, Table, Through
 
 Progress = Callable[[str, float], None]  # a table's name and how much of it is done, from 0 to 1
 
-OWNER = "#owner"
-PUBLIC = "public_tables"
 _HUGE = ("UHUGEINT", "BIGNUM")
 _log = logging.getLogger("discreet.engine")
 
@@ -63,29 +67,56 @@ def prepare(
     """
     found = source_at(source)
     with Store(Path(store)).build(number) as building:
-        with engine_errors("Preparing a snapshot"):
-            connection = connect(building.path, memory=policy.limits.memory, threads=threads)
-            try:
-                attach(connection, found)
-                work = _Work(connection, policy, found, building.key, progress)
-                before = fingerprint(found, policy.tables)
-                reports = tuple(work.table(table) for table in policy.tables.values())
-                connection.execute("CHECKPOINT")
-            finally:
-                connection.close()
+        before = fingerprint(found, policy.tables)
+        try:
+            reports = _filled(building.path, policy, found, building.key, progress, threads=threads, scratch=None)
+        except EngineFailure:
+            if not isinstance(found, Folder):
+                raise
+            scratch = building.renewed()
+            reports = _filled(building.path, policy, found, building.key, progress, threads=threads, scratch=scratch)
         if before is not None and changed(before, found, policy.tables):
             raise UsageError("The source changed while it was read. Take the snapshot again when it is at rest.")
+        with engine_errors("Checking a snapshot"):
+            verify(building.path, policy, threads=threads)
         return building.finish(digest=policy.digest, source=before, tables=reports)
 
 
-def load(connection: Any, policy: Policy, source: object) -> None:
+def _filled(
+    path: Path,
+    policy: Policy,
+    source: Source,
+    key: int,
+    progress: Progress | None,
+    *,
+    threads: int | None,
+    scratch: Path | None,
+) -> tuple[TableReport, ...]:
+    with engine_errors("Preparing a snapshot"):
+        connection = connect(path, memory=policy.limits.memory, threads=threads)
+        try:
+            attach(connection, source)
+            reports = _Work(connection, policy, source, key, progress, scratch=scratch).tables()
+            connection.execute("CHECKPOINT")
+            return reports
+        finally:
+            connection.close()
+
+
+def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> None:
     """The tables of a policy as they are now, prepared into an open connection that nobody else uses."""
     found = source_at(source)
     with engine_errors("Reading the source"):
         attach(connection, found)
-        work = _Work(connection, policy, found, 0, None)
-        for table in policy.tables.values():
-            work.table(table)
+        for carefully in (None, scratch):
+            connection.execute("BEGIN")  # never committed: nothing of it has to reach the disk
+            try:
+                _Work(connection, policy, found, 0, None, scratch=carefully).tables()
+                return
+            except EngineFailure:
+                if carefully is not None or not isinstance(found, Folder):
+                    raise
+                connection.execute("ROLLBACK")
 
 
 def moved_on(policy: Policy, store: str | Path) -> tuple[str, ...]:
@@ -113,10 +144,14 @@ def engine_errors(doing: str) -> Iterator[None]:
 
 # --- what the policy needs of the source ------------------------------------------------------------------------------
 
+Parts = dict[str, tuple[Part, ...]]
 
-def schemas(connection: Any, policy: Policy, source: Source) -> tuple[dict[str, dict[str, str]], list[Problem]]:
-    """The columns and types of every declared table, and where the source does not have what is declared."""
-    found: dict[str, dict[str, str]] = {}
+
+def schemas(
+    connection: Any, policy: Policy, source: Source, *, scratch: Path | None = None
+) -> tuple[Parts, list[Problem]]:
+    """The parts of every declared table, and where the source does not have what is declared."""
+    found: Parts = {}
     problems: list[Problem] = []
     there = {table.lower() for table in tables_in(connection, source)}
     for table in policy.tables.values():
@@ -124,7 +159,7 @@ def schemas(connection: Any, policy: Policy, source: Source) -> tuple[dict[str, 
             if table.name.lower() not in there:
                 raise UsageError(f"The source has no table {table.name}. It has {', '.join(sorted(there)) or 'none'}.")
             with engine_errors(f"Reading {table.name}"):
-                found[table.name] = columns_of(connection, scan(source, table.name, as_text=not table.public))
+                found[table.name] = _parts(connection, policy, source, table, scratch)
         except UsageError as error:
             problems.append(policy.problem("tables", table.name, message=str(error)))
             continue
@@ -133,24 +168,59 @@ def schemas(connection: Any, policy: Policy, source: Source) -> tuple[dict[str, 
     return found, problems
 
 
-def _mismatches(policy: Policy, table: Table, columns: Mapping[str, str]) -> Iterator[Problem]:
-    types = {column.lower(): type_name for column, type_name in columns.items()}
+def _parts(connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None) -> tuple[Part, ...]:
+    if not table.public:
+        used = _keys(policy, table) | set(table.columns)
+        return parts_of(connection, source, table.name, used=used, scratch=scratch)
+    relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
+    return (Part(where="the source", relation=relation, columns=columns_of(connection, relation)),)
+
+
+def _mismatches(policy: Policy, table: Table, parts: tuple[Part, ...]) -> Iterator[Problem]:
     for key in sorted(_keys(policy, table)):
-        if encode.family(types.get(key.lower(), "")) == encode.OTHER:
-            message = f"{table.name}.{key} leads to the owner, and the source has no such column of a simple type."
+        what = f"{table.name}.{key}"
+        kinds = {part.where: encode.key_kind(kind) for part in parts if (kind := _kind(part, key)) is not None}
+        if not kinds or any(encode.family(_kind(part, key) or "VARCHAR") == encode.OTHER for part in parts):
+            message = f"{what} leads to the owner, and the source has no such column of a simple type."
             yield policy.problem("tables", table.name, "owner", message=message)
+        elif (different := _different(what, kinds)) is not None:
+            yield policy.problem("tables", table.name, "owner", message=different)
     for column in table.columns.values():
-        mismatch = _mismatch(f"{table.name}.{column.name}", column, types.get(column.name.lower()))
+        mismatch = _mismatch(f"{table.name}.{column.name}", column, parts)
         if mismatch is not None:
             yield policy.problem("tables", table.name, "columns", column.name, message=mismatch)
 
 
-def _mismatch(what: str, column: Column, type_name: str | None) -> str | None:
-    if type_name is None:
+def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
+    if not any(_has(part, column.name) for part in parts):
         return f"{what}: the source has no such column."
-    if encode.family(type_name) not in encode.accepted(column.domain):
-        return f"{what} is declared {column.domain.yaml}, and the source has {type_name} there."
+    stored = {}
+    for part in parts:
+        kind = _kind(part, column.name)
+        if kind is not None and encode.family(kind) not in encode.accepted(column.domain):
+            return f"{what} is declared {column.domain.yaml}, and {part.where} has {kind} there."
+        if kind is not None:
+            stored[part.where] = encode.stored(column.domain, "x", kind).type
+    return _different(what, stored)
+
+
+def _different(what: str, kinds: Mapping[str, str]) -> str | None:
+    """Privacy: S23. Types that files decide together would let one person's file change how others are read."""
+    (first, kind), *others = kinds.items() if kinds else [("", "")]
+    for where, other in others:
+        if other != kind:
+            return f"{what} is {kind} in {first} and {other} in {where}. Write all files alike."
     return None
+
+
+def _has(part: Part, column: str) -> bool:
+    return any(each.lower() == column.lower() for each in part.columns)
+
+
+def _kind(part: Part, column: str) -> str | None:
+    """The type of a part's column; None where it has no such column, or one that is NULL everywhere."""
+    kinds = (kind for each, kind in part.columns.items() if each.lower() == column.lower() and kind != encode.NOTHING)
+    return next(kinds, None)
 
 
 def _keys(policy: Policy, table: Table) -> set[str]:
@@ -173,125 +243,174 @@ def _throughs(policy: Policy) -> Iterator[Through]:
 class _Work:
     """One snapshot in the making: the connection to its file, and what is known about the source."""
 
-    def __init__(self, connection: Any, policy: Policy, source: Source, key: int, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        connection: Any,
+        policy: Policy,
+        source: Source,
+        key: int,
+        progress: Progress | None,
+        *,
+        scratch: Path | None,
+    ) -> None:
         self.connection, self.policy, self.source, self.key = connection, policy, source, key
         self.progress = progress
-        self.schemas, problems = schemas(connection, policy, source)
+        self.parts, problems = schemas(connection, policy, source, scratch=scratch)
         if problems:
             raise PolicyError(*problems)
         owners = [table for table in policy.tables.values() if isinstance(table.owner, str)]
-        self.owner_type = encode.key_type(self._type(table, _key_column(table)) for table in owners)
-        self.resolved: set[str] = set()
+        self.owner_type = encode.key_type(kind for table in owners for kind in self._kinds(table, _key_column(table)))
         connection.execute(f"CREATE SCHEMA {PUBLIC}")
         if progress is not None:
             connection.execute("SET enable_progress_bar = true")
             connection.execute("SET enable_progress_bar_print = false")
 
-    def table(self, table: Table) -> TableReport:
-        if table.public:
-            self._run(f"CREATE TABLE {PUBLIC}.{name(table.name)} AS FROM {self._scan(table)}", table, 0, 1)
-            rows = self._one(f"SELECT count(*) FROM {PUBLIC}.{name(table.name)}", table, 1, 1)[0]
-            return TableReport(name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=())
-        self._resolve(table)
+    def tables(self) -> tuple[TableReport, ...]:
+        """Every table, those first that others go through; their reports in the policy's order."""
+        found: dict[str, TableReport] = {}
+        for table in self.policy.tables.values():
+            chain = [table]
+            while isinstance(chain[-1].owner, Through):
+                chain.append(self.policy.tables[chain[-1].owner.table])
+            for each in reversed(chain):
+                if each.name not in found:
+                    found[each.name] = self._public(each) if each.public else self._private(each)
+        return tuple(found[table] for table in self.policy.tables)
+
+    def _public(self, table: Table) -> TableReport:
+        self._run(f"CREATE TABLE {PUBLIC}.{name(table.name)} AS FROM {self._as_it_is(table)}", table, 0, 1)
+        rows = self._one(f"SELECT count(*) FROM {PUBLIC}.{name(table.name)}", table, 1, 1)[0]
+        return TableReport(name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=())
+
+    def _private(self, table: Table) -> TableReport:
         self._list_values(table)
+        # Privacy: S23. The source is scanned here and nowhere else: two scans may differ (random(), a file that is
+        # written meanwhile), and whoever has too many rows in one of them would not in the other.
+        self._run(f"CREATE TEMP TABLE {_READ} AS {self._read(table)}", table, 0, 4)
+        for other in self._going_through(table):
+            self._resolve(other)
         rows, owned, columns = self._count(table)
-        self._run(f"CREATE OR REPLACE TEMP TABLE {_HEAVY} AS {self._heavy(table)}", table, 1, 3)
-        heavy = self._one(f"SELECT count(*) FROM {_HEAVY}", table, 1, 3)[0]
-        kept_rows = self._truncated(table) if heavy else self._encoded(table)
-        self._run(f"CREATE TABLE main.{name(table.name)} AS {kept_rows}", table, 2, 3)
-        kept = self._one(f"SELECT count(*) FROM main.{name(table.name)}", table, 3, 3)[0]
+        heavy = f"SELECT {name(OWNER)} FROM {_READ} WHERE {name(OWNER)} IS NOT NULL GROUP BY 1"
+        self._run(f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 4)
+        self._run(f"CREATE TABLE main.{name(table.name)} AS {self._kept(table)}", table, 2, 4)
+        kept = self._one(f"SELECT count(*) FROM main.{name(table.name)}", table, 3, 4)[0]
+        self.connection.execute(f"DROP TABLE {_READ}; DROP TABLE {_HEAVY}")
         return TableReport(
             name=table.name, rows=rows, kept=kept, ownerless=rows - owned, truncated=owned - kept, columns=columns
         )
 
     # whose rows
 
+    def _going_through(self, table: Table) -> list[Table]:
+        throughs = [each for each in self.policy.tables.values() if isinstance(each.owner, Through)]
+        return [each for each in throughs if isinstance(each.owner, Through) and each.owner.table == table.name]
+
     def _resolve(self, table: Table) -> None:
-        """For a table that goes through another: a temporary table from keys to their one owner."""
-        if not isinstance(table.owner, Through) or table.name in self.resolved:
-            return
-        self.resolved.add(table.name)
-        via, on = self.policy.tables[table.owner.table], table.owner.on
-        self._resolve(via)
-        key = encode.key(name(on), self._type(via, on), self._common(table))
+        """For a table that goes through the one just read: a temporary table from keys to their one owner."""
+        key, owner = _key_of(table), name(OWNER)
         self._run(
-            f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS {_KEY}, min({name(OWNER)}) AS {name(OWNER)} "
-            f"FROM ({self._rows(via, [on])}) WHERE {key} IS NOT NULL AND {name(OWNER)} IS NOT NULL "
-            f"GROUP BY 1 HAVING min({name(OWNER)}) = max({name(OWNER)})",
+            f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS {_KEY}, min({owner}) AS {owner} FROM {_READ} "
+            f"WHERE {key} IS NOT NULL AND {owner} IS NOT NULL GROUP BY 1 HAVING min({owner}) = max({owner})",
             table,
             0,
-            3,
+            4,
         )
-
-    def _rows(self, table: Table, columns: list[str]) -> str:
-        """The source's rows with their owner, NULL where there is none."""
-        on = _key_column(table)
-        listed = "".join(f", s.{name(column)}" for column in columns)
-        if isinstance(table.owner, Through):
-            key = encode.key(f"s.{name(on)}", self._type(table, on), self._common(table))
-            return (
-                f"SELECT o.{name(OWNER)}{listed} FROM {self._scan(table)} AS s "
-                f"LEFT JOIN {_owners(table)} AS o ON {key} = o.{_KEY}"
-            )
-        key = encode.key(f"s.{name(on)}", self._type(table, on), self.owner_type)
-        return f"SELECT {key} AS {name(OWNER)}{listed} FROM {self._scan(table)} AS s"
 
     def _common(self, table: Table) -> str:
         """The type in which a table's keys and those of the table it goes through are compared."""
         assert isinstance(table.owner, Through)
         via, on = self.policy.tables[table.owner.table], table.owner.on
-        return encode.key_type((self._type(table, on), self._type(via, on)))
+        return encode.key_type((*self._kinds(table, on), *self._kinds(via, on)))
 
-    # which rows, and as what
+    def _kinds(self, table: Table, column: str) -> list[str]:
+        return [kind for part in self.parts[table.name] if (kind := _kind(part, column)) is not None]
 
-    def _encoded(self, table: Table) -> str:
-        values = "".join(
-            f", {self._stored(table, column).value} AS {name(column.name)}" for column in table.columns.values()
-        )
-        rows = self._rows(table, list(table.columns))
-        return f"SELECT {name(OWNER)}{values} FROM ({rows}) WHERE {name(OWNER)} IS NOT NULL"
+    # reading: all of a table, with its owners, keys that lead to owners, values as they are stored, and what became of
+    # each value
 
-    def _heavy(self, table: Table) -> str:
-        """The owners with more rows than they may have; for all others there is nothing to choose."""
-        rows = f"SELECT {name(OWNER)} FROM ({self._rows(table, [])}) WHERE {name(OWNER)} IS NOT NULL"
-        return f"{rows} GROUP BY 1 HAVING count(*) > {table.max_rows}"
+    def _read(self, table: Table) -> str:
+        """All rows of a table, part by part."""
+        used = sorted({column.lower(): column for column in (*_keys(self.policy, table), *table.columns)}.values())
+        alike: dict[tuple[str | None, ...], list[str]] = {}  # parts with equal types are worked on together
+        for part in self.parts[table.name]:
+            kinds = tuple(_kind(part, column) for column in used)
+            alike.setdefault(kinds, []).append(_columns(part, used))
+        pieces = []
+        for kinds, rows in alike.items():
+            types = {
+                column.lower(): "VARCHAR" if kind is not None and encode.family(kind) == encode.TEXT else kind
+                for column, kind in zip(used, kinds, strict=True)
+            }
+            pieces.append(self._owned(table, self._encoded(table, " UNION ALL ".join(rows), types)))
+        return " UNION ALL ".join(pieces)
 
-    def _truncated(self, table: Table) -> str:
-        # Privacy: S4. A total order of content: a keyed hash of the stored columns, then the columns themselves. Rows
-        # that are equal in all of them are interchangeable. The finalizing hash makes the order depend on every bit
-        # of the key, so that no value is preferred.
-        columns = [name(column) for column in table.columns]
-        content = f"hash({', '.join(columns)})" if columns else "0::UBIGINT"
-        order = ", ".join([f"hash(xor({content}, {self.key}::UBIGINT))", *columns])
-        encoded, owner = self._encoded(table), name(OWNER)
+    def _encoded(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
+        key, common = _key_column(table), self.owner_type
+        if isinstance(table.owner, Through):
+            common = self._common(table)
+        found = [f"{_as_key(key, types, common)} AS {_KEY}"]
+        for other in self._going_through(table):
+            found.append(f"{_as_key(_key_column(other), types, self._common(other))} AS {_key_of(other)}")
+        for place, column in enumerate(table.columns.values()):
+            kind = types[column.name.lower()]
+            if kind is None:
+                elsewhere = next(iter(self._kinds(table, column.name)), "VARCHAR")
+                nothing = encode.stored(column.domain, "NULL", elsewhere).type
+                found.append(f"CAST(NULL AS {nothing}) AS {_place('value', place)}")
+                found.append(f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}")
+                continue
+            own = encode.stored(column.domain, _source(column.name), kind, lookup=_values(table, column))
+            found.append(f"{own.value} AS {_place('value', place)}")
+            found.append(f"{_missing(column.name)} AS {_place('missing', place)}")
+            found.append(f"{own.clamped} AS {_place('clamped', place)}")
+        return f"SELECT {', '.join(found)} FROM ({rows})"
+
+    def _owned(self, table: Table, encoded: str) -> str:
+        """Rows with their owner, NULL where there is none, and what became of each value."""
+        listed = [_key_of(other) for other in self._going_through(table)]
+        for place, column in enumerate(table.columns):
+            listed.append(f"{_place('value', place)} AS {name(column)}")
+            listed.append(
+                f"CAST(CASE WHEN {_place('missing', place)} THEN {_MISSING} WHEN {_place('value', place)} IS NULL "
+                f"THEN {_NULLED} WHEN {_place('clamped', place)} THEN {_CLAMPED} ELSE 0 END AS UTINYINT) "
+                f"AS {_place('state', place)}"
+            )
+        values = "".join(f", {each}" for each in listed)
+        if isinstance(table.owner, Through):
+            owners = f"LEFT JOIN {_owners(table)} AS o ON e.{_KEY} = o.{_KEY}"
+            return f"SELECT o.{name(OWNER)}{values} FROM ({encoded}) AS e {owners}"
+        return f"SELECT {_KEY} AS {name(OWNER)}{values} FROM ({encoded}) AS e"
+
+    # which rows
+
+    def _kept(self, table: Table) -> str:
+        owner, stored = name(OWNER), [name(column) for column in table.columns]
+        listed = ", ".join([owner, *stored])
+        heavy = self._one(f"SELECT count(*) FROM {_HEAVY}", table, 2, 4)[0]
+        if not heavy:
+            return f"SELECT {listed} FROM {_READ} WHERE {owner} IS NOT NULL"
+        types = {column.name: column.domain for column in table.columns.values()}
+        too_many = f"SELECT rowid AS {ROW}, {listed} FROM {_READ} SEMI JOIN {_HEAVY} USING ({owner})"
+        chosen = first_rows(too_many, types, self.key, table.max_rows)
         return (
-            f"SELECT * FROM ({encoded}) AS r ANTI JOIN {_HEAVY} AS h ON r.{owner} = h.{owner} UNION ALL "
-            f"SELECT * FROM (SELECT * FROM ({encoded}) AS r SEMI JOIN {_HEAVY} AS h ON r.{owner} = h.{owner}) "
-            f"QUALIFY row_number() OVER (PARTITION BY {owner} ORDER BY {order}) <= {table.max_rows}"
+            f"SELECT {listed} FROM {_READ} ANTI JOIN {_HEAVY} USING ({owner}) WHERE {owner} IS NOT NULL UNION ALL "
+            f"SELECT {listed} FROM {_READ} AS r SEMI JOIN ({chosen}) AS c ON r.rowid = c.{ROW}"
         )
 
     def _count(self, table: Table) -> tuple[int, int, tuple[ColumnReport, ...]]:
         counts = ["count(*)", f"count({name(OWNER)})"]
-        for column in table.columns.values():
-            stored = self._stored(table, column)
-            owned = f"FILTER (WHERE {name(OWNER)} IS NOT NULL"
-            counts += [
-                f"count({name(column.name)}) {owned})",
-                f"count({stored.value}) {owned})",
-                f"count(*) {owned} AND {stored.clamped})",
-            ]
-        rows, owned_rows, *found = self._one(
-            f"SELECT {', '.join(counts)} FROM ({self._rows(table, list(table.columns))})", table, 0, 3
-        )
+        for place in range(len(table.columns)):
+            state = _place("state", place)
+            for each in (_MISSING, _NULLED, _CLAMPED):
+                counts.append(f"count(*) FILTER (WHERE {state} = {each} AND {name(OWNER)} IS NOT NULL)")
+        rows, owned_rows, *found = self._one(f"SELECT {', '.join(counts)} FROM {_READ}", table, 1, 4)
         reports = tuple(
-            ColumnReport(name=column, missing=owned_rows - there, nulled=there - kept, clamped=clamped)
-            for column, there, kept, clamped in zip(table.columns, found[0::3], found[1::3], found[2::3], strict=True)
+            ColumnReport(name=column, missing=missing, nulled=nulled, clamped=clamped)
+            for column, missing, nulled, clamped in zip(
+                table.columns, found[0::3], found[1::3], found[2::3], strict=True
+            )
         )
         return rows, owned_rows, reports
-
-    def _stored(self, table: Table, column: Column) -> encode.Stored:
-        type_name = self._type(table, column.name)
-        return encode.stored(column.domain, name(column.name), type_name, lookup=_values(table, column))
 
     def _list_values(self, table: Table) -> None:
         """A temporary table from values to codes for each long list."""
@@ -304,19 +423,16 @@ class _Work:
                 self.connection.execute(f"CREATE TEMP TABLE {_values(table, column)} AS FROM {name('#list')}")
                 self.connection.unregister("#list")
 
-    def _type(self, table: Table, column: str) -> str:
-        return next(kind for each, kind in self.schemas[table.name].items() if each.lower() == column.lower())
-
-    def _scan(self, table: Table) -> str:
-        found = scan(self.source, table.name, as_text=not table.public)
-        kinds = self.schemas[table.name].items()
-        # Privacy: texts are equal when their bytes are. Where a database says that 'a' and 'A' are (COLLATE NOCASE),
-        # one row would meet both, and a group of many would be called as one person spells it.
+    def _as_it_is(self, table: Table) -> str:
+        """A public table."""
+        (part,) = self.parts[table.name]
+        # Texts are equal when their bytes are, whatever a database says of 'a' and 'A' (COLLATE NOCASE).
+        kinds = part.columns.items()
         texts = [f'{name(column)} COLLATE "binary" AS {name(column)}' for column, kind in kinds if kind == "VARCHAR"]
         # Arrow holds no number of more than 128 bits with its sign: beyond, the engine's would be another one.
         huge = [f"CAST({name(column)} AS VARCHAR) AS {name(column)}" for column, kind in kinds if kind in _HUGE]
         changed = [*(texts if isinstance(self.source, Database) else ()), *huge]
-        return f"(SELECT * REPLACE ({', '.join(changed)}) FROM {found})" if changed else found
+        return f"(SELECT * REPLACE ({', '.join(changed)}) FROM {part.relation})" if changed else part.relation
 
     # running
 
@@ -332,11 +448,46 @@ class _Work:
                 return self.connection.execute(sql)
 
 
-_HEAVY, _KEY = name("#heavy"), name("#key")
+_READ, _HEAVY, _KEY = name("#read"), name("#heavy"), name("#key")
+_MISSING, _NULLED, _CLAMPED = 1, 2, 3  # what became of a value
 
 
 def _owners(table: Table) -> str:
     return name(f"#owners of {table.name}")
+
+
+def _key_of(table: Table) -> str:
+    return name(f"#key of {table.name}")
+
+
+def _place(what: str, place: int) -> str:
+    return name(f"#{what} {place}")
+
+
+def _source(column: str) -> str:
+    return name(f"#source {column.lower()}")
+
+
+def _missing(column: str) -> str:
+    return name(f"#missing {column.lower()}")
+
+
+def _columns(part: Part, used: list[str]) -> str:
+    """The columns of a part that are used, under names of ours; texts that are no UTF-8 are NULL, and not missing."""
+    found = []
+    for column in used:
+        own, kind = next((each for each in part.columns if each.lower() == column.lower()), None), _kind(part, column)
+        if own is None or kind is None:
+            found.append(f"NULL AS {_source(column)}, true AS {_missing(column)}")
+            continue
+        value = part.readable(own) if encode.family(kind) == encode.TEXT else name(own)
+        found.append(f"{value} AS {_source(column)}, {name(own)} IS NULL AS {_missing(column)}")
+    return f"SELECT {', '.join(found)} FROM {part.relation}"
+
+
+def _as_key(column: str, types: Mapping[str, str | None], common: str) -> str:
+    kind = types[column.lower()]
+    return f"CAST(NULL AS {common})" if kind is None else encode.key(_source(column), kind, common)
 
 
 def _values(table: Table, column: Column) -> str:

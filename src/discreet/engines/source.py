@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
+from discreet.engines.frames import arrow, first_twice
 from discreet.errors import UsageError
 
 _PARQUET = (".parquet", ".pq")
@@ -78,8 +79,10 @@ def source_at(location: object) -> Source:
     raise UsageError(f"The source {path} does not exist. A relative path starts at the policy file.")
 
 
-def connect(path: Path | None, *, memory: int | None = None, threads: int | None = None) -> Any:
-    """A connection for reading sources and writing snapshots: in memory, or a new file."""
+def connect(
+    path: Path | None, *, memory: int | None = None, threads: int | None = None, read_only: bool = False
+) -> Any:
+    """A connection for reading sources, writing snapshots and checking them: in memory, a new file, or one that is."""
     import duckdb
 
     config: dict[str, Any] = dict(_LOCKED)
@@ -87,7 +90,7 @@ def connect(path: Path | None, *, memory: int | None = None, threads: int | None
         config["memory_limit"] = f"{memory}B"
     if threads is not None:
         config["threads"] = threads
-    connection = duckdb.connect(":memory:" if path is None else str(path), config=config)
+    connection = duckdb.connect(":memory:" if path is None else str(path), read_only=read_only, config=config)
     # Row order is not kept (nothing may depend on it, S4), which halves the memory of a load.
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET TimeZone = 'UTC'")
@@ -119,22 +122,11 @@ def attach(connection: Any, source: Source) -> None:
         except duckdb.Error:
             why = "it is no DuckDB file, or another program is writing to it"
             raise UsageError(f"The source {source.path} cannot be opened: {why}.") from None
+        # Privacy: a view of files would have the types that its files' rows decide together.
+        connection.execute("SET enable_external_access = false")
     elif isinstance(source, Given):
         for table, content in source.tables.items():
-            connection.register(f"#{table}", _arrow(table, content))
-
-
-def _arrow(table: str, content: Any) -> Any:
-    """An Arrow table or dataset. DuckDB would guess the types of a data frame's columns from a sample of values."""
-    import pyarrow as pa
-
-    if isinstance(content, pa.Table) or hasattr(content, "scanner"):
-        return content
-    try:
-        return pa.table(content)
-    except (TypeError, ValueError, pa.ArrowException):
-        why = "pass an Arrow table, or a data frame whose columns have one type each"
-        raise UsageError(f"The table {table} from Python cannot be read: {why}.") from None
+            connection.register(f"#{table}", arrow(table, content))
 
 
 def scan(source: Source, table: str, *, as_text: bool) -> str:
@@ -144,31 +136,37 @@ def scan(source: Source, table: str, *, as_text: bool) -> str:
     if isinstance(source, Given):
         return name(f"#{table}")
     files = files_of(source, table)
-    paths = ", ".join(literal(_no_glob(str(file))) for file in files)
     if files[0].name.endswith(_PARQUET):
-        return f"read_parquet([{paths}], union_by_name = true, {_NO_FOLDERS})"
+        return f"read_parquet({listed(files)}, union_by_name = true, {NO_FOLDERS})"
     if not as_text:  # a public table: types may be guessed
         cut = f"{_CUT}, delim = {literal(_delimiter(files[0]))}"
-        return f"read_csv([{paths}], {cut}, union_by_name = true)"
-    parts = [f"SELECT * FROM {_texts(file)}" for file in files]
+        return f"read_csv({listed(files)}, {cut}, union_by_name = true)"
+    parts = [f"SELECT * FROM {texts(file)}" for file in files]
     return f"({' UNION ALL BY NAME '.join(parts)})"
 
 
 # Privacy: names of folders (year=2024/) are no columns. Their type would be guessed from all of them together: one
 # person's file in a folder of its own could change what everybody else's are read as.
-_NO_FOLDERS = "hive_partitioning = false"
+NO_FOLDERS = "hive_partitioning = false"
 # Not `parallel = false`: it leaves out, without a word, all rows from a quote on that is never closed. Several threads
 # compare where one of them ended with where the next began, and refuse the file.
-_CUT = f"header = true, quote = '\"', escape = '\"', comment = '', skip = 0, {_NO_FOLDERS}"
+_CUT = f"header = true, quote = '\"', escape = '\"', comment = '', skip = 0, {NO_FOLDERS}"
 
 
-def _texts(file: Path) -> str:
-    """A CSV file, all of it text."""
+def texts(file: Path, *, copy: Path | None = None) -> str:
+    """A CSV file, all of it text, cut as its header is; or a copy of it."""
+    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in csv_header(file))
+    cut = f"{_CUT}, delim = {literal(_delimiter(file))}, auto_detect = false"
+    return f"read_csv({listed([copy or file])}, {cut}, columns = {{{columns}}})"
+
+
+def csv_header(file: Path) -> list[str]:
+    """The names of a CSV file's columns."""
     # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from the rows, one of them
     # could change what the others are: that lines which begin with # are comments, or where the header stands.
     delimiter = _delimiter(file)
     try:
-        with _opened(file) as content:
+        with opened(file) as content:
             line = content.readline(10**6).decode("utf-8-sig", "replace").rstrip("\r\n")
         header = next(csv.reader([line], delimiter=delimiter, strict=True), None)
     except csv.Error:
@@ -176,21 +174,25 @@ def _texts(file: Path) -> str:
     if not header or "\r" in line:  # the engine takes the first line for the header, whatever it is
         raise UsageError(f"The file {file.name} has no header. Its first line must name the columns.")
     names = [column.strip() or f"column{place}" for place, column in enumerate(header)]
-    twice = next((each for place, each in enumerate(names) if each.lower() in map(str.lower, names[:place])), None)
+    twice = first_twice(names)
     if twice is not None:
         raise UsageError(f"The file {file.name} has two columns {twice}. Rename one.")
-    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in names)
-    cut = f"{_CUT}, delim = {literal(delimiter)}, auto_detect = false"
-    return f"read_csv({literal(_no_glob(str(file)))}, {cut}, columns = {{{columns}}})"
+    return names
 
 
-def _opened(file: Path) -> IO[bytes]:
+def listed(files: Iterable[Path]) -> str:
+    """Files as a list in SQL."""
+    return f"[{', '.join(literal(_no_glob(str(file))) for file in files)}]"
+
+
+def opened(file: Path) -> IO[bytes]:
+    """A file's content, whether compressed or not."""
     return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
 
 
 def _delimiter(file: Path) -> str:
     try:
-        with _opened(file) as content:
+        with opened(file) as content:
             header = content.readline(10**6).decode("utf-8", "replace")
     except (OSError, EOFError, zlib.error):
         raise UsageError(f"The file {file.name} cannot be read, or is not compressed as its name says.") from None

@@ -21,6 +21,8 @@ from discreet.engines.source import Fingerprint
 from discreet.errors import UsageError
 from discreet.noise.bits import SYSTEM
 
+OWNER = "#owner"  # the hidden column of every private table
+PUBLIC = "public_tables"  # the schema of the public ones
 _BUILDING = ".building"
 
 
@@ -65,6 +67,13 @@ class Building:
     number: int
     path: Path
     key: int
+
+    def renewed(self) -> Path:
+        """Begin again with an empty file; and a folder of ours for what is needed meanwhile."""
+        self.store.clear()
+        scratch = self.store.path / f"{_BUILDING}.scratch"
+        scratch.mkdir(mode=0o700)
+        return scratch
 
     def finish(self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]) -> Snapshot:
         """Put the filled file under its number; before this nobody sees it, after this it is durable."""
@@ -128,11 +137,11 @@ class Store:
         with self._locked():
             if number < 1 or self.file(number).exists():
                 raise UsageError(f"The snapshot {number} is there already, or is no number. Take the next one.")
-            self._clear()
+            self.clear()
             try:
                 yield Building(store=self, number=number, path=self.path / f"{_BUILDING}.duckdb", key=self._key())
             finally:
-                self._clear()
+                self.clear()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -145,7 +154,8 @@ class Store:
         finally:
             os.close(lock)
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Remove what is in the making; for whoever holds the lock."""
         for left in self.path.glob(f"{_BUILDING}*"):
             if left.is_dir():
                 for file in left.iterdir():

@@ -17,6 +17,7 @@ from discreet.budget import number
 from discreet.document import PLACEHOLDER
 from discreet.domain import Column, Identifier, Text
 from discreet.engines import encode
+from discreet.engines.parts import Part
 from discreet.engines.prepare import engine_errors, moved_on, schemas
 from discreet.engines.source import DATABASES, attach, columns_of, connect, is_csv, scan, source_at, tables_in
 from discreet.errors import Problem, UsageError
@@ -38,13 +39,13 @@ def check(policy: Policy, source: object = None) -> Findings:
     try:
         with engine_errors("Checking the source"):
             attach(connection, found)
-            columns, problems = schemas(connection, policy, found)
+            parts, problems = schemas(connection, policy, found)
     finally:
         connection.close()
     notes = [
         *_budget_notes(policy),
         *(note for table in policy.tables.values() for note in _table_notes(policy, table)),
-        *(note for table in policy.tables.values() for note in _undeclared(table, columns.get(table.name, {}))),
+        *(note for table in policy.tables.values() for note in _undeclared(table, _names(parts.get(table.name, ())))),
     ]
     moved = moved_on(policy, policy.store) if source is None else ()
     if moved:
@@ -91,6 +92,10 @@ def _column_note(policy: Policy, column: Column) -> str | None:
             "Group by a coarser expression, such as a range, a month or a rounded value."
         )
     return None
+
+
+def _names(parts: Iterable[Part]) -> list[str]:
+    return list({column.lower(): column for part in parts for column in part.columns}.values())
 
 
 def _undeclared(table: Table, columns: Iterable[str]) -> Iterator[str]:

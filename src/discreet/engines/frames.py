@@ -1,0 +1,136 @@
+"""Tables from Python as Arrow tables whose types no single value decides (S23).
+
+Arrow tables, record batches and Polars frames have a type a column, declared before there are rows. A column of Python
+objects has none: were it found in the values, one of them would decide how all others are read (2138 would become
+2138.0 for everybody). So each object becomes text by itself, and the policy's domain reads that text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from discreet.errors import UsageError
+
+_TYPED = ("ParquetFileFormat", "IpcFileFormat", "OrcFileFormat", "FeatherFileFormat")  # files that carry their types
+
+
+def arrow(table: str, content: Any) -> Any:
+    """An Arrow table or dataset of what was passed for a table; raises UsageError where it is no table."""
+    import pyarrow as pa
+
+    try:
+        found = content if isinstance(content, pa.Table) or hasattr(content, "scanner") else _converted(content)
+    except (TypeError, ValueError, OverflowError, pa.ArrowException):
+        why = "pass an Arrow table, or a data frame whose columns have one type each"
+        raise UsageError(f"The table {table} from Python cannot be read: {why}.") from None
+    twice = first_twice(found.schema.names)
+    if twice is not None:
+        raise UsageError(f"The table {table} from Python has two columns {twice}. Rename one.")
+    return found
+
+
+def first_twice(names: Iterable[str]) -> str | None:
+    """The first name that is there before, in whatever case: the engine would take one of the two."""
+    seen: set[str] = set()
+    for each in names:
+        if each.lower() in seen:
+            return each
+        seen.add(each.lower())
+    return None
+
+
+def _converted(content: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(content, Mapping):
+        return pa.table({str(label): _column(values) for label, values in content.items()})
+    if type(content).__module__.split(".")[0] != "pandas":
+        return pa.table(content)
+    if any(label is not None for label in content.index.names):
+        content = content.reset_index()
+    found = {str(label): _column(values) for label, values in content.items()}
+    if len(found) < len(content.columns):
+        raise ValueError("two columns of one name")
+    return pa.table(found)
+
+
+def _column(values: Any) -> Any:
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    kind = getattr(values, "dtype", None)
+    listed = getattr(getattr(kind, "categories", None), "dtype", None)  # of a categorical column of pandas
+    if kind is None or "object" in (str(kind), str(listed)):
+        return pa.array([_text(value) for value in values], pa.string())
+    return pa.array(values)
+
+
+def _text(value: object) -> str | None:
+    """One object as text, NULL where it is none; a function of that object alone, which never fails."""
+    match value:
+        case str():
+            text = value
+        case bool():
+            text = "true" if value else "false"
+        case int() | UUID():
+            text = str(value)
+        case float():
+            whole = math.isfinite(value) and value == math.trunc(value) and abs(value) <= 2**53
+            text = "" if math.isnan(value) else str(int(value)) if whole else repr(value)
+        case Decimal():
+            text = f"{value:f}" if value.is_finite() and abs(value.adjusted()) < 400 else ""
+            text = text.rstrip("0").rstrip(".") if "." in text else text
+        case datetime() | date():
+            text = "" if value != value else value.isoformat()  # NaT is a datetime that is not itself
+        case _ if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "shape", ()) == ():
+            plain = value.item()
+            return None if type(plain) is type(value) else _text(plain)
+        case _:
+            return None
+    if not isinstance(value, str) and not text:
+        return None
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a pair: no text
+        return None
+    return text
+
+
+# --- datasets ---------------------------------------------------------------------------------------------------------
+
+
+def check_dataset(table: str, content: Any, columns: Iterable[str]) -> None:
+    """Refuse a dataset whose files have not, each by itself, the columns and types that are read from it.
+
+    Privacy: the schema of a dataset is that of its first file, and the types of its folders' names are guessed from all
+    of them together.
+    """
+    wanted = {column.lower() for column in columns}
+    fields = [field for field in content.schema if field.name.lower() in wanted]
+    remedy = "Write all files alike, or name the folder as the policy's source, where each file is read by itself."
+    for fragment in _fragments(content):
+        kind = type(getattr(fragment, "format", None)).__name__
+        file = getattr(fragment, "path", "")
+        if file and kind not in _TYPED:
+            raise UsageError(f"The dataset {table} guesses its types from the rows of its files. {remedy}")
+        own = {field.name: field.type for field in fragment.physical_schema}
+        for field in fields:
+            if own.get(field.name) != field.type:
+                there = own.get(field.name, "no such column")
+                raise UsageError(
+                    f"The dataset {table} reads {field.name} as {field.type}, and its file {file.split('/')[-1]} has "
+                    f"{there}: one file would decide how others are read. {remedy}"
+                )
+
+
+def _fragments(content: Any) -> Iterator[Any]:
+    for child in getattr(content, "children", ()):
+        yield from _fragments(child)
+    if not getattr(content, "children", ()):
+        yield from content.get_fragments()

@@ -1,0 +1,174 @@
+"""The parts of a table: rows that share one schema, each read by itself (S23).
+
+A folder of files is as many parts as it has schemas. Nothing is unified across files: were it, one file with a fraction
+would make floats of everybody's whole numbers, and '2138.0' of the key '2138'.
+
+Texts whose bytes are no UTF-8 are NULL, one by one. DuckDB does not say which they are in Parquet and CSV, it fails:
+then everything is read once more `carefully`. What a valid text is read as is the same either way.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discreet.engines.frames import check_dataset, first_twice
+from discreet.engines.source import (
+    NO_FOLDERS,
+    Folder,
+    Given,
+    Source,
+    columns_of,
+    csv_header,
+    files_of,
+    is_csv,
+    listed,
+    literal,
+    name,
+    opened,
+    scan,
+    texts,
+)
+from discreet.errors import UsageError
+from discreet.noise.bits import SYSTEM
+
+_UNREAD = "#unread "  # before a text's column: the same text read in another way
+_CHUNK = 1 << 20
+_NOT_UTF8 = re.compile("[\udc80-\udcff]+")  # what `surrogateescape` makes of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Rows of one schema: what to write after FROM, names and DuckDB types, and how to write a text that is UTF-8."""
+
+    where: str  # for messages: "the source", "the file people/b.parquet"
+    relation: str
+    columns: Mapping[str, str]
+    text: str = "{text}"
+
+    def readable(self, column: str) -> str:
+        """The SQL of a text column, NULL where its bytes are no UTF-8."""
+        return self.text.format(text=name(column), other=name(f"{_UNREAD}{column}"))
+
+
+def parts_of(connection: Any, source: Source, table: str, *, used: set[str], scratch: Path | None) -> tuple[Part, ...]:
+    """The parts of a table of which the columns `used` are read; carefully where `scratch` is a folder for copies."""
+    if not isinstance(source, Folder):
+        if isinstance(source, Given) and hasattr(source.tables[table], "scanner"):
+            check_dataset(table, source.tables[table], used)
+        relation = scan(source, table, as_text=True)
+        columns = _declared(connection, table, relation)
+        # Arrow's texts are not checked by anybody, and a database's may come from Arrow. What is decoded has no
+        # collation either: texts are equal when their bytes are, whatever a database says of 'a' and 'A'.
+        valid = "TRY(decode(encode(CAST({text} AS VARCHAR))))"
+        return (Part(where="the source", relation=relation, columns=columns, text=valid),)
+    if is_csv(source, table):
+        return tuple(_csv(source, file, scratch) for file in files_of(source, table))
+    return tuple(_parquet(connection, source, files, scratch) for files in _alike(connection, source, table))
+
+
+def _declared(connection: Any, table: str, relation: str) -> dict[str, str]:
+    import duckdb
+
+    try:
+        return columns_of(connection, relation)
+    except duckdb.PermissionException:
+        why = "its types would be what the rows of those files decide together"
+        remedy = "Make it a table, or name the files' folder as the policy's source."
+        raise UsageError(f"The view {table} reads files: {why}. {remedy}") from None
+
+
+def _label(source: Folder, file: Path) -> str:
+    return f"the file {file.relative_to(source.path).as_posix()}"
+
+
+# --- Parquet ----------------------------------------------------------------------------------------------------------
+
+
+def _alike(connection: Any, source: Folder, table: str) -> list[list[Path]]:
+    """The files of a table in groups of one schema, in a fixed order."""
+    import duckdb
+
+    groups: dict[object, list[Path]] = {}
+    for file in files_of(source, table):
+        sql = f"SELECT * EXCLUDE (file_name, field_id) FROM parquet_schema({listed([file])}) ORDER BY column_id"
+        try:
+            schema = connection.execute(sql).fetchall()
+        except duckdb.Error:
+            raise UsageError(f"{_label(source, file).capitalize()} cannot be read as Parquet.") from None
+        groups.setdefault(tuple(schema), []).append(file)
+    return list(groups.values())
+
+
+def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path | None) -> Part:
+    from pyarrow import ArrowException, parquet
+
+    where = _label(source, files[0])
+    try:
+        twice = first_twice(parquet.read_schema(files[0]).names)
+    except (ArrowException, OSError):
+        raise UsageError(f"{where.capitalize()} cannot be read as Parquet.") from None
+    if twice is not None:
+        raise UsageError(f"{where.capitalize()} has two columns {twice}. Rename one.")
+    relation = f"read_parquet({listed(files)}, {NO_FOLDERS})"
+    columns = columns_of(connection, relation)
+    of_text = [column for column, kind in columns.items() if kind == "VARCHAR"]
+    if scratch is None or not of_text:
+        return Part(where=where, relation=relation, columns=columns)
+    # What is no UTF-8 is replaced by a question mark in one reading and left out in the other: where both agree, it is.
+    replaced, left_out = (
+        f"read_parquet({listed(files)}, {NO_FOLDERS}, utf8_validation = '{way}', file_row_number = true, "
+        f"filename = {literal(_UNREAD)})"
+        for way in ("replace", "ignore")
+    )
+    others = ", ".join(f"b.{name(column)} AS {name(_UNREAD + column)}" for column in of_text)
+    relation = (
+        f"(SELECT a.*, {others} FROM {replaced} AS a JOIN {left_out} AS b ON "
+        f"a.{name(_UNREAD)} = b.{name(_UNREAD)} AND a.file_row_number = b.file_row_number)"
+    )
+    return Part(where=where, relation=relation, columns=columns, text="CASE WHEN {text} = {other} THEN {text} END")
+
+
+# --- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def _csv(source: Folder, file: Path, scratch: Path | None) -> Part:
+    where, columns = _label(source, file), dict.fromkeys(csv_header(file), "VARCHAR")
+    if scratch is None or _is_utf8(file):
+        return Part(where=where, relation=texts(file), columns=columns)
+    mark = f"{SYSTEM.bits(128):032x}"  # no text has it by chance
+    copy = scratch / f"{mark}{'.tsv' if '.tsv' in file.name else '.csv'}"
+    _marked(file, copy, mark)
+    relation = texts(file, copy=copy)
+    valid = f"CASE WHEN NOT contains({{text}}, '{mark}') THEN {{text}} END"
+    return Part(where=where, relation=relation, columns=columns, text=valid)
+
+
+def _is_utf8(file: Path) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        with opened(file) as content:
+            while chunk := content.read(_CHUNK):
+                decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    except (OSError, EOFError, zlib.error):
+        pass  # the engine will say so
+    return True
+
+
+def _marked(file: Path, copy: Path, mark: str) -> None:
+    """Copy a file with the mark in the place of what is no UTF-8; the header's names are known already."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    with opened(file) as content, copy.open("wb") as written:
+        while True:
+            chunk = content.read(_CHUNK)
+            written.write(_NOT_UTF8.sub(mark, decoder.decode(chunk, final=not chunk)).encode())
+            if not chunk:
+                return
