@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,17 @@ def test_one_period_in_any_three_by_two_rows(tmp_path: Path) -> None:
     release = opened(tmp_path, tables([*BUSY, *BUSY, *BUSY]), person="{every: 3, rows: 2}").release("daily_visits")
     release.start()
     assert values(release.run(after(10)), "daily", clinic="Harbor") == [2, 0, 0, 2, 0, 0, 2, 0, 0, 2]
+
+
+def test_the_rows_that_count_are_a_fair_sample_of_each_person(tmp_path: Path) -> None:
+    """All have the same two visits and one of them counts: it was the same one for all. False alarm below 1e-9."""
+    visits: list[Visit] = [(person, 0, clinic, 5.0) for person in range(2000) for clinic in ("Hill", "Harbor")]
+    release = opened(tmp_path, tables(visits)).release("daily_visits")
+    release.start()
+    found = release.run(after(1))
+    (hill,), (harbor,) = (values(found, "daily", clinic=clinic) for clinic in ("Hill", "Harbor"))
+    assert hill + harbor == 2000
+    assert abs(hill - 1000) < (2000 * math.log(2e9) / 2) ** 0.5  # Hoeffding
 
 
 def test_late_and_corrected_rows_count_when_they_arrive(tmp_path: Path) -> None:

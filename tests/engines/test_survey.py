@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from small_sources import policy_of
 
+from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepare import prepare
 from discreet.engines.survey import check, init
 from discreet.errors import PolicyError, UsageError
@@ -155,3 +156,15 @@ def test_beginning_from_a_file_or_a_database(folder: Path, tmp_path: Path) -> No
         init(tmp_path / "empty")
     with pytest.raises(UsageError, match="does not exist"):
         init(tmp_path / "nowhere")
+
+
+def test_a_snapshot_of_an_earlier_version_is_told(tmp_path: Path) -> None:
+    policy = policy_of("  people: {owner: id}\n", tmp_path)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "people.csv").write_text("id\n1\n")
+    prepare(policy, policy.source, policy.store, 1)
+    assert not any("earlier version" in note for note in check(policy).notes)
+    notes = policy.store / "1.json"
+    notes.write_text(notes.read_text().replace(', "rules": 2', ""))
+    assert any("Snapshot 1 was made by an earlier version" in note for note in check(policy).notes)
+    DuckDB.open(policy, 1).close()

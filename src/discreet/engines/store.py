@@ -23,6 +23,7 @@ from discreet.noise.bits import SYSTEM
 
 OWNER = "#owner"  # the hidden column of every private table
 PUBLIC = "public_tables"  # the schema of the public ones
+RULES = 2  # of making snapshots: 2 since rows are a fair sample, texts are bounded and the finished file is checked
 _BUILDING = ".building"
 
 
@@ -57,6 +58,7 @@ class Snapshot:
     taken: str
     source: Fingerprint | None
     tables: tuple[TableReport, ...]
+    rules: int = 1  # notes of before there was a number have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +80,7 @@ class Building:
     def finish(self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]) -> Snapshot:
         """Put the filled file under its number; before this nobody sees it, after this it is durable."""
         taken = datetime.now(UTC).isoformat(timespec="seconds")
-        snapshot = Snapshot(number=self.number, digest=digest, taken=taken, source=source, tables=tables)
+        snapshot = Snapshot(number=self.number, digest=digest, taken=taken, source=source, tables=tables, rules=RULES)
         notes = self.store.path / f"{_BUILDING}.json"
         notes.write_text(json.dumps(asdict(snapshot)), encoding="utf-8")
         for file, final in ((notes, self.store.notes(self.number)), (self.path, self.store.file(self.number))):

@@ -20,6 +20,7 @@ from discreet.engines import encode
 from discreet.engines.parts import Part
 from discreet.engines.prepare import engine_errors, moved_on, schemas
 from discreet.engines.source import DATABASES, attach, columns_of, connect, is_csv, scan, source_at, tables_in
+from discreet.engines.store import RULES, Store
 from discreet.errors import Problem, UsageError
 from discreet.policy import Policy, Table, Through
 
@@ -47,6 +48,7 @@ def check(policy: Policy, source: object = None) -> Findings:
         *(note for table in policy.tables.values() for note in _table_notes(policy, table)),
         *(note for table in policy.tables.values() for note in _undeclared(table, _names(parts.get(table.name, ())))),
     ]
+    notes += _snapshot_notes(policy)
     moved = moved_on(policy, policy.store) if source is None else ()
     if moved:
         notes.append(
@@ -54,6 +56,16 @@ def check(policy: Policy, source: object = None) -> Findings:
             "the snapshot; `discreet snapshot` takes a new one, after which every question is charged anew."
         )
     return Findings(problems=tuple(problems), notes=tuple(notes))
+
+
+def _snapshot_notes(policy: Policy) -> Iterator[str]:
+    store = Store(policy.store)
+    for newest in store.numbers()[-1:]:
+        if store.snapshot(newest).rules < RULES:
+            yield (
+                f"Snapshot {newest} was made by an earlier version: it was not checked, and where somebody had more "
+                "than max_rows rows those that were kept are no fair sample. Take a new one: discreet snapshot."
+            )
 
 
 def _budget_notes(policy: Policy) -> Iterator[str]:
