@@ -36,7 +36,7 @@ from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
 from discreet.sql.analyze import plan
-from discreet.sql.finish import Noisy, answered, noisy_table, rehearsals, split
+from discreet.sql.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split
 from discreet.sql.plan import Plan, table_name
 from discreet.sql.values import quoted as named
 
@@ -126,6 +126,7 @@ class Curator:
     def _finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
         """The rest of the statement, on noisy and public tables."""
         tables = {name: self._public[name] for name in offered.plan.public}
+        tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
         for index, each in enumerate(offered.blocks):
             if each.block.estimates:  # otherwise it is there for others to be added up from
                 name = table_name(index)

@@ -24,6 +24,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.simulate import Noise, Several
 from discreet.mechanisms.threshold import on_people
+from discreet.sql.linear import half_width
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
 
@@ -111,7 +112,11 @@ class Offer:
             if margin is None:
                 return None
             found.append(margin)
-        return tuple(found) or None
+        noise = [each.noise for each in self.blocks]
+        computed = [half_width(form, self.plan.blocks, noise, assuming=assuming) for form in shown.forms]
+        if None in computed:
+            return None
+        return (*found, *(each for each in computed if each is not None)) or None
 
     def ranks(self) -> dict[str, int]:
         """By how many ranks each quantile's cell may be off, at 95 %; of a list the farthest (S11).
@@ -263,10 +268,10 @@ def amount_for_margin(
     plan: Plan, accountant: Accountant, *, margin: Fraction, assuming: int | None, most: Fraction, limit: Charge
 ) -> Fraction:
     """The cheapest amount at which every aggregate's margin is at most `margin` (S11)."""
-    columns = [index for index, column in enumerate(plan.columns) if column.estimate is not None and column.measured]
+    columns = [index for index, column in enumerate(plan.columns) if column.told]
     if not columns:
         raise UsageError(
-            "A margin can be asked for counts, sums and means that are shown as they are; give epsilon instead."
+            "A margin can be asked for counts, sums and means, and what adds them up; give epsilon instead."
         )
     known: dict[Fraction, float] = {}
 
@@ -288,9 +293,9 @@ def amount_for_margin(
 class Quote:
     """What a question would cost and how wrong the answer would be, told without touching data.
 
-    `margins` has an entry for every aggregate that is shown as it is: a half-width at 95 %, or, where it depends on
-    how many rows there are, half-widths for some numbers of rows. That of a quantile is in ranks. Of groupings whose
-    half-widths differ it has the least and the most.
+    `margins` has an entry for every aggregate, and for sums and multiples of them: a half-width at 95 %, or, where it
+    depends on how many rows there are, half-widths for some numbers of rows. That of a quantile is in ranks. Of
+    groupings whose half-widths differ it has the least and the most.
     """
 
     statistics: tuple[dict[str, Any], ...]
@@ -318,7 +323,7 @@ def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: in
     """An offer as it is shown to an analyst."""
     margins: dict[str, float | dict[str, Any]] = {name: {"ranks": ranks} for name, ranks in offered.ranks().items()}
     for index, column in enumerate(offered.plan.columns):
-        if column.estimate is None or not column.measured:
+        if not column.told:
             continue
         known = offered.margin(index, assuming=assuming)
         if known is None:

@@ -27,7 +27,7 @@ from discreet.measure import measure
 from discreet.offer import Offer, offer
 from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
-from discreet.sql.finish import answered, noisy_table, rehearsals, split
+from discreet.sql.finish import answered, half_widths, noisy_table, rehearsals, split
 from discreet.sql.picks import Pick, Window
 from discreet.sql.plan import Block, Key, Plan, table_name
 from discreet.total import null_where_it_fails
@@ -135,6 +135,7 @@ def _read(cursor: Any, sql: str) -> Exact:
 def _finished(offered: Offer, noisy: list[Any], public: dict[str, Any], world: World) -> tuple[str, str]:
     """What `Curator.ask` does after noise: types of noisy tables, as wide as their numbers, and of the answer."""
     tables = {name: public[name] for name in offered.plan.public}
+    tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
     run = partial(world.workbench.run, seconds=60)
     for index, each in enumerate(offered.blocks):
         name = table_name(index)

@@ -6,8 +6,9 @@ The tree is rebuilt node by node from kinds that are known to be total and harml
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
@@ -15,24 +16,27 @@ from sqlglot import exp
 
 from discreet.declaration import HIDDEN
 from discreet.sql.expressions import NEAREST, TRANSLATORS
+from discreet.sql.linear import Form, form_of, replaced
 from discreet.sql.parse import reject, show, spelt, whole
 from discreet.sql.requests import aggregates_in
 
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment
 
+Combine = Callable[["Output", Form], "Output"]  # the column, with the half-width of a form of several numbers
 MAX_LIMIT = 10**9
 MOST_DIGITS = 18  # of a number written out: sums of those fit into what the engine adds in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """A column of a released table. `margin` is the table and column, in its FROM clause, that hold its half-widths."""
+    """A column of a released table. `margin` computes its half-widths from the tables in its FROM clause."""
 
     name: str
-    margin: tuple[str, str] | None
+    margin: exp.Expression | None
     estimate: tuple[int, int] | None
     also: tuple[tuple[int, int], ...] = ()  # further estimates in the same column: a UNION ALL has those of both sides
+    forms: tuple[Form, ...] = ()  # where it is linear in noise: a form, or one for each side of a UNION ALL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +60,12 @@ class Released:
             return tree
         for output in self.outputs:
             if output.margin is not None:
-                table, column = output.margin
-                half_width = exp.column(column, table=table, quoted=True)
-                tree.select(exp.alias_(half_width, shadow(output.name), quoted=True), copy=False)
+                tree.select(exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False)
         return tree
+
+    def unmeasured(self) -> Released:
+        """The same table without margins: its rows stand for several."""
+        return replace(self, outputs=tuple(replace(each, margin=None, forms=()) for each in self.outputs))
 
     def renamed(self, names: Sequence[str]) -> Released:
         """The same table with other names for its first columns."""
@@ -67,7 +73,7 @@ class Released:
         every = [*names, *(output.name for output in self.outputs[len(names) :])]
         pairs = [_passed("r", output, name) for output, name in zip(self.outputs, every, strict=True)]
         tree = exp.select(*(item for item, _ in pairs)).from_(exp.Subquery(this=self.shadowed(), alias=alias))
-        kept = tuple(replace(output, margin=None) if self.distinct else output for _, output in pairs)
+        kept = tuple(replace(output, margin=None, forms=()) if self.distinct else output for _, output in pairs)
         return replace(self, tree=tree, outputs=kept, stored=None)
 
 
@@ -379,7 +385,10 @@ def embedded(node: exp.Expression, result: Released) -> exp.Expression:
     table = isinstance(node.parent, exp.Exists) or (isinstance(node.parent, exp.In) and node.arg_key == "query")
     if not table and len(result.outputs) == 1 and (result.selected or result.tree.find(exp.Join)):
         return exp.Subquery(this=_only(result.tree))
-    return exp.Subquery(this=result.tree.copy())
+    found = exp.Subquery(this=result.tree.copy())
+    if not table and len(result.outputs) == 1 and not result.selected and not result.distinct:
+        found.meta["output"] = result.outputs[0]
+    return found
 
 
 def _only(tree: exp.Select) -> exp.Select:
@@ -402,7 +411,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
     def table(part: exp.Expression) -> exp.Expression:
         found = told_apart(next(remaining), part)
         alias = part.alias or part.name or f"unnamed {len(sources) + 1}"
-        sources[alias.lower()] = found
+        sources[alias.lower()] = found.unmeasured() if found.distinct else found
         return exp.Subquery(this=found.shadowed(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
 
     def rewrite(part: exp.Expression) -> exp.Expression:
@@ -422,9 +431,9 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
     grouped = bool(node.args.get("group")) or any(aggregates_in(item) for item in node.expressions)
     outputs: list[Output] = []
     for item in node.expressions:
-        for expression, output in _items(item, sources, rewrite):
+        for expression, output in _items(item, sources, rewrite, analysis.combine):
             tree.append("expressions", expression)
-            outputs.append(output if not grouped else replace(output, margin=None))
+            outputs.append(output if not grouped else replace(output, margin=None, forms=()))
 
     def late(part: exp.Expression) -> exp.Expression:
         """ORDER BY, GROUP BY and HAVING may also use the SELECT list's names."""
@@ -467,7 +476,10 @@ def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:
 
 
 def _items(
-    item: exp.Expression, sources: Mapping[str, Released], rewrite: Callable[[exp.Expression], exp.Expression]
+    item: exp.Expression,
+    sources: Mapping[str, Released],
+    rewrite: Callable[[exp.Expression], exp.Expression],
+    combine: Combine,
 ) -> list[tuple[exp.Expression, Output]]:
     """The output columns of one item of a SELECT list; * stands for all columns of its tables."""
     star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
@@ -490,7 +502,61 @@ def _items(
                 for output in source.outputs:
                     if output.name.lower() == inner.name.lower():
                         return [_passed(alias, output, name)]
-    return [(exp.alias_(rewrite(inner), name, quoted=True), Output(name=name, margin=None, estimate=None))]
+    expression = rewrite(inner)
+    return [(exp.alias_(expression, name, quoted=True), _computed(name, expression, sources, combine))]
+
+
+def _computed(name: str, expression: exp.Expression, sources: Mapping[str, Released], combine: Combine) -> Output:
+    """A column computed from columns of released tables: it has a margin where it is linear in them."""
+    known: dict[Hashable, tuple[Output, exp.Expression | None]] = {}
+    forms: dict[Hashable, tuple[Form, ...]] = {}
+
+    def leaf(node: exp.Expression) -> Form | None:
+        if isinstance(node, exp.Subquery):
+            place: Hashable = id(node)
+            found, row = node.meta.get("output"), [f"subquery {len(known)}"]
+            known[place] = (found, None)
+        else:
+            alias, found = _meant(node, sources)
+            place = (alias, found.name) if found is not None else ""
+            row = [alias] if len(sources) > 1 else []
+            known[place] = (found, shadowing(alias, node.name))
+        if found is None or (found.margin is None and not found.forms):
+            return None
+        forms[place] = tuple(inside(form, *row) for form in found.forms)
+        return Form(factors={place: Fraction(1)}, grid=found.forms[0].grid if len(found.forms) == 1 else None)
+
+    nothing = Output(name=name, margin=None, estimate=None)
+    form = form_of(expression, leaf)
+    if form is None or not form.factors:
+        return nothing
+    if len(form.factors) == 1:
+        (place,) = form.factors
+        source, margin = known[place]
+        if margin is not None and source.margin is not None:
+            whole = (replaced(form, {place: each}) for each in forms[place])
+            return replace(
+                nothing, margin=scaled(margin, form), forms=tuple(each for each in whole if each is not None)
+            )
+    if any(len(forms[place]) != 1 for place in form.factors):
+        return nothing
+    total = replaced(form, {place: forms[place][0] for place in form.factors})
+    return combine(nothing, total) if total is not None and total.straight else nothing
+
+
+def _meant(column: exp.Expression, sources: Mapping[str, Released]) -> tuple[str, Any]:
+    """The table that a column is of, and its output there."""
+    for alias, source in sources.items():
+        if column.table.lower() in ("", alias):
+            for output in source.outputs:
+                if output.name.lower() == column.name.lower():
+                    return alias, output
+    return "", None
+
+
+def inside(form: Form, *row: str) -> Form:
+    """A form whose numbers stand in a row of a table that meets others."""
+    return replace(form, factors={replace(each, row=(*row, *each.row)): f for each, f in form.factors.items()})
 
 
 def excluded(item: exp.Expression) -> frozenset[str]:
@@ -504,8 +570,23 @@ def excluded(item: exp.Expression) -> frozenset[str]:
 def _passed(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
     """A column handed on as it is keeps its margins."""
     expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
-    margin = None if output.margin is None else (alias, shadow(output.name))
-    return expression, replace(output, name=name, margin=margin)
+    return expression, replace(output, name=name, margin=output.margin and shadowing(alias, output.name))
+
+
+def shadowing(alias: str, name: str) -> exp.Expression:
+    """The half-widths of a table's column."""
+    return exp.column(shadow(name), table=alias, quoted=True)
+
+
+def scaled(margin: exp.Expression, form: Form) -> exp.Expression:
+    """The half-widths of a form of one number, from that number's."""
+    (factor,) = form.factors.values()
+    wide = exp.Mul(this=_double(abs(factor)), expression=exp.Paren(this=margin.copy()))
+    return exp.Add(this=wide, expression=_double(form.slack)) if form.slack else wide
+
+
+def _double(value: Fraction) -> exp.Expression:
+    return exp.cast(exp.Literal.number(repr(float(value))), "DOUBLE")
 
 
 def _join(
@@ -557,9 +638,10 @@ def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
     outputs = tuple(
         Output(
             name=name,
-            margin=("u", shadow(name)) if has else None,
+            margin=shadowing("u", name) if has else None,
             estimate=a.estimate if has else None,
             also=(*a.also, *([b.estimate] if b.estimate else []), *b.also) if has else (),
+            forms=(*a.forms, *b.forms) if has and a.forms and b.forms else (),
         )
         for name, has, a, b in zip(names, both, left.outputs, right.outputs, strict=True)
     )
@@ -572,9 +654,7 @@ def _uniform(side: Released, margins: list[bool]) -> exp.Expression:
     tree = side.tree.copy()
     for output, wanted in zip(side.outputs, margins, strict=True):
         if wanted and output.margin is not None:
-            table, column = output.margin
-            half_width = exp.column(column, table=table, quoted=True)
-            tree.select(exp.alias_(half_width, shadow(output.name), quoted=True), copy=False)
+            tree.select(exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False)
     return exp.Subquery(this=tree)
 
 

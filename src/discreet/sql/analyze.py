@@ -22,9 +22,10 @@ from sqlglot.errors import SqlglotError
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
 from discreet.sql import after, aggregates, grouping, persons, rolling, sets
-from discreet.sql.after import Released
+from discreet.sql.after import Output, Released
 from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts, join, unbracketed
+from discreet.sql.linear import Form
 from discreet.sql.parse import (
     MAX_SQL,
     check_length,
@@ -38,7 +39,7 @@ from discreet.sql.parse import (
     whole,
     written,
 )
-from discreet.sql.plan import Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
+from discreet.sql.plan import HALF_WIDTHS, Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
 from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of
@@ -87,11 +88,18 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         after=after.as_sql(shown),
         listed=after.listed(shown, table_name(0)) if only else None,
         columns=tuple(
-            Column(name=each.name, measured=each.margin is not None, estimate=each.estimate, also=each.also)
+            Column(
+                name=each.name,
+                measured=each.margin is not None,
+                estimate=each.estimate,
+                also=each.also,
+                forms=() if each.margin is None or each.estimate else each.forms,
+            )
             for each in result.outputs
         ),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),
+        combined=tuple(analysis.combined),
         ways=ways,
     )
 
@@ -120,6 +128,7 @@ class Analysis:
     blocks: list[Block] = field(default_factory=list)
     again: dict[int, rolling.Again] = field(default_factory=dict)  # what each block would measure over more groups
     public_used: set[str] = field(default_factory=set)
+    combined: list[Form] = field(default_factory=list)  # of several numbers, whose half-widths are asked for
     aliases: int = 0
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
@@ -154,6 +163,12 @@ class Analysis:
         for part in clause.expressions:
             names[part.alias.lower()] = self.named(self.query(part.this, names), part)
         return names
+
+    def combine(self, output: Output, form: Form) -> Output:
+        """The column with the half-width of a form of several numbers, which is the same in every row."""
+        self.combined.append(form)
+        constant = exp.select(exp.column(f"c{len(self.combined) - 1}")).from_(exp.table_(HALF_WIDTHS, quoted=True))
+        return replace(output, margin=exp.Subquery(this=constant), forms=(form,))
 
     def alias(self) -> str:
         """A fresh engine alias."""
@@ -334,9 +349,9 @@ class Analysis:
 
     def columns_of(self, node: exp.Select, environment: Environment) -> frozenset[str]:
         """The names of the columns of all that a SELECT reads; blocks that were met on the way are forgotten."""
-        blocks = len(self.blocks)
+        blocks, forms = len(self.blocks), len(self.combined)
         sources = self.sources(node, environment)
-        del self.blocks[blocks:]
+        del self.blocks[blocks:], self.combined[forms:]
         return frozenset(
             column.name for each in sources for column in (each.fields if isinstance(each, Relation) else each.outputs)
         )

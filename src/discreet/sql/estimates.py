@@ -74,6 +74,11 @@ class Linear:
     factors: tuple[Fraction, ...]
     step: Fraction
 
+    @property
+    def rounds(self) -> bool:
+        """Whether anything is rounded: one noisy number by itself is whole."""
+        return any(factor.denominator > 1 for factor in self.factors)
+
     def values(self, components: Components) -> pa.Array:
         units = self._units(components)
         largest = max(abs(int(units.min())), abs(int(units.max()))) if len(units) else 0

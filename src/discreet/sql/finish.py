@@ -17,8 +17,9 @@ from discreet.errors import EngineFailure
 from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulated
 from discreet.sql.after import guarded, unfiltered
 from discreet.sql.estimates import Components, redraws
+from discreet.sql.linear import half_width
 from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import Block, Column, Plan, Unknown, table_name
+from discreet.sql.plan import HALF_WIDTHS, Block, Column, Plan, Unknown, table_name
 from discreet.sql.values import Text, few_of
 
 
@@ -67,6 +68,14 @@ def added_up(block: Block, source: Block, numbers: Sequence[Components]) -> list
     return [tuple(coarser(values) for values in components) for components in numbers]
 
 
+def half_widths(plan: Plan, noise: Sequence[Sequence[Noise]]) -> dict[str, pa.Table]:
+    """The table of half-widths that are the same in every row, if `plan.after` reads it."""
+    if not plan.combined:
+        return {}
+    found = [half_width(form, plan.blocks, noise, assuming=None) for form in plan.combined]
+    return {HALF_WIDTHS: pa.table({f"c{index}": pa.array([each], pa.float64()) for index, each in enumerate(found)})}
+
+
 def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
     """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid.
 
@@ -81,6 +90,9 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
             for index, (block, source) in enumerate(zip(plan.blocks, sources, strict=True))
             if block.estimates  # others are there to be added up
         }
+        if plan.combined:
+            names = [f"c{index}" for index in range(len(plan.combined))]
+            tables[HALF_WIDTHS] = pa.table({name: pa.nulls(1, pa.float64()) for name in names})
         yield from ((sql, tables) for sql in statements)
 
 

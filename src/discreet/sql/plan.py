@@ -22,12 +22,14 @@ import pyarrow as pa
 from discreet.budget import Neighbors
 from discreet.declaration import HIDDEN
 from discreet.sql.estimates import Estimate, as_written, number_type
+from discreet.sql.linear import Form
 from discreet.sql.picks import Pick, Picked, Window
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text
 from discreet.total import tried
 
 MOST_DIGITS = 40  # of the position of a key in its domain
+HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
 PublicDomain = Number | Coded | Flag | Day | Moment
 
 
@@ -272,6 +274,12 @@ class Column:
     measured: bool
     estimate: tuple[int, int] | None  # (block, estimate) where the column is an aggregate as it was measured
     also: tuple[tuple[int, int], ...] = ()  # further ones that stand in the same column, as of grouping sets
+    forms: tuple[Form, ...] = ()  # of computed ones that are linear in noise: one, or one for each grouping
+
+    @property
+    def told(self) -> bool:
+        """Whether its margin can be told beforehand, for a number of rows if need be."""
+        return self.measured and (self.estimate is not None or bool(self.forms))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,6 +306,7 @@ class Plan:
     columns: tuple[Column, ...]
     selected: bool  # rows may have been left out after noise (HAVING, LIMIT, ...): coverage holds before that
     public: tuple[str, ...]  # public tables that `after` reads
+    combined: tuple[Form, ...] = ()  # of several numbers: their half-widths are columns of `HALF_WIDTHS`
     ways: tuple[Way, ...] = ()
 
     def canonical(self) -> str:

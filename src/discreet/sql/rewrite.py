@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
 from discreet.errors import Rejected
-from discreet.sql import after, requests
+from discreet.sql import after, linear, requests
 from discreet.sql.after import Output, Released
 from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts
+from discreet.sql.linear import Form, form_of
+from discreet.sql.numbers import grid
 from discreet.sql.parse import reject, show, spelt, whole
 from discreet.sql.plan import table_name
 from discreet.sql.relation import Names
@@ -56,6 +59,7 @@ def meaning_of(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expr
     return item.this if isinstance(item, exp.Paren) else item
 
 
+_SUMS = ("rows", "count", "sum", "persons", "distinct")
 _ON_KEYS = (
     *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike),
     *(exp.And, exp.Or, exp.Not, exp.Paren, exp.Literal, exp.Neg, exp.Null, exp.Boolean),
@@ -133,16 +137,52 @@ class Rewrite:
                 return Output(name=name, margin=None, estimate=None)
             if self.requests[number].kind in ("quantile", "mode"):
                 return Output(name=name, margin=None, estimate=(self.index, number))
-            return Output(name=name, margin=(table_name(self.index), f"m{number}"), estimate=(self.index, number))
-        if expression.find(exp.Window, exp.Query):  # whose columns are not those of this block
+            forms = (self.form(number),)
+            return Output(name=name, margin=self.margin(number), estimate=(self.index, number), forms=forms)
+        if expression.find(exp.Window):
             return Output(name=name, margin=None, estimate=None)
+        found = self.linear(Output(name=name, margin=None, estimate=None), expression)
+        if found is not None or expression.find(exp.Query):  # whose columns are not those of this block
+            return found or Output(name=name, margin=None, estimate=None)
         used = [column for column in expression.find_all(exp.Column) if column.name.startswith("a")]
         picked = any(self.requests[int(column.name[1:])].kind in ("quantile", "mode") for column in used)
         if not used or picked:
             return Output(name=name, margin=None, estimate=None)
         self.derived.append(after.as_sql(expression))
-        margin = (table_name(self.index), f"d{len(self.derived) - 1}")
+        margin = exp.column(f"d{len(self.derived) - 1}", table=table_name(self.index), quoted=True)
         return Output(name=name, margin=margin, estimate=None)
+
+    def linear(self, output: Output, expression: exp.Expression) -> Output | None:
+        """The column with its margin, where that is known from the noise alone or from that of one aggregate."""
+        form = form_of(expression, self.leaf)
+        if form is None or not any(form.factors.values()):
+            return None
+        if len(form.factors) > 1:
+            return self.analysis.combine(output, form) if form.straight else None
+        (number,) = form.factors
+        if number.row:  # a subquery's
+            return self.analysis.combine(output, form) if form.straight else None
+        return replace(output, margin=after.scaled(self.margin(number.estimate), form), forms=(form,))
+
+    def leaf(self, node: exp.Expression) -> Form | None:
+        if isinstance(node, exp.Subquery):
+            found = node.meta.get("output")
+            return after.inside(found.forms[0], f"subquery {id(node)}") if found and len(found.forms) == 1 else None
+        kind, number = node.name[0], int(node.name[1:])
+        if kind == "k":
+            public = list(self.keys.values())[number][0].domain
+            return Form(factors={}) if isinstance(public, Number) else None
+        return None if self.requests[number].kind in ("quantile", "mode") else self.form(number)
+
+    def form(self, number: int) -> Form:
+        """An aggregate by itself."""
+        request = self.requests[number]
+        place, sums = linear.Number(row=(), block=self.index, estimate=number), request.kind in _SUMS
+        step = grid(request.value).step if request.kind == "sum" and request.value is not None else Fraction(1)
+        return Form(factors={place: Fraction(1)}, grid=step if sums else None, present=sums, straight=sums)
+
+    def margin(self, number: int) -> exp.Expression:
+        return exp.column(f"m{number}", table=table_name(self.index), quoted=True)
 
     def ordered(self, node: exp.Expression) -> exp.Expression:
         """What ORDER BY means: a name alone is a column of the result, if it is one, and not of the rows."""

@@ -377,7 +377,9 @@ def _right(node: exp.Expression, read: Read) -> Value:
     if length < 0:
         raise reject(node, "RIGHT with a negative length is not answered.", "Write RIGHT(x, 3).")
     kept = min(length, letters_of(value))
-    return _mapped(value, lambda text: text[max(len(text) - length, 0) :], f"right({value.sql}, {length})", letters=kept)
+    return _mapped(
+        value, lambda text: text[max(len(text) - length, 0) :], f"right({value.sql}, {length})", letters=kept
+    )
 
 
 def _length(node: exp.Expression, read: Read) -> Value:
