@@ -241,6 +241,11 @@ def exact_product(factors: npt.NDArray[np.int64], values: IntegerArray) -> Integ
     return np.asarray(factors.astype(kind) @ values.astype(kind, copy=False))
 
 
+def exact_sum(one: IntegerArray, other: IntegerArray) -> IntegerArray:
+    """The sum of two arrays of integers; in 64 bits only where that cannot overflow."""
+    return np.asarray(exact_product(np.ones((1, 2), dtype=np.int64), np.stack([one, other]))[0])
+
+
 def _largest(values: IntegerArray) -> int:
     return max(abs(int(values.min())), abs(int(values.max()))) if values.size else 0
 

@@ -164,7 +164,7 @@ class _Encoder:
         if not self._period:
             self._high = np.zeros((len(self._shifts), len(values)), dtype=np.int64)
             self._low = np.zeros_like(self._high)
-        if values.dtype == object or _far(values, 2**25) or _far(self._high, 2**61):
+        if values.dtype == object or _far(values, 2**25) or _far(self._high, 2**61 // len(self._shifts)):
             self._high, self._low, values = (each.astype(object) for each in (self._high, self._low, values))
         row = (values << BITS) + self._high.sum(axis=0)
         moved = self._low - self._high + self._weights * values

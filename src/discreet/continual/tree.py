@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.continual.strategy import Decoder, Floats, by_impulses
-from discreet.release import Encoder, IntegerArray, Measured, exact_product
+from discreet.release import Encoder, IntegerArray, Measured, exact_sum
 from discreet.schedule import Publish
 
 
@@ -80,7 +80,7 @@ class _BinaryEncoder:
         self._period = 0
 
     def add(self, values: IntegerArray) -> Measured:
-        self._sums = [total + values for total in self._sums]
+        self._sums = [exact_sum(total + 0 * values, values) for total in self._sums]
         rows = _rows(self._period, self._levels)
         measured = np.stack(self._sums[:rows])
         self._sums[:rows] = [0] * rows
@@ -181,7 +181,7 @@ class _SubtractionEncoder:
         self._period = 0
 
     def add(self, values: IntegerArray) -> Measured:
-        self._total = exact_product(np.ones((1, 2), dtype=np.int64), np.stack([values, self._total + 0 * values]))[0]
+        self._total = exact_sum(self._total + 0 * values, values)
         height, nodes = self._tree.height, {self._period * self._tree.height: (1, 0)}
         for level, (first, last, sign) in enumerate(self._tree.runs(np.int64(self._period + 1))):
             for node in range(int(first), int(last)):
