@@ -243,6 +243,7 @@ WRONG = [
     (TABLES, "visits: {public: yes}", "5:20: visits.public must be true or false, not yes."),
     (TABLES, "visits: {owner: id, max_rows: 0}", "5:33: visits.max_rows must be a whole number, 1 or more, not 0."),
     (TABLES, "visits: {owner: id, max_rows: 1.5}", "5:33: visits.max_rows must be a whole number"),
+    (TABLES, "visits: {owner: id, max_rows: 1000001}", "5:33: visits.max_rows must be at most 1000000, not 1000001."),
     (TABLES, "visits: {owner: id, max_rows: 2, max_groups: 3}", "5:48: visits.max_groups is 3, but 2 rows"),
     (TABLES, "visits: {owner: {through: poeple, on: id}}", "not a table here. Did you mean people?"),
     (TABLES, "visits: {owner: {through: people}}", "5:19: visits.owner needs on"),

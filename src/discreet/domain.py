@@ -16,6 +16,8 @@ from typing import ClassVar
 MOST_STEPS = 2**62
 LETTERS = 1_000  # of a stored text, where the policy does not say otherwise; of an identifier; of an owner
 MOST_LETTERS = 10_000  # that a policy may allow a text to have
+MOST_ROWS = 1_000_000  # that one person may have, in a table and whatever is made of it (S21)
+MOST_PEOPLE = 2**36  # docs/promise.md assumes fewer
 MICROSECOND = Fraction(1, 10**6)
 
 

@@ -18,7 +18,7 @@ from typing import cast
 from discreet.budget import AccountantName, Neighbors
 from discreet.declaration import HIDDEN, check_names, columns
 from discreet.document import List, Map, Node, Reader, nearest, parse
-from discreet.domain import Column, Domain, Text, written
+from discreet.domain import MOST_ROWS, Column, Domain, Text, written
 from discreet.errors import PolicyError, Problem, UsageError
 from discreet.schedule import Schedule, schedules
 
@@ -224,6 +224,8 @@ def _table(reader: Reader, name: str, node: Node) -> Table:
     if "owner" not in fields and (isinstance(node, Map) or reader.empty(node)):
         reader.problem(node, f"{name} needs `owner`, the column that names whom a row is about, or `public: true`.")
     max_rows = reader.whole(fields.get("max_rows"), f"{name}.max_rows") or 1
+    if max_rows > MOST_ROWS:
+        reader.problem(fields["max_rows"], f"{name}.max_rows must be at most {MOST_ROWS}, not {max_rows}.")
     max_groups = reader.whole(fields.get("max_groups"), f"{name}.max_groups")
     if max_groups is not None and max_groups > max_rows:
         reader.problem(

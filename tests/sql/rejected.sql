@@ -1372,7 +1372,7 @@ SELECT COUNT(*) FROM people WHERE sex IN UNNEST(['F'])
 
 -- seven joins of visits
 SELECT COUNT(*) FROM visits a JOIN visits b USING (person_id) JOIN visits c USING (person_id) JOIN visits d USING (person_id) JOIN visits e USING (person_id) JOIN visits f USING (person_id) JOIN visits g USING (person_id) JOIN visits h USING (person_id) JOIN visits i USING (person_id) JOIN visits j USING (person_id) JOIN visits k USING (person_id) JOIN visits l USING (person_id) JOIN visits m USING (person_id)
---> these joins can give one person 1594323 rows
+--> this gives one person up to 1594323 rows, and 1000000 are allowed
 
 -- a join of nothing
 SELECT COUNT(*) JOIN visits ON TRUE
@@ -1581,3 +1581,15 @@ SELECT * FROM (SELECT sex AS n, COUNT(*) AS N FROM people GROUP BY sex) AS t
 -- two columns of one name, with other names given to them
 SELECT b FROM (SELECT sex AS n, COUNT(*) AS n FROM people GROUP BY sex) AS t(a, b)
 --> two columns are called n
+
+-- sums made to wrap: rows of people multiplied by tables that are written out
+SELECT SUM(p.age) FROM people p CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) AS a(x) CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) AS b(x) CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) AS c(x) CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) AS d(x) CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) AS e(x) CROSS JOIN (VALUES (1), (2), (3), (4), (5), (6), (7), (8), (9), (10)) AS f(x) CROSS JOIN (VALUES (1), (2)) AS g(x)
+--> this gives one person up to 2000000 rows, and 1000000 are allowed
+
+-- sums made to wrap: rows of people stacked
+SELECT SUM(s.x) FROM (SELECT a.person_id, a.pain AS x FROM visits a JOIN visits b USING (person_id) JOIN visits c USING (person_id) JOIN visits d USING (person_id) JOIN visits e USING (person_id) JOIN visits f USING (person_id) JOIN visits g USING (person_id) JOIN visits h USING (person_id) JOIN visits i USING (person_id) JOIN visits j USING (person_id) JOIN visits k USING (person_id) JOIN visits l USING (person_id) UNION ALL SELECT a.person_id, a.pain AS x FROM visits a JOIN visits b USING (person_id) JOIN visits c USING (person_id) JOIN visits d USING (person_id) JOIN visits e USING (person_id) JOIN visits f USING (person_id) JOIN visits g USING (person_id) JOIN visits h USING (person_id) JOIN visits i USING (person_id) JOIN visits j USING (person_id) JOIN visits k USING (person_id) JOIN visits l USING (person_id)) AS s
+--> this gives one person up to 1062882 rows, and 1000000 are allowed
+
+-- work that exists for one person only
+SELECT COUNT(*) FROM people p JOIN visits a USING (person_id) JOIN visits b USING (person_id) JOIN visits c USING (person_id) JOIN visits d USING (person_id) JOIN visits e USING (person_id) JOIN visits f USING (person_id) WHERE p.person_id = 7 AND LOWER(UPPER(LOWER(UPPER(p.zip || p.zip)))) LIKE '%a_b%'
+--> one person alone could keep the engine busy for

@@ -15,13 +15,15 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Literal
 
 from sqlglot import exp
 
 from discreet.budget import Neighbors
+from discreet.domain import MOST_PEOPLE
 from discreet.sql.estimates import Estimate, Linear, Mean, Spread, Together
 from discreet.sql.numbers import check_size, grid
-from discreet.sql.parse import reject
+from discreet.sql.parse import reject, show
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Measurement, key_position
 from discreet.sql.requests import Request
@@ -77,7 +79,7 @@ def assemble(
                     node, f"{request.label} has too many values for {groups} groups.", "Group by fewer columns."
                 )
         elif request.kind == "pair":
-            part, estimates[index] = _together(request, sums, len(parts), node)
+            part, estimates[index] = _together(request, sums, len(parts), rows, node)
             parts.append(part)
     plain = {request.condition for request in requests if request.kind == "rows"}
     for target, wanted in _targets(requests).items():
@@ -85,7 +87,7 @@ def assemble(
         kinds = {requests[index].kind for index in wanted}
         if first.kind in ("persons", "distinct") or (kinds in ({"count"}, {"sum"}) and target[1] not in plain):
             labels = {requests[index].label: _unit(requests[index], int(first.kind == "sum")) for index in wanted}
-            parts.append(_single(first, sums, labels, node))
+            parts.append(_single(first, sums, labels, rows, node))
             for index in wanted:
                 step = labels[requests[index].label]
                 estimates[index] = Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=step)
@@ -94,7 +96,7 @@ def assemble(
         condition = target[1]
         with_rows = condition in plain
         plain.discard(condition)
-        parts.append(_parts_of(first, degree, sums, with_rows, node))
+        parts.append(_parts_of(first, degree, sums, with_rows, rows, node))
         companions = [
             index
             for index, request in enumerate(requests)
@@ -109,7 +111,7 @@ def assemble(
             index for index, request in enumerate(requests) if request.kind == "rows" and request.condition == condition
         ]
         labels = {requests[index].label: Fraction(1) for index in wanted}
-        parts.append(_single(requests[wanted[0]], sums, labels, node))
+        parts.append(_single(requests[wanted[0]], sums, labels, rows, node))
         estimates.update(
             {index: Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=Fraction(1)) for index in wanted}
         )
@@ -186,7 +188,7 @@ def _unit(request: Request, degree: int) -> Fraction:
     return grid(request.value).step ** degree if request.value is not None and degree else Fraction(1)
 
 
-def _single(request: Request, sums: _Sums, labels: dict[str, Fraction], node: exp.Expression) -> _Part:
+def _single(request: Request, sums: _Sums, labels: dict[str, Fraction], rows: int, node: exp.Expression) -> _Part:
     match request.kind:
         case "rows":
             sql = "count(*)"
@@ -195,41 +197,62 @@ def _single(request: Request, sums: _Sums, labels: dict[str, Fraction], node: ex
         case "persons" | "distinct":
             sql = f"count(DISTINCT {request.value.sql})" if request.value else ""
         case _:
-            sql = _total(request.value, 1, node)
+            sql = _total(request.value, 1, rows, node)
     form = {sums.index(_filtered(sql, request.condition)): 1}
     return _Part(labels=labels, forms=[form], width=None if request.kind in ("sum", "persons") else 1, request=request)
 
 
-def _total(value: Value | None, power: int, node: exp.Expression) -> str:
-    """The exact sum of a number or of its square; the engine's 128 bits cannot overflow below 2^36 rows.
+def _total(value: Value | None, power: int, rows: int, node: exp.Expression) -> str:
+    """The exact sum of a number or of its square, of at most `rows` rows a person, in bits that hold it.
 
-    Nor can 64 bits where no number reaches 2^27. The engine adds up twice as fast in them, but would choose them itself
-    only after a look at the data's range, which it may not take.
+    Where 64 bits do, the engine adds up twice as fast in them; it would choose them itself only after a look at the
+    data's range, which it may not take.
     """
     assert value is not None
     domain = grid(value)
     check_size(domain.lo, domain.largest**power, node)
-    if domain.largest**power < 2**27:
+    if bits_of_sum(domain.largest**power, rows, node) == 64:
         short = f"CAST({value.sql} AS INTEGER)"
         return f"sum_no_overflow({tried(short if power == 1 else f'{short} * {short}')})"
     wide = integer_sql(value.sql, domain.largest**power)
     return f"sum({value.sql if power == 1 else tried(f'{wide} * {wide}')})"
 
 
-def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, node: exp.Expression) -> _Part:
+def bits_of_sum(largest: int, rows: int, node: exp.Expression) -> Literal[64, 128]:
+    """How many bits hold every sum, whole or partial, of numbers up to `largest`, `rows` of them for each person.
+
+    Privacy
+        S21. A sum that wraps around moves by 2^64 when one person arrives, and one that fails tells who did. Fewer
+        than 2^36 people have at most `rows` rows each (Relation holds every way to make rows to it), so no partial sum
+        is beyond 2^36 * rows * largest, in whatever order the engine adds. It keeps 64 bits for numbers that it
+        multiplies in 32, and gives sums of 128 back as decimals of 38 digits.
+    """
+    most = largest * max(rows, 1) * MOST_PEOPLE
+    if most < 2**63:
+        return 64
+    if most >= 10**38:
+        raise reject(
+            node,
+            f"{show(node)} adds up numbers that are too large for {rows} rows a person.",
+            "Scale them down, CLAMP them, or aggregate per person before joining.",
+        )
+    return 128
+
+
+def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, rows: int, node: exp.Expression) -> _Part:
     """Parts of a constant width: see the module's text. Forms are written in the sums of 1, x and x²."""
     value = request.value
     assert value is not None
     lo, width = _range(value) if degree else (0, 1)
     condition = request.condition
     one = sums.index(_filtered(f"count({value.sql})", condition))
-    x = sums.index(_filtered(_total(value, 1, node), condition)) if degree else one
+    x = sums.index(_filtered(_total(value, 1, rows, node), condition)) if degree else one
     if degree == 0:
         forms = [{one: 1}]
     elif degree == 1:
         forms = [{x: 1, one: -lo}, {x: -1, one: lo + width}]
     else:
-        square = sums.index(_filtered(_total(value, 2, node), condition))
+        square = sums.index(_filtered(_total(value, 2, rows, node), condition))
         v = {x: 1, one: -lo}
         v2 = {square: 1, x: -2 * lo, one: lo * lo}
         forms = [
@@ -242,7 +265,9 @@ def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, node:
     return _Part(labels={}, forms=forms, width=width**degree, request=request)
 
 
-def _together(request: Request, sums: _Sums, measurement: int, node: exp.Expression) -> tuple[_Part, Together]:
+def _together(
+    request: Request, sums: _Sums, measurement: int, rows: int, node: exp.Expression
+) -> tuple[_Part, Together]:
     """Covariance and correlation: products of the parts of two columns, which again make a constant in every row.
 
     Both columns are taken to at most `PAIR_STEPS` steps of their range, so that fourth powers stay exact integers.
@@ -251,6 +276,7 @@ def _together(request: Request, sums: _Sums, measurement: int, node: exp.Express
     assert request.other is not None
     degree = 2 if request.correlation else 1
     (x, rounded_x), (y, rounded_y) = (_coarse(each, node) for each in (request.value, request.other))
+    bits_of_sum((rounded_x[1] * rounded_y[1]) ** degree, rows, node)
     both = f"({x} IS NOT NULL AND {y} IS NOT NULL)"
     condition = both if request.condition is None else f"({both} AND {request.condition})"
     powers = {}

@@ -9,19 +9,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, partial
 from typing import cast
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from discreet.domain import Text as DeclaredText
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
-from discreet.sql import after, aggregates, grouping, persons, rolling, sets
+from discreet.sql import after, aggregates, grouping, persons, rolling, sets, work
 from discreet.sql.after import Output, Released
 from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts, join, unbracketed
@@ -46,14 +48,13 @@ from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.scope import RowScope
 from discreet.sql.spelling import spelled
 from discreet.sql.unify import as_flag
-from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value
+from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, quoted
 
 PublicTables = Mapping[str, pa.Table]
 Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are public
 Environment = Mapping[str, "Relation | Released"]
 
 Keys = dict[str, tuple[Key | Unknown, str]]
-MOST_ROWS = 1_000_000  # of one person, after joins: nobody alone can keep the engine busy for long (S13)
 
 _READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
 _SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", "offset"))
@@ -61,9 +62,10 @@ _SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", 
 
 def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) -> Plan:
     """The plan of one question, or `Rejected`. Depends on the text, the policy and public tables only."""
-    tree = spelled(parse(text, limit=policy.limits.statement))
+    tree = parse(text, limit=policy.limits.statement)
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate)
     try:
+        tree = spelled(tree)
         with counted_labels():
             result = analysis.query(tree, {})
     except RecursionError:
@@ -83,6 +85,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
     blocks, ways = rolling.rolled(
         sharing(analysis.blocks), analysis.again, accountant=policy.budget.accountant, limit=policy.limits.keys
     )
+    check_work(tree, blocks, analysis)
     return Plan(
         blocks=blocks,
         after=after.as_sql(shown),
@@ -102,6 +105,27 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         combined=tuple(analysis.combined),
         ways=ways,
     )
+
+
+def check_work(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
+    """Refuse a question in which one person alone could cost the engine more than a small part of its time (S21)."""
+    letters, limits = analysis.letters(), analysis.policy.limits
+    allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
+    own = [block for block in blocks if block.same_as is None]
+    needed = sum(block.seconds(letters) for block in own)
+    if needed > allowed:
+        rows = max(block.read for block in own)
+        raise reject(
+            tree,
+            f"one person alone could keep the engine busy for {_milliseconds(needed)} here, in up to {rows} rows, and"
+            f" {_milliseconds(allowed)} are allowed: a thousandth of the time limits.",
+            "Join fewer rows, aggregate per person before joining (GROUP BY the owner in a subquery), or use fewer"
+            " functions of texts; the curator can declare shorter texts, fewer max_rows, or more seconds.",
+        )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{float(f'{seconds * 1000:.2g}'):,g} ms"
 
 
 def _example(tree: exp.Expression, relation: Relation) -> str:
@@ -130,6 +154,23 @@ class Analysis:
     public_used: set[str] = field(default_factory=set)
     combined: list[Form] = field(default_factory=list)  # of several numbers, whose half-widths are asked for
     aliases: int = 0
+
+    def letters(self) -> dict[str, int]:
+        """How many letters texts have at most, by the name of their column, in whatever table."""
+        found = [
+            (column.name, column.domain.letters)
+            for table in self.policy.tables.values()
+            for column in table.columns.values()
+            if isinstance(column.domain, DeclaredText)
+        ]
+        for name in self.public_used:
+            for column, values in zip(self.public[name].column_names, self.public[name].columns, strict=True):
+                if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+                    found.append((column, pc.max(pc.utf8_length(values)).as_py() or 0))
+        letters: dict[str, int] = {}
+        for name, most in found:
+            letters[quoted(name)] = max(letters.get(quoted(name), 0), most)
+        return letters
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
         """What a query stands for; refused where names that are used twice, twice over, would grow without end."""
@@ -205,12 +246,6 @@ class Analysis:
                     clause, "two public tables are joined before a private one.", "Name the private table first."
                 )
             left = join(left, right, clause, where, self.alias())
-            if left.rows > MOST_ROWS:
-                raise reject(
-                    clause,
-                    f"these joins can give one person {left.rows} rows, and {MOST_ROWS} are allowed.",
-                    "Aggregate per person before joining: GROUP BY the owner in a subquery.",
-                )
         assert isinstance(left, Relation)
         return left
 
@@ -486,6 +521,7 @@ class Analysis:
             source=relation.source,
             owner=relation.owner,
             rows=relation.rows,
+            read=relation.read,
             touched=keys_touched,
             neighbors=self.policy.neighbors,
             conditions=relation.conditions,

@@ -16,6 +16,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from discreet.errors import Rejected
+from discreet.sql import work
 from discreet.sql.expressions import translate
 from discreet.sql.parse import reject, show
 from discreet.sql.public import PublicSide
@@ -189,7 +190,8 @@ def _with_public(
         origins |= names.origins(part)
     multiplicity = right.multiplicity(list(dict.fromkeys(met)))
     nullable = side == "LEFT"
-    rows = left.rows * (max(1, multiplicity) if nullable else multiplicity)
+    met_at_most = max(1, multiplicity) if nullable else multiplicity
+    rows = left.rows * met_at_most
     if rows == 0:
         raise reject(node, "this join matches no row of the public table.", "Check the condition.")
     # A public row that is met alone is a function of what it is met by; one of several is not.
@@ -197,7 +199,14 @@ def _with_public(
     fields = tuple(replace(field, origins=found) for field in right.fields)
     word = "LEFT JOIN" if nullable else "JOIN"
     source = f"{left.source} {word} {right.source} ON {' AND '.join(sql) or 'TRUE'}"
-    return replace(left, source=source, fields=_fields(left, fields, nullable, condition, node), rows=rows, plain=False)
+    return replace(
+        left,
+        source=source,
+        fields=_fields(left, fields, nullable, condition, node),
+        rows=rows,
+        read=left.read * met_at_most,
+        plain=False,
+    )
 
 
 def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[int]:
@@ -278,6 +287,7 @@ def _with_private(
         source=source,
         fields=fields,
         rows=rows,
+        read=left.read * max(1, right.read),
         conditions=conditions,
         plain=False,
         max_groups=min(bounds, default=None),
@@ -364,15 +374,20 @@ def member(value: Value, owner: str, inner: Relation, node: exp.Expression) -> V
         )
     # Privacy: S4. Only rows of the same person decide, whatever the keys are.
     where = [*inner.conditions, f"{listed.sql} = {value.sql}", f"{inner.owner} = {owner}"]
-    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(where))})")
+    select = work.select(inner.read)
+    return _flag(f"EXISTS ({select} 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(where))})")
 
 
 def exists(inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression) -> Value:
     """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
     names = Names(fields=inner.fields, outer=outer.fields)
-    owned, sql = False, list(inner.conditions)
+    owned, sql, paired = False, list(inner.conditions), False
     for part in conjuncts(condition):
         match = _matches_owners(part, outer, inner, names)
+        # Where more than the owners must match, the engine looks at every pair of one person's rows here and there.
+        paired = paired or (
+            match is None and any(names.field(each) in outer.fields for each in part.find_all(exp.Column))
+        )
         owned = owned or match is not None
         sql.append(match if match is not None else as_flag(translate(part, names), part).sql)
     if not owned:
@@ -382,7 +397,8 @@ def exists(inner: Relation, outer: Relation, condition: exp.Expression | None, n
             "Correlate it: EXISTS (SELECT 1 FROM visits v WHERE v.owner = p.owner AND ...).",
         )
     sql.append(f"{inner.owner} = {outer.owner}")  # Privacy: S4. Only rows of the same person decide.
-    return _flag(f"EXISTS (SELECT 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(sql))})")
+    select = work.select(inner.read * (outer.read if paired else 1))
+    return _flag(f"EXISTS ({select} 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(sql))})")
 
 
 def _flag(sql: str) -> Value:

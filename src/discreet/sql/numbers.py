@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.sql.parse import reject, show
 from discreet.sql.values import Number, Value, integer_sql, number
 
-LARGEST = 2**90  # units; leaves room for 2^36 rows in the engine's 128-bit sums
+LARGEST = 2**90  # units; leaves room for 2^36 people's rows in the engine's 128-bit sums (aggregates.bits_of_sum)
 QUOTIENT_STEP = Fraction(1, 1_000_000)  # the grid of a quotient of two columns
 Rounding = Literal["down", "up", "nearest", "even", "toward_zero"]
 

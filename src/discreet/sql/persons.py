@@ -13,6 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.errors import Rejected
+from discreet.sql import work
 from discreet.sql.expressions import check_arguments, translate
 from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show, spelt
@@ -231,5 +232,6 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     where = f" WHERE {' AND '.join(kept)}" if kept else ""
     # Privacy: S4. The owner is always a key, so that rows of different people are never in one group.
     group = ", ".join([relation.owner, *(key.sql for key in others)])
-    source = f"(SELECT {', '.join(parts)} FROM {relation.source}{where} GROUP BY {group}) AS {alias}"
-    return Relation(source=source, owner=owner.sql, fields=tuple(fields), rows=rows, conditions=conditions)
+    inner = f"{work.select(relation.read)} {', '.join(parts)} FROM {relation.source}{where} GROUP BY {group}"
+    source = f"({inner}) AS {alias}"
+    return Relation(source=source, owner=owner.sql, fields=tuple(fields), rows=rows, read=rows, conditions=conditions)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from discreet.budget import Neighbors
 from discreet.declaration import HIDDEN
+from discreet.sql import work
 from discreet.sql.estimates import Estimate, as_written, number_type
 from discreet.sql.linear import Form
 from discreet.sql.picks import Pick, Picked, Window
@@ -147,6 +148,7 @@ class Block:
     measurements: tuple[Measurement, ...]
     picks: tuple[Pick, ...]
     estimates: tuple[Estimate | Picked, ...]
+    read: int = field(repr=False)  # rows of one person in `source`, before the conditions
     derived: tuple[str, ...]  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
     one_shot: bool  # the first measurement counts people per unknown key, which is also what is tested
     same_as: int | None = None  # an earlier block that reads the same: measured once, used twice
@@ -185,8 +187,9 @@ class Block:
         tested = self.sums[self.measurements[0].forms[0].index(1)] if self.one_shot else people
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
         missing = [f"u{i} IS NOT NULL" for i, key in enumerate(self.unknown) if not self.keys[key].nullable]
-        inner = f"SELECT {', '.join(keys)}, {tested} AS s0 FROM {self.source}{where}{_by_place(keys)}"
-        return f"SELECT * FROM ({inner}) WHERE {' AND '.join(missing)}" if missing else inner
+        select = work.select(self.read)
+        inner = f"{select} {', '.join(keys)}, {tested} AS s0 FROM {self.source}{where}{_by_place(keys)}"
+        return f"{select} * FROM ({inner}) WHERE {' AND '.join(missing)}" if missing else inner
 
     @property
     def query(self) -> str:
@@ -217,15 +220,21 @@ class Block:
                 starts = (0,) * min(self.cells, 2)
                 yield self.pick_query(part, (Window(width=1, starts=starts),))
 
+    def seconds(self, letters: Mapping[str, int]) -> float:
+        """How long the engine works on one person's rows at most, over all that this block reads (S21)."""
+        passes = max((len(part.widths) for pick in self.picks for part in pick.parts), default=1)
+        return passes * sum(work.seconds(sql, letters) for sql in self.queries)
+
     def _select(self, keys: list[str], sums: list[str], conditions: tuple[str, ...]) -> str:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        select = work.select(self.read)
         if not keys:
-            return f"SELECT {', '.join(sums)} FROM {self.source}{where}"
+            return f"{select} {', '.join(sums)} FROM {self.source}{where}"
         names = [f"k{index}" for index in range(len(keys))]
-        inner = f"SELECT {', '.join(keys + sums)} FROM {self.source}{where}{_by_place(keys)}"
+        inner = f"{select} {', '.join(keys + sums)} FROM {self.source}{where}{_by_place(keys)}"
         # Keys outside the public list (a NULL that is not meant) belong to no group; an unknown key may be NULL.
         required = [name for index, name in enumerate(names) if index not in self.unknown]
-        return f"SELECT * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in required) or 'TRUE'}"
+        return f"{select} * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in required) or 'TRUE'}"
 
 
 def _by_place(keys: Sequence[str]) -> str:
@@ -317,13 +326,22 @@ class Plan:
         unnamed = [
             replace(
                 block,
+                source=work.bare(block.source),
+                conditions=tuple(map(work.bare, block.conditions)),
+                key_sql=tuple(map(work.bare, block.key_sql)),
+                sums=tuple(map(work.bare, block.sums)),
                 measurements=tuple(replace(each, name="") for each in block.measurements),
-                picks=tuple(replace(each, name="") for each in block.picks),
+                picks=tuple(_unmarked(each) for each in block.picks),
             )
             for block in self.blocks
         ]
         text = "\n".join([*map(repr, unnamed), self.after, *(column.name for column in self.columns)])
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _unmarked(pick: Pick) -> Pick:
+    condition = None if pick.condition is None else work.bare(pick.condition)
+    return replace(pick, name="", position=work.bare(pick.position), condition=condition)
 
 
 def key_position(sql: str, domain: PublicDomain, *, nullable: bool) -> str:

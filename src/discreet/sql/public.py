@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from discreet.domain import MOST_LETTERS
+from discreet.sql import work
 from discreet.sql.parse import reject
 from discreet.sql.relation import Field
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text, Value, literal, quoted
@@ -75,7 +76,7 @@ def _inline(table: pa.Table, columns: Sequence[str], alias: str) -> str:
     types = [_engine_type(column.type) for column in table.columns]
     if not table.num_rows:
         empty = ", ".join(f"CAST(NULL AS {kind}) AS {name}" for name, kind in zip(columns, types, strict=True))
-        return f"(SELECT {empty} WHERE FALSE) AS {alias}"
+        return f"({work.select(0)} {empty} WHERE FALSE) AS {alias}"
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     values = ", ".join(
         f"({', '.join(f'CAST({_literal(value)} AS {kind})' for value, kind in zip(row, types, strict=True))})"

@@ -12,9 +12,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from discreet.domain import Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
+from discreet.domain import MOST_ROWS, Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
 from discreet.domain import Text as DeclaredText
+from discreet.errors import Rejected
 from discreet.policy import Table, Through
+from discreet.sql import work
 from discreet.sql.parse import reject, show, spelt
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Opaque, Text, Value, quoted
 from discreet.sql.values import Domain as ValueDomain
@@ -49,10 +51,20 @@ class Relation:
     owner: str
     fields: tuple[Field, ...]
     rows: int
+    read: int  # rows of one person in `source`, before the conditions: what the engine has to look at
     conditions: tuple[str, ...] = ()
     plain: bool = False  # one stored table, as it is
     max_groups: int | None = None  # the policy's bound on unknown keys a person may touch, not yet enforced
     touched: int | None = None  # the same bound, once only rows of so many keys are left
+
+    def __post_init__(self) -> None:
+        # Privacy: S21. Every way to make rows ends here: what is proved of sums, and of one person's work, rests on it.
+        most = max(self.rows, self.read)
+        if most > MOST_ROWS:
+            raise Rejected(
+                f"this gives one person up to {most} rows, and {MOST_ROWS} are allowed.",
+                hint="Aggregate per person before joining: GROUP BY the owner in a subquery.",
+            )
 
     def filtered(self, condition: Value) -> Relation:
         return replace(self, conditions=(*self.conditions, condition.sql))
@@ -61,7 +73,7 @@ class Relation:
         """The same rows as a stage of their own, under a fresh engine alias."""
         columns = [f"{field.value.sql} AS c{index}" for index, field in enumerate(self.fields)]
         where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
-        head = "SELECT DISTINCT" if distinct else "SELECT"
+        head = f"{work.select(self.read)} DISTINCT" if distinct else work.select(self.read)
         inner = f"{head} {', '.join([f'{self.owner} AS {quoted(OWNER)}', *columns])} FROM {self.source}{where}{group}"
         owner = f"{alias}.{quoted(OWNER)}"
         fields = tuple(
@@ -72,7 +84,9 @@ class Relation:
             for index, field in enumerate(self.fields)
         )
         source = f"({inner}) AS {alias}"
-        return Relation(source=source, owner=owner, fields=fields, rows=self.rows, max_groups=self.max_groups)
+        return Relation(
+            source=source, owner=owner, fields=fields, rows=self.rows, read=self.rows, max_groups=self.max_groups
+        )
 
     def renamed(self, names: Sequence[str]) -> Relation:
         """The same rows with other names for their first columns."""
@@ -198,6 +212,7 @@ def scan(table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str
         owner=owner,
         fields=tuple(fields),
         rows=table.max_rows,
+        read=table.max_rows,
         plain=True,
         max_groups=table.max_groups,
     )

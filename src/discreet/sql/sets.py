@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from discreet.sql import after
+from discreet.sql import after, work
 from discreet.sql.after import Released
 from discreet.sql.joins import member
 from discreet.sql.parse import reject
@@ -64,12 +64,12 @@ def _stacked(node: exp.Union, left: Relation, right: Relation, alias: Callable[[
         for side, value in zip(sides, values, strict=True):
             side.append(f"{value.sql} AS c{index}")
     selects = [
-        f"SELECT {', '.join([f'{each.owner} AS {chr(34)}#owner{chr(34)}', *side])} FROM {each.source}"
+        f"{work.select(each.read)} {', '.join([f'{each.owner} AS {chr(34)}#owner{chr(34)}', *side])} FROM {each.source}"
         + (f" WHERE {' AND '.join(each.conditions)}" if each.conditions else "")
         for each, side in zip((left, right), sides, strict=True)
     ]
     source = f"({' UNION ALL '.join(selects)}) AS {name}"
-    both = Relation(source=source, owner=f'{name}."#owner"', fields=tuple(fields), rows=rows)
+    both = Relation(source=source, owner=f'{name}."#owner"', fields=tuple(fields), rows=rows, read=rows)
     return replace(both.nested(alias(), distinct=True), rows=1) if once else both
 
 
