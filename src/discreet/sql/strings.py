@@ -14,7 +14,7 @@ from typing import Any
 from sqlglot import exp
 
 from discreet.domain import MOST_LETTERS
-from discreet.sql import numbers
+from discreet.sql import numbers, work
 from discreet.sql.parse import check_labels, reject, show
 from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql, literal
 
@@ -66,6 +66,7 @@ def _looked_up(sql: str, listed: Sequence[str]) -> str:
 def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
     """The category with each value replaced by a label; None is NULL, equal labels become one value."""
     check_labels(len(labels))
+    _check_letters(sum(len(str(label)) for label in labels))
     distinct = tuple(dict.fromkeys(label for label in labels if label is not None))
     position = {label: index for index, label in enumerate(distinct)}
     targets = [None if label is None else position[label] for label in labels]
@@ -76,6 +77,11 @@ def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bo
         nullable=value.nullable or nullable or None in targets,
         constant=constant,
     )
+
+
+def _check_letters(letters: int) -> None:
+    """Refuse a statement whose computed categories would take much memory: twenty letters count as one value."""
+    check_labels(letters // 20)
 
 
 def decoded(value: Value) -> str:
@@ -191,6 +197,8 @@ def like(value: Value, node: exp.Expression, *, ignore_case: bool, escape: str =
     if isinstance(value.domain, Coded):
         fold = (lambda part: _characters(part, str.lower)) if ignore_case else str
         signs = _signs(fold(text), escape)
+        if _ONE in signs:  # then each letter may have to be held against all of the pattern
+            check_labels(sum(len(str(each)) for each in value.domain.values) * len(signs) // 20)
         found = [code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), signs)]
         return among(value, found)
     if isinstance(value.domain, Missing):
@@ -218,6 +226,8 @@ def _signs(pattern: str, escape: str) -> list[str]:
 
 def _is_like(text: str, signs: Sequence[str]) -> bool:
     """Whether a text is like a pattern; on a mismatch only the last % takes one letter more."""
+    if _ONE not in signs:
+        return _has_in_order(text, signs)
     at = place = mark = 0
     star = -1
     while at < len(text):
@@ -231,6 +241,28 @@ def _is_like(text: str, signs: Sequence[str]) -> bool:
         else:
             return False
     return all(sign == _ANY for sign in signs[place:])
+
+
+def _has_in_order(text: str, signs: Sequence[str]) -> bool:
+    """Whether a text is like a pattern without _: what stands between its % follows one on the other."""
+    pieces = [""]
+    for sign in signs:
+        if sign == _ANY:
+            pieces.append("")
+        else:
+            pieces[-1] += sign
+    if len(pieces) == 1:
+        return text == pieces[0]
+    first, *middle, last = pieces
+    at, end = len(first), len(text) - len(last)
+    if end < at or not (text.startswith(first) and text.endswith(last)):
+        return False
+    for piece in middle:
+        found = text.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
 
 
 def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> Value:
@@ -339,13 +371,15 @@ def _trim(node: exp.Expression, read: Read) -> Value:
 
 
 def _whole_constant(node: exp.Expression, read: Read) -> int:
+    """A number of letters, or a place among them: no text is longer than MAX_LENGTH, so beyond it all mean the same."""
     inner = node.this if isinstance(node, exp.Neg) else node
     if isinstance(inner, exp.Literal) and not inner.is_string and inner.this.isdigit():
         if len(inner.this) >= 10:
             raise reject(
                 node, f"{show(node)} is too large: texts are at most {MAX_LENGTH} letters long.", "Write less."
             )
-        return -int(inner.this) if isinstance(node, exp.Neg) else int(inner.this)
+        most = min(int(inner.this), MAX_LENGTH + 1)
+        return -most if isinstance(node, exp.Neg) else most
     raise reject(node, "this place needs a whole number written out.", "Write SUBSTR(x, 1, 3), or LPAD(x, 5, '0').")
 
 
@@ -377,9 +411,8 @@ def _right(node: exp.Expression, read: Read) -> Value:
     if length < 0:
         raise reject(node, "RIGHT with a negative length is not answered.", "Write RIGHT(x, 3).")
     kept = min(length, letters_of(value))
-    return _mapped(
-        value, lambda text: text[max(len(text) - length, 0) :], f"right({value.sql}, {length})", letters=kept
-    )
+    sql = f"right({value.sql}, {length})"
+    return _mapped(value, lambda text: text[max(len(text) - length, 0) :], sql, letters=kept)
 
 
 def _length(node: exp.Expression, read: Read) -> Value:
@@ -433,7 +466,8 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
     if isinstance(left.domain, Coded) and isinstance(right.domain, Coded):
         a, b = left.domain.values, right.domain.values
         if len(a) * len(b) <= MAX_CODES:
-            labels = [f"{x}{y}" for x in a for y in b]
+            _check_letters(len(a) * len(b) * (letters_of(left) + letters_of(right)))
+            labels = [f"{x}{y}"[:MAX_LENGTH] for x in a for y in b]
             codes = Value(
                 sql=f"(CAST({left.sql} AS BIGINT) * {len(b)} + {right.sql})",
                 domain=Coded(values=tuple(labels)),
@@ -442,9 +476,9 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
             return relabelled(codes, labels)
     joined = f"concat({decoded(left)}, {decoded(right)})" if skip_null else f"({decoded(left)} || {decoded(right)})"
     # Privacy: a text that doubles in every subquery would use up the memory, for those people alone who have one.
-    joined = f"left({joined}, {MAX_LENGTH})"
-    letters = min(letters_of(left) + letters_of(right), MAX_LENGTH)
-    return Value(sql=joined, domain=Text(letters=letters), nullable=nullable)
+    letters = letters_of(left) + letters_of(right)
+    sql = work.longer(f"left({joined}, {MAX_LENGTH})", letters)
+    return Value(sql=sql, domain=Text(letters=min(letters, MAX_LENGTH)), nullable=nullable)
 
 
 def _starts_with(node: exp.Expression, read: Read) -> Value:
@@ -494,9 +528,9 @@ def _replace(node: exp.Expression, read: Read) -> Value:
     if not old:
         return value
     # Privacy: as for ||, a text must not grow without end for some people alone.
-    sql = f"left(replace({value.sql}, {literal(old)}, {literal(new)}), {MAX_LENGTH})"
     longest = letters_of(value) + letters_of(value) // len(old) * len(new)
-    return _mapped(value, lambda text: text.replace(old, new), sql, letters=min(longest, MAX_LENGTH))
+    sql = work.longer(f"left(replace({value.sql}, {literal(old)}, {literal(new)}), {MAX_LENGTH})", longest)
+    return _mapped(value, lambda text: text.replace(old, new)[:MAX_LENGTH], sql, letters=min(longest, MAX_LENGTH))
 
 
 def _split_part(node: exp.Expression, read: Read) -> Value:
@@ -505,7 +539,7 @@ def _split_part(node: exp.Expression, read: Read) -> Value:
     if part < 1 or not delimiter:
         raise reject(node, f"{show(node)} is not answered.", "Write SPLIT_PART(name, ' ', 1).")
     sql = f"split_part({value.sql}, {literal(delimiter)}, {part})"
-    return _mapped(value, lambda text: (text.split(delimiter) + [""] * part)[part - 1], sql)
+    return _mapped(value, lambda text: "".join(text.split(delimiter)[part - 1 : part]), sql)
 
 
 def _position(node: exp.Expression, read: Read) -> Value:
@@ -539,10 +573,10 @@ def _pad(node: exp.Expression, read: Read) -> Value:
     left = bool(node.args.get("is_left"))
 
     def padded(text: str) -> str:
-        more = (fill * length)[: max(0, length - len(text))]
+        more = (fill * (length // len(fill) + 1))[: max(0, length - len(text))]
         return more + text[:length] if left else text[:length] + more
 
-    sql = f"{'lpad' if left else 'rpad'}({value.sql}, {length}, {literal(fill)})"
+    sql = work.longer(f"{'lpad' if left else 'rpad'}({value.sql}, {length}, {literal(fill)})", length)
     return _mapped(value, padded, sql, letters=length)
 
 
@@ -556,9 +590,11 @@ def _joined(node: exp.Expression, read: Read) -> Value:
     if None in values or math.prod(len(each or ()) for each in values) > MAX_CODES:
         joined = f"concat_ws({literal(separator)}, {', '.join(map(decoded, parts))})"
         letters = sum(map(letters_of, parts)) + len(separator) * (len(parts) - 1)
-        return Value(sql=f"left({joined}, {MAX_LENGTH})", domain=Text(letters=min(letters, MAX_LENGTH)))
+        sql = work.longer(f"left({joined}, {MAX_LENGTH})", letters)
+        return Value(sql=sql, domain=Text(letters=min(letters, MAX_LENGTH)))
+    _check_letters(math.prod(len(each or ()) for each in values) * sum(map(letters_of, parts)))
     labels = [
-        separator.join(text for text in row if text is not None)
+        separator.join(text for text in row if text is not None)[:MAX_LENGTH]
         for row in itertools.product(*(each for each in values if each is not None))
     ]
     code = "0"
