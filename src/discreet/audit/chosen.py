@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from discreet.engines.prepare import OWNER
 from discreet.engines.source import name
+from discreet.engines.store import OWNER
 from discreet.errors import UsageError
 from discreet.policy import Table
 from discreet.sql.plan import Block
