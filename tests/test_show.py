@@ -16,8 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import discreet
 from discreet.budget import Budget
 from discreet.cli import run
+from discreet.curator import create_ledger
+from discreet.policy import Policy
 from discreet.release import Answer, plain
 from discreet.show import cell, printable
 
@@ -101,3 +104,26 @@ def test_released_rows_with_lists(tmp_path: Path, capfd: pytest.CaptureFixture[s
         ["", "{a: NULL}", ""],
     ]
     assert "[83.69, 794.34]" in found["table"]
+
+
+def test_every_answer_says_that_further_rows_are_not_in_it(tmp_path: Path) -> None:
+    """By the policy, not by the data: nobody here has more rows than allowed."""
+    path = tmp_path / "town.yaml"
+    path.write_text(
+        "unit: person\ntables:\n  visits: {owner: id, max_rows: 10, columns: {x: {integer: [0, 9]}}}\n"
+        "  people: {owner: id}\nbudget: {epsilon: 100}\nanalysts: {ann: {epsilon: 100}}\n"
+    )
+    create_ledger(Policy.read(path))
+    visits, people = pa.table({"id": [1, 1], "x": [1, 2]}), pa.table({"id": [1]})
+    curator = discreet.open(path, tables={"visits": visits, "people": people})
+    said = "rows of one person: at most 1 of people, 10 of visits (max_rows); ± covers the noise, not rows beyond"
+    sql = "SELECT COUNT(*) FROM visits JOIN people ON visits.id = people.id"
+    answer, quote = curator.ask(sql, analyst="ann", epsilon=1), curator.quote(sql, analyst="ann", epsilon=1)
+    assert answer.certificate["max_rows"] == quote.as_json()["max_rows"] == {"people": 1, "visits": 10}
+    assert said in str(answer).splitlines()
+    assert said in str(quote).splitlines()
+    assert f"1. Of a snapshot, {said}." in curator.explain(sql, analyst="ann", epsilon=1)
+    assert curator.ask("SELECT COUNT(*) AS n FROM people", analyst="ann", epsilon=1).certificate["max_rows"] == {
+        "people": 1
+    }
+    curator.close()

@@ -229,6 +229,7 @@ class Curator:
             "neighbors": self.policy.neighbors,
             "snapshot": self._number,
             "policy": self.policy.digest,
+            "max_rows": dict(offered.plan.max_rows),
             "statistics": offered.statistics(),
             "ranks": offered.ranks(),
             "mechanisms": [to_row(mechanism) for mechanism in offered.mechanisms],

@@ -11,6 +11,7 @@ from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.offer import BlockOffer, Offer, spread
 from discreet.policy import Policy
+from discreet.show import left_out
 from discreet.sql.plan import Measurement, Way
 
 
@@ -19,6 +20,7 @@ def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analy
     lines: list[str] = []
     if not offered.plan.blocks:
         lines.append("Only public tables are read: the answer is exact and free.")
+    lines += [f"Of a snapshot, {each}." for each in left_out(dict(offered.plan.max_rows))]
     for each in offered.blocks:
         if each.block.same_as is not None:
             continue

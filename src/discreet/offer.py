@@ -303,12 +303,14 @@ class Quote:
     margins: dict[str, float | dict[str, Any]]
     cost: Budget
     left: Budget
+    max_rows: dict[str, int]  # of the private tables that are read
 
     def as_json(self) -> dict[str, Any]:
         return {
             "statistics": list(self.statistics),
             "columns": list(self.columns),
             "margins": self.margins,
+            "max_rows": self.max_rows,
             "cost": self.cost.as_json(),
             "left": self.left.as_json(),
         }
@@ -338,4 +340,5 @@ def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: in
         margins=margins,
         cost=accountant.budget(offered.cost),
         left=accountant.left(left),
+        max_rows=dict(offered.plan.max_rows),
     )

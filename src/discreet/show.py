@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import unicodedata
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +96,13 @@ def notes(answer: Answer) -> list[str]:
         lines.append(f"{name}: within {ranks:,} ranks, with 95 %")
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
-    return lines
+    return [*lines, *left_out(answer.certificate.get("max_rows", {}))]
+
+
+def left_out(max_rows: Mapping[str, int]) -> list[str]:
+    """That people's further rows are in no answer, whether or not there were any: by the policy, not by the data."""
+    most = ", ".join(f"{rows:,} of {table}" for table, rows in max_rows.items())
+    return [f"rows of one person: at most {most} (max_rows); ± covers the noise, not rows beyond"] if most else []
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
@@ -121,7 +128,7 @@ def quote_text(quote: Quote) -> str:
         scale = f", scale {number(each['scale'])}" if each["scale"] is not None else ""  # several choices have several
         steps = f", in steps of {number(each['step'])}" if each["step"] != 1 else ""
         lines.append(f"{each['name']}: {each['mechanism']}{scale}, l1 {number(each['l1'])}{steps}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *left_out(quote.max_rows)])
 
 
 def answer_html(answer: Answer) -> str:

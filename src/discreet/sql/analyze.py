@@ -104,6 +104,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         public=tuple(sorted(analysis.public_used)),
         combined=tuple(analysis.combined),
         ways=ways,
+        max_rows=tuple(sorted(analysis.private_used.items())),
     )
 
 
@@ -153,6 +154,7 @@ class Analysis:
     again: dict[int, rolling.Again] = field(default_factory=dict)  # what each block would measure over more groups
     public_used: set[str] = field(default_factory=set)
     combined: list[Form] = field(default_factory=list)  # of several numbers, whose half-widths are asked for
+    private_used: dict[str, int] = field(default_factory=dict)  # with their max_rows
     aliases: int = 0
 
     def letters(self) -> dict[str, int]:
@@ -344,6 +346,7 @@ class Analysis:
         if table.public:
             self.public_used.add(table.name)
             return after.public_table(table.name, tuple(self.public[table.name].column_names))
+        self.private_used[table.name] = table.max_rows
         return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
 
     def reference(self, relation: Relation, alias: str) -> Relation:

@@ -317,6 +317,7 @@ class Plan:
     public: tuple[str, ...]  # public tables that `after` reads
     combined: tuple[Form, ...] = ()  # of several numbers: their half-widths are columns of `HALF_WIDTHS`
     ways: tuple[Way, ...] = ()
+    max_rows: tuple[tuple[str, int], ...] = ()  # of the private tables that are read: what is beyond is in no answer
 
     def canonical(self) -> str:
         """The same for questions that mean the same: what is read, what is noised, what is shown (S10).
