@@ -30,7 +30,7 @@ QUESTIONS = (
     "SELECT AVG(income), VARIANCE(age), CORR(age, income), QUANTILE_CONT(age, [0.25, 0.5]) FROM people",
     "SELECT sex, COUNT(*), SUM(age) FROM people GROUP BY ROLLUP (sex)",
     "SELECT SUM(cost), COUNT(DISTINCT person_id), COUNT(*) FILTER (WHERE cost > 5) FROM visits",
-    "SELECT (SELECT COUNT(*) FROM people) AS n, (SELECT SUM(cost) FROM visits) AS c, (SELECT COUNT(*) FROM people) AS m",
+    "SELECT (SELECT COUNT(*) FROM people) AS n, (SELECT SUM(cost) FROM visits) AS c, (SELECT COUNT(*) FROM people)",
 )
 
 

@@ -126,4 +126,3 @@ def test_every_answer_says_that_further_rows_are_not_in_it(tmp_path: Path) -> No
     assert curator.ask("SELECT COUNT(*) AS n FROM people", analyst="ann", epsilon=1).certificate["max_rows"] == {
         "people": 1
     }
-    curator.close()
