@@ -285,6 +285,7 @@ DISTRIBUTION: dict[type, Callable[[Any, Any], Distribution]] = {
     every.TruncatedLaplaceThreshold: threshold_distribution,
     every.Quantile: quantiles_distribution,
     every.Quantiles: quantiles_distribution,
+    every.FineQuantile: quantiles_distribution,
     every.AboveThreshold: above_distribution,
     every.RandomizedResponse: response_distribution,
 }
@@ -300,6 +301,7 @@ RUNS: dict[type, Callable[[Any, Any, int, Stream], Codes]] = {
     every.TruncatedLaplaceThreshold: threshold_runs,
     every.Quantile: lambda m, x, runs, stream: choice_runs(m, x, runs, stream),
     every.Quantiles: quantiles_runs,
+    every.FineQuantile: choice_runs,
     every.AboveThreshold: above_runs,
     every.RandomizedResponse: response_runs,
 }

@@ -20,8 +20,7 @@ import pytest
 
 from discreet.accounting import SumAccountant, ZcdpAccountant
 from discreet.budget import Charge
-from discreet.mechanisms import Mechanism
-from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.mechanisms import FineQuantile, Quantile, Quantiles
 from discreet.offer import offer
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
@@ -142,40 +141,27 @@ def check_picks(case: Case, found: databases.Family) -> list[Reached]:
     reached = []
     for neighbors in harness.NEIGHBORS:
         for block, pick, mechanisms in harness.picks_of(case, neighbors):
-            for part, index, mechanism in _passes(pick, mechanisms):
-                counts = _cells(block, part, index, found)
+            counts = _cells(block, pick, found)
+            for index, mechanism in enumerate(mechanisms):
                 most = max(
                     (_moved(mechanism, change) for change in _pairs(counts, found, neighbors)), default=Fraction(0)
                 )
                 allowed = _linf(mechanism)
-                assert most <= allowed, f"{case.id}, {pick.name}, {neighbors}, pass {index}: {most} > {allowed}"
-                reached.append((f"{pick.name} pass {index}", neighbors, Fraction(most) / allowed))
+                assert most <= allowed, f"{case.id}, {pick.name}, {neighbors}, choice {index}: {most} > {allowed}"
+                reached.append((f"{pick.name} choice {index}", neighbors, Fraction(most) / allowed))
     return reached
 
 
-def _passes(pick: Pick, mechanisms: tuple[Mechanism, ...]) -> Iterator[tuple[Pick, int, Any]]:
-    remaining = iter(mechanisms)
-    for part in pick.parts:
-        for index in range(len(part.widths)):
-            yield part, index, next(remaining)
-
-
-def _cells(block: Block, pick: Pick, index: int, found: databases.Family) -> dict[int, dict[Any, dict[int, int]]]:
-    """Rows per cell, in every database and group; windows of later passes lie around the middle of the domain."""
-    windows = ()
-    for number in range(1, index + 1):
-        middle = np.full((pick.groups, len(pick.quantiles)), pick.domain.size // 2, dtype=object)
-        windows = pick.around(number, middle, windows)
-    group = "0"
-    for size, sql in zip(block.sizes, block.key_sql, strict=True) if windows else ():
-        group = f"({group} * {size} + {sql})"
-    cell = pick.key_column(windows, group)
+def _cells(block: Block, pick: Pick, found: databases.Family) -> dict[int, dict[Any, dict[int, int]]]:
+    """Rows per cell, in every database and group."""
     extra = () if pick.condition is None else (pick.condition,)
-    sql = harness.by_database(block, keys=[*block.key_sql, cell], sums=["count(*)"], extra=extra, base=databases.BASE)
+    sql = harness.by_database(
+        block, keys=[*block.key_sql, pick.cell], sums=["count(*)"], extra=extra, base=databases.BASE
+    )
     result: dict[int, dict[Any, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
     for database, rows in read(found, sql, len(block.key_sql) + 1).items():
         for key, (count,) in rows.items():
-            assert 0 <= int(key[-1]) < pick.cells(index), "a row falls outside of the grid"
+            assert 0 <= int(key[-1]) < pick.domain.size, "a row falls outside of the grid"
             result[database][key[:-1]][int(key[-1])] = count
     return result
 
@@ -200,7 +186,7 @@ def _moved(mechanism: Any, groups: list[tuple[dict[int, int], dict[int, int]]]) 
 def _largest_score_change(mechanism: Any, before: dict[int, int], after: dict[int, int]) -> Fraction:
     """Scores change only where counts do, and between: it is enough to look at the cells that hold rows, and around."""
     held = sorted({*before, *after})
-    if not isinstance(mechanism, Quantile | Quantiles):  # a mode, whose loss is how far apart its scores move
+    if not isinstance(mechanism, FineQuantile | Quantile | Quantiles):  # a mode: how far apart its scores move
         moves = [0, *(after.get(cell, 0) - before.get(cell, 0) for cell in held)]
         return Fraction(max(moves) - min(moves), 1 if mechanism.monotone else 2)
     places = sorted({place for cell in held for place in (cell - 1, cell, cell + 1)})
@@ -224,7 +210,7 @@ def _scores(counts: dict[int, int], places: list[int], q: Fraction, shift: int) 
 
 def _linf(mechanism: Any) -> Fraction:
     """How far, in ranks or rows, the scores may move by what the choice was made for."""
-    if isinstance(mechanism, Quantile):
+    if isinstance(mechanism, FineQuantile | Quantile):
         return mechanism.mechanism.linf / mechanism.q.denominator
     if isinstance(mechanism, Quantiles):
         factor = 1 if mechanism.neighbors == "change_one" else max(max(q, 1 - q) for q in mechanism.quantiles)

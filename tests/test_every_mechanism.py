@@ -24,6 +24,7 @@ from discreet.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
     ExponentialMechanism,
+    FineQuantile,
     GaussianThreshold,
     LaplaceThreshold,
     PermuteAndFlip,
@@ -56,6 +57,7 @@ truncated_keys = TruncatedLaplaceThreshold(scale=F(2), linf=1, max_groups=2, nei
 changed_keys = TruncatedLaplaceThreshold(scale=F(4), linf=2, max_groups=1, neighbors="change_one", delta=F(1, 50))
 median = Quantile(epsilon=F(1), q=F(1, 2), cells=12, max_rows=1, neighbors="add_remove", choice="exponential")
 high = Quantile(epsilon=F(1), q=F(9, 10), cells=12, max_rows=2, neighbors="change_one", choice="permute_and_flip")
+fine = FineQuantile(epsilon=F(1), q=F(1, 2), cells=12, max_rows=1, neighbors="add_remove", reach=15)
 octiles = Quantiles(
     epsilon=F(2), quantiles=tuple(F(i, 8) for i in range(1, 8)), cells=4, slices=1, max_rows=2, neighbors="add_remove",
     choice="permute_and_flip",
@@ -206,6 +208,16 @@ CASES = (
         mistakes={
             "half scale": (by(wider(high, F(1, 2))), (HIGH, (2, *HIGH[1:-1], 18))),
             "off by one": (by(high), (HIGH, (4, *HIGH[1:-1], 16))),
+        },
+    ),
+    Case(
+        mechanism=fine,
+        pairs=((FAR, (1, *FAR[1:])), ((3,) * 12, (4, *[3] * 11))),
+        fitted=(3,) * 12,
+        attained=0.85, attained_rho=0.4, proved=0.65,
+        mistakes={
+            "half scale": (by(wider(fine, F(1, 2))), (FAR, (1, *FAR[1:]))),
+            "off by one": (by(fine), (FAR, (2, *FAR[1:]))),
         },
     ),
     Case(
@@ -449,6 +461,7 @@ def test_discrete_noise_covers_more_than_was_asked() -> None:
 def test_every_margin_is_tested() -> None:
     """Of added noise here; of choices, thresholds, quantiles and above-threshold in tests/mechanisms, by their mass."""
     added, chosen = {DiscreteLaplace, DiscreteGaussian}, {ExponentialMechanism, PermuteAndFlip, Quantile, Quantiles}
+    chosen |= {FineQuantile}
     thresholds = {LaplaceThreshold, GaussianThreshold, TruncatedLaplaceThreshold, AboveThreshold}
     assert {kind for kind in MECHANISMS if hasattr(kind, "margin")} == added | chosen | thresholds
 

@@ -1,6 +1,6 @@
 """Record and replay through every door (S14): the same draws on neighbors, the same scale and index of the next.
 
-Given that the same has left: unknown keys, later passes of a quantile and adaptive synthesizers go where that points,
+Given that the same has left: unknown keys, several quantiles and adaptive synthesizers go where that points,
 so it is put in the place of what would leave the neighbor. The machinery is that of `discreet audit question`.
 """
 
@@ -170,9 +170,11 @@ def test_a_leak_is_found(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> No
     assert differences(*transcripts(neighbors, work, monkeypatch))
 
 
-@pytest.mark.parametrize("sql", ["SELECT MEDIAN(income + 1) FROM people", "SELECT MAX(age), MIN(age) FROM people"])
+@pytest.mark.parametrize(
+    "sql", ["SELECT MEDIAN(income + 1), COUNT(*) FROM people", "SELECT MAX(age), MIN(age) FROM people"]
+)
 def test_a_leak_after_the_first_release_is_found(neighbors: Pair, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A second pass of a median, and a second statistic, whose noise follows the data when the first has left."""
+    """A second statistic whose noise follows the data when the first has left: a median's, and an extreme's."""
     spend, leaks = Allowance._spend, list[int]()
 
     def wider(self: Any, mechanism: Any) -> Any:

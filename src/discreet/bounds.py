@@ -6,35 +6,46 @@ import math
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from discreet.budget import Budget
 
+BEYOND = Fraction(1, 100)  # the part of the rows that is wanted on either side of the range
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """A suggested range, and what it cost to find."""
+    """A suggested range, what is known of it, and what it cost to find.
+
+    With 95 % confidence at most 1 % of the rows that have a value, and `ranks` more, lie below `low`, and at most as
+    many above `high`; whatever the data, and both at once.
+    """
 
     low: int | float | Decimal | date | datetime
     high: int | float | Decimal | date | datetime
+    ranks: int
     cost: Budget
 
     def __str__(self) -> str:
+        beyond, few = f"{float(100 * BEYOND):g} % of the rows", int(self.ranks / BEYOND)
         return (
-            f"[{self.low}, {self.high}] holds about 98 % of the values; the rest would be clamped to it. "
-            f"This cost {self.cost}."
+            f"[{self.low}, {self.high}]: with 95 % confidence at most {beyond} and {self.ranks:,} more lie below it, "
+            f"and at most as many above; they would be clamped to it. With fewer than {few:,} rows the "
+            f"{self.ranks:,} are more than the {beyond}; a larger epsilon makes them fewer. This cost {self.cost}."
         )
 
 
-def suggested(low: Any, high: Any, *, cost: Budget) -> Bounds:
+def suggested(low: Any, high: Any, *, ranks: int, cost: Budget) -> Bounds:
     """The range rounded outward: numbers to one digit of its width, dates as they are."""
     if isinstance(low, date):
-        return Bounds(low=low, high=high, cost=cost)
-    width = float(high) - float(low)
-    if width <= 0:
-        return Bounds(low=low, high=high, cost=cost)
-    unit = 10.0 ** math.floor(math.log10(width))
-    unit = unit / 2 if width / unit < 5 else unit
-    ends = (math.floor(float(low) / unit) * unit, math.ceil(float(high) / unit) * unit)
-    whole = all(end == int(end) for end in ends)
-    return Bounds(low=int(ends[0]) if whole else ends[0], high=int(ends[1]) if whole else ends[1], cost=cost)
+        return Bounds(low=low, high=high, ranks=ranks, cost=cost)
+    least, most = Fraction(str(low)), Fraction(str(high))
+    if most <= least:
+        return Bounds(low=low, high=high, ranks=ranks, cost=cost)
+    unit = Fraction(10) ** math.floor(math.log10(most - least))
+    unit = unit / 2 if most - least < 5 * unit else unit
+    ends = math.floor(least / unit) * unit, math.ceil(most / unit) * unit
+    whole = all(end.denominator == 1 for end in ends)
+    start, stop = (int(end) if whole else float(end) for end in ends)
+    return Bounds(low=start, high=stop, ranks=ranks, cost=cost)

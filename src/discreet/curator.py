@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import pyarrow as pa
 
 from discreet import accounting
-from discreet.bounds import Bounds, suggested
+from discreet.bounds import BEYOND, Bounds, suggested
 from discreet.budget import Charge, amount
 from discreet.document import nearest
 from discreet.engines.duckdb import DuckDB
@@ -232,6 +232,7 @@ class Curator:
             "max_rows": dict(offered.plan.max_rows),
             "statistics": offered.statistics(),
             "ranks": offered.ranks(),
+            "beside_ranks": offered.beside_ranks(),
             "mechanisms": [to_row(mechanism) for mechanism in offered.mechanisms],
             "cost": self._accountant.budget(offered.cost).as_json(),
         }
@@ -257,13 +258,15 @@ class Curator:
         return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left)
 
     def bounds(self, table: str, column: str, *, epsilon: object) -> Bounds:
-        """A range that holds about 98 % of a column's values, found by paid quantiles and widened to round numbers."""
+        """A range beyond which few of a column's values lie, found by paid quantiles and widened to round numbers."""
         if not isinstance(table, str) or not isinstance(column, str):
             raise UsageError("A table and a column are named by texts.")
-        sql = f"SELECT QUANTILE_CONT({named(column)}, [0.01, 0.99]) AS bounds FROM {named(table)}"
+        sql = (
+            f"SELECT QUANTILE_CONT({named(column)}, {[float(BEYOND), float(1 - BEYOND)]}) AS bounds FROM {named(table)}"
+        )
         answer = self.ask(sql, analyst=CURATOR, epsilon=epsilon)
         low, high = answer.table.column(0)[0].as_py()
-        return suggested(low, high, cost=answer.cost)
+        return suggested(low, high, ranks=answer.certificate["ranks"]["bounds"], cost=answer.cost)
 
     def describe(
         self,

@@ -61,12 +61,9 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
         lines.append(f"Read {len(block.sums)} exact sum{'s' * (len(block.sums) > 1)} for {groups}: {block.query}")
     for measurement, mechanism in each.noised:
         lines.append(f"{_noise(measurement, mechanism, policy)} {cost(mechanism)}")
-    for pick, passes in zip(block.picks, each.picked, strict=True):
-        looks = f"in {len(pick.widths)} passes" if len(pick.widths) > 1 else "at once"
+    for pick, choices in zip(block.picks, each.picked, strict=True):
         rule = "how many rows have each" if pick.kind == "mode" else "how near each is to the wanted rank"
-        lines.append(
-            f"For {pick.name}: choose among {pick.domain.size:,} public values, {looks}, by {rule}. {cost(*passes)}"
-        )
+        lines.append(f"For {pick.name}: choose among {pick.domain.size:,} public values by {rule}. {cost(*choices)}")
     return lines
 
 

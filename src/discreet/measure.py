@@ -1,7 +1,4 @@
-"""An offer carried out: each block is read, and what was paid for is released. Nothing here sees an exact value.
-
-Blocks are read one after another; later passes of a pick look where the pass before pointed, which is released already.
-"""
+"""An offer carried out: each block is read, and what was paid for is released. Nothing here sees an exact value."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ from discreet.mechanisms import Mechanism
 from discreet.offer import BlockOffer, Offer
 from discreet.release import Allowance, Exact
 from discreet.sql.finish import Noisy, added_up
-from discreet.sql.picks import Pick, Window
+from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
 
 Fetch = Callable[[str], Exact]
@@ -47,7 +44,7 @@ def _public(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
         for mechanism, measurement in zip(each.measured, block.measurements, strict=True):
             numbers.append(allowance.measure(mechanism, exact, sizes=block.sizes, forms=measurement.forms))
     picks = [
-        _pick(block, pick, passes, allowance, fetch) for pick, passes in zip(block.picks, each.picked, strict=True)
+        _pick(block, pick, choices, allowance, fetch) for pick, choices in zip(block.picks, each.picked, strict=True)
     ]
     return Noisy(numbers=numbers, picks=picks, survivors=None)
 
@@ -64,32 +61,28 @@ def _unknown(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
                 mechanism, exact, sizes=block.sizes, forms=measurement.forms, survivors=survivors, keys=block.unknown
             )
             numbers.append(released)
-    picks = []
-    for pick, mechanisms in zip(block.picks, each.picked, strict=True):
-        found = []
-        for part, mechanism in zip(pick.parts, mechanisms, strict=True):
-            cells = allowance.choose(
-                mechanism,
-                fetch(block.pick_query(part, ())),
-                sizes=block.sizes,
-                cells=part.cells(0),
-                survivors=survivors,
-                keys=block.unknown,
-            )
-            found.append(part.places(cells, ()))
-        picks.append(np.sort(np.hstack(found), axis=1))
+    picks = [
+        _pick(block, pick, choices, allowance, fetch, survivors)
+        for pick, choices in zip(block.picks, each.picked, strict=True)
+    ]
     return Noisy(numbers=numbers, picks=picks, survivors=survivors)
 
 
-def _pick(block: Block, pick: Pick, mechanisms: tuple[Mechanism, ...], allowance: Allowance, fetch: Fetch) -> Any:
-    """The cells that a pick chooses in each group, pass by pass."""
-    found, remaining = [], iter(mechanisms)
-    for part in pick.parts:
-        windows, places = tuple[Window, ...](), np.empty(0)
-        for index in range(len(part.widths)):
-            windows = part.around(index, places, windows) if index else ()
-            exact = fetch(block.pick_query(part, windows))
-            cells = allowance.choose(next(remaining), exact, sizes=block.sizes, cells=part.cells(index))
-            places = part.places(cells, windows)
-        found.append(places)
+def _pick(
+    block: Block,
+    pick: Pick,
+    choices: tuple[Mechanism, ...],
+    allowance: Allowance,
+    fetch: Fetch,
+    survivors: Any = None,
+) -> Any:
+    """The cells that a pick chooses in each group."""
+    exact = fetch(block.near_query(pick, choices) if pick.fine else block.pick_query(pick))  # type: ignore[arg-type]
+    grid: dict[str, Any] = {"sizes": block.sizes, "survivors": survivors, "keys": block.unknown}
+    found = [
+        allowance.choose_near(choice, exact, **grid)
+        if pick.fine
+        else allowance.choose(choice, exact, cells=pick.domain.size, **grid)
+        for choice in choices
+    ]
     return np.sort(np.hstack(found), axis=1)  # several quantiles never cross

@@ -8,7 +8,7 @@ share rows have already been put together into one measurement by `sql.aggregate
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ from discreet.mechanisms import Mechanism
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.quantile import Quantile, Quantiles
+from discreet.mechanisms.quantile import Quantiles
 from discreet.mechanisms.simulate import Noise, Several
 from discreet.mechanisms.threshold import on_people
 from discreet.sql.linear import half_width
@@ -119,30 +119,47 @@ class Offer:
         return (*found, *(each for each in computed if each is not None)) or None
 
     def ranks(self) -> dict[str, int]:
-        """By how many ranks each quantile's cell may be off, at 95 %; of a list the farthest (S11).
+        """By how many ranks each quantile's value may be off, at 95 %; of a list all of them together (S11).
 
-        A value that many rows share may be cut where several quantiles are chosen together, which is not in it.
+        What `beside_ranks` tells of some columns belongs to it.
         """
-        found = {}
+        return {name: _ranks(choices) for name, choices in self._quantiles()}
+
+    def beside_ranks(self) -> dict[str, dict[str, Any]]:
+        """What must be said beside these ranks, by column.
+
+        `extreme` and `inside`: with 95 %, a value that is at most so many ranks inside the extreme is not beyond it
+        either, where there are at least `inside` rows. `ties`: of the rows that share one value, the part by which a
+        list of quantiles may be farther off, since it is found by cutting them.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for name, choices in self._quantiles():
+            first = choices[0]
+            if isinstance(first, Quantiles):
+                found[name] = {"ties": float(max(first.ties))}
+            elif len(choices) == 1 and first.shift:
+                found[name] = {"extreme": "maximum" if first.q else "minimum", "inside": abs(first.shift)}
+        return found
+
+    def _quantiles(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+        """The columns that are quantiles, with their choices."""
         for column in self.plan.columns:
             if column.estimate is not None:
                 block, place = column.estimate
                 estimate = self.plan.blocks[block].estimates[place]
                 if isinstance(estimate, Picked) and self.plan.blocks[block].picks[estimate.pick].kind == "quantile":
-                    pick = self.plan.blocks[block].picks[estimate.pick]
-                    found[column.name] = _ranks(pick, self.blocks[block].picked[estimate.pick])
-        return found
+                    yield column.name, self.blocks[block].picked[estimate.pick]
 
 
-def _ranks(pick: Pick, mechanisms: tuple[Mechanism, ...]) -> int:
-    """How far the last passes may be off."""
-    found, passes = [], iter(mechanisms)
-    for part in pick.parts:
-        match [next(passes) for _ in part.widths][-1]:
-            case Quantile() as last:
-                found.append(last.margin(CONFIDENCE) + abs(last.shift))
-            case Quantiles() as last:
-                found.extend(last.margin(CONFIDENCE, assuming=0))
+def _ranks(choices: tuple[Any, ...]) -> int:
+    """How far the farthest may be off. Putting values in order takes none farther than the farthest was."""
+    sure, found = 1 - (1 - CONFIDENCE) / len(choices), list[int]()
+    for choice in choices:
+        match choice:
+            case Quantiles():
+                found.extend(choice.margin(sure, assuming=0))
+            case _:
+                found.append(choice.margin(sure) + abs(choice.shift))
     return max(found)
 
 
@@ -323,7 +340,10 @@ class Quote:
 
 def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: int | None) -> Quote:
     """An offer as it is shown to an analyst."""
-    margins: dict[str, float | dict[str, Any]] = {name: {"ranks": ranks} for name, ranks in offered.ranks().items()}
+    beside = offered.beside_ranks()
+    margins: dict[str, float | dict[str, Any]] = {
+        name: {"ranks": ranks} | beside.get(name, {}) for name, ranks in offered.ranks().items()
+    }
     for index, column in enumerate(offered.plan.columns):
         if not column.told:
             continue

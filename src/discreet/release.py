@@ -27,6 +27,7 @@ from discreet.accounting import Accountant
 from discreet.budget import Budget, Charge, Loss
 from discreet.errors import BudgetExceeded
 from discreet.mechanisms import Mechanism, to_row
+from discreet.mechanisms.fine_quantile import Near
 from discreet.noise import Items, Stream, Texts, text_items
 
 MOST_CELLS = 1 << 23  # counts that are held at once for unknown keys: 64 MB
@@ -145,6 +146,33 @@ class Allowance:
             here = slice(begin * math.prod(sizes[1:]), begin * math.prod(sizes[1:]) + len(counts))
             found.append(np.asarray(release(counts, stream, items.at(here))).reshape(len(counts), -1))
         return np.concatenate(found) if found else np.empty((0, len(getattr(mechanism, "quantiles", (0,)))), np.int64)
+
+    def choose_near(
+        self,
+        mechanism: Any,
+        exact: Exact,
+        *,
+        sizes: Sequence[int],
+        survivors: pa.Table | None = None,
+        keys: Sequence[int] = (),
+    ) -> IntegerArray:
+        """The cell of a fine grid that a quantile chooses in every group, in one column; groups as in `choose`.
+
+        `exact` has columns k0, k1, ... (positions of keys), then the cell, s0 (the rows in it), s1 (those in cells
+        before it) and s2 (those of its group), for the cells near the wanted rank at least.
+        """
+        stream = self._spend(mechanism)
+        table = exact.unwrap()
+        if survivors is not None:
+            table, sizes = _among(table, survivors, keys), [survivors.num_rows, *sizes]
+        group = np.zeros(table.num_rows, dtype=np.int64)
+        for index, size in enumerate(sizes):
+            group = group * size + _integers(table.column(f"k{index}")).astype(np.int64)
+        cell, rows, before, total = (_integers(table.column(name)) for name in (f"k{len(sizes)}", "s0", "s1", "s2"))
+        order = np.lexsort((cell, group))
+        near = Near(group=group[order], cell=cell[order], rows=rows[order], before=before[order], total=total[order])
+        chosen = mechanism.choose_near(near, stream, Items.positions(math.prod(sizes)))
+        return np.asarray(chosen).reshape(-1, 1)
 
     def marginal(self, mechanism: Any, exact: Exact, *, cells: IntegerArray, size: int) -> IntegerArray:
         """Noisy counts of `size` groups of cells: a row at place k0 of a public grid counts for group cells[k0]."""

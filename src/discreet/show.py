@@ -92,8 +92,9 @@ def answer_text(answer: Answer) -> str:
 def notes(answer: Answer) -> list[str]:
     """What stands under the table."""
     lines = [f"cost {answer.cost}   left {answer.left}   ± holds with 95 %"]
+    beside = answer.certificate.get("beside_ranks", {})
     for name, ranks in answer.certificate.get("ranks", {}).items():
-        lines.append(f"{name}: within {ranks:,} ranks, with 95 %")
+        lines.append(f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 %")
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
     return [*lines, *left_out(answer.certificate.get("max_rows", {}))]
@@ -109,11 +110,23 @@ def _rows(table: Any) -> list[tuple[Any, ...]]:
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
+def _ranks(margin: dict[str, Any]) -> str:
+    """How far a quantile may be off: within 25 ranks; or of an extreme, on which side."""
+    if "extreme" in margin:
+        side, beyond = ("below", "above") if margin["extreme"] == "maximum" else ("above", "below")
+        return (
+            f"not {beyond} the true {margin['extreme']} and at most {margin['ranks']:,} ranks {side} it "
+            f"(it aims {margin['inside']:,} ranks inside; with fewer rows it may lie anywhere)"
+        )
+    ties = f", and {number(100 * margin['ties'])} % of the rows that share one value" if margin.get("ties") else ""
+    return f"within {margin['ranks']:,} ranks{ties}"
+
+
 def quote_text(quote: Quote) -> str:
     lines = [f"cost {quote.cost}; left {quote.left}"]
     for name, margin in quote.margins.items():
         if isinstance(margin, dict) and "ranks" in margin:
-            lines.append(f"{name}: within {margin['ranks']:,} ranks")
+            lines.append(f"{name}: {_ranks(margin)}")
         elif isinstance(margin, dict) and "most" in margin:
             lines.append(f"{name}: ± {_short(margin['least'])} to ± {_short(margin['most'])}, by grouping")
         elif isinstance(margin, dict):

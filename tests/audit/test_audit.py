@@ -45,6 +45,7 @@ MORE = {  # their events are rare
     "ExponentialMechanism": 400_000,
     "PermuteAndFlip": 400_000,
     "Quantile": 200_000,
+    "FineQuantile": 200_000,
 }
 
 

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import duckdb
-import numpy as np
 
 from discreet.curator import accountant_of, terms_of
 from discreet.engines.watch import interrupted
@@ -28,7 +27,7 @@ from discreet.offer import Offer, offer
 from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
 from discreet.sql.finish import answered, half_widths, noisy_table, rehearsals, split
-from discreet.sql.picks import Pick, Window
+from discreet.sql.picks import Pick
 from discreet.sql.plan import Block, Key, Plan, table_name
 from discreet.total import null_where_it_fails
 
@@ -62,7 +61,7 @@ def verdict(sql: str, world: World, source: random.Random) -> str:
         if block.same_as is None:
             _measured(block, world)
             for pick in block.picks:
-                _picked(block, pick, world, source)
+                _picked(block, pick, world)
     if planned.blocks and source.random() < CARRIED_OUT:
         _carried_out(planned, world, source.choice((TINY, world.policy.limits.epsilon)), source)
     return "answered" if planned.blocks else "public"
@@ -245,21 +244,29 @@ def _moved(a: dict[Any, int], b: dict[Any, int]) -> list[int]:
     return [change for change in changes if change]
 
 
-def _picked(block: Block, pick: Pick, world: World, source: random.Random) -> None:
+def _picked(block: Block, pick: Pick, world: World) -> None:
     """Rows per group and cell: one person moves them by at most `rows`, in or out, and no cell is off the grid.
 
     A rank score at any cell moves by no more than the rows that move, so this bounds the scores of all mechanisms.
-    Where later passes look is drawn at random: what the pass before chose may be anything.
+    What is read of a fine grid must be what its counts say.
     """
-    for part in pick.parts:
-        windows = tuple[Window, ...]()
-        for index in range(len(part.widths) if block.cells <= 1_000 else 1):
-            if index:
-                chosen = [
-                    sorted(source.randrange(part.domain.size) for _ in part.quantiles) for _ in range(block.cells)
-                ]
-                windows = part.around(index, np.array(chosen, dtype=object), windows)
-            _cells(block, part, block.pick_query(part, windows), part.cells(index), world)
+    counted = block.pick_query(pick)
+    _cells(block, pick, counted, pick.domain.size, world)
+    if not pick.fine:
+        return
+    near = block.near_query(pick, pick.mechanisms("sum", Fraction(1)))  # type: ignore[arg-type]
+    every = fetched(world, counted)
+    for name, rows in fetched(world, near).items():
+        _once(rows, len(block.keys) + 1, near)
+        groups: dict[Any, list[tuple[int, int]]] = {}
+        for row in every[name]:
+            groups.setdefault(row[:-2], []).append(row[-2:])
+        for row in rows:
+            held, (cell, count, before, total) = groups.get(row[:-4], []), row[-4:]
+            if (cell, count) not in held or before != sum(n for place, n in held if place < cell):
+                raise Violation(f"{pick.name}: near the wanted rank {row} is read\n{near}")
+            if total != sum(n for _, n in held):
+                raise Violation(f"{pick.name}: near the wanted rank a group has {total} rows\n{near}")
 
 
 def _cells(block: Block, pick: Pick, sql: str, cells: int, world: World) -> None:

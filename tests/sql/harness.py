@@ -19,7 +19,6 @@ import duckdb
 import pyarrow as pa
 
 from discreet.errors import EngineFailure
-from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.offer import offer
 from discreet.policy import Policy
 from discreet.sql.analyze import plan
@@ -216,8 +215,8 @@ def whole(value: Any) -> int:
     return 0 if value is None else int(value)
 
 
-def picks_of(case: Case, neighbors: str) -> Iterator[tuple[Block, Pick, Quantile | Quantiles | Any]]:
-    """Every pick with the mechanism of its first pass, at some epsilon."""
+def picks_of(case: Case, neighbors: str) -> Iterator[tuple[Block, Pick, tuple[Any, ...]]]:
+    """Every pick with its mechanisms, at some epsilon."""
     from fractions import Fraction
 
     from discreet.curator import accountant_of, terms_of

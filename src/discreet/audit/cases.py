@@ -143,6 +143,11 @@ def _mechanisms() -> Iterator[Case]:
             ((2, 2, 0, 0), (2, 0, 0, 0)),
             _chosen,
         ),
+        (
+            every.FineQuantile(epsilon=one, q=Fraction(1, 2), cells=12, max_rows=1, neighbors="add_remove", reach=15),
+            (far, (1, *far[1:])),
+            _chosen,
+        ),
         (every.AboveThreshold.costing(epsilon=one, linf=1, max_hits=1), ((-2, 6, 6), (-1, 7, 5)), _above),
         (every.RandomizedResponse(epsilon=one, categories=2), (0, 1), _responded),
     )

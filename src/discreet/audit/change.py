@@ -46,7 +46,7 @@ def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Ite
             moved = movement(*(cells(fetch(each, block.people_query)) for each in pair))
             yield _change("people per key", pair, norms(moved), {"l0": touched, "linf": 1})
         for pick in block.picks:
-            moved = movement(*(cells(fetch(each, block.pick_query(pick, ()))) for each in pair))
+            moved = movement(*(cells(fetch(each, block.pick_query(pick))) for each in pair))
             yield _change(pick.name, pair, norms(moved), {"l1": rows_moved(block, pick)})
 
 

@@ -55,8 +55,8 @@ def outcomes(
     several = [
         (number, place)
         for number, each in enumerate(offered.blocks)
-        for place, passes in enumerate(each.picked)
-        if (len(passes) > 1 or each.block.unknown) and each.block.same_as is None
+        for place, choices in enumerate(each.picked)
+        if (len(choices) > 1 or each.block.picks[place].fine or each.block.unknown) and each.block.same_as is None
     ]
     for each in offered.blocks:
         if each.block.same_as is None:
@@ -93,12 +93,12 @@ class _Block:
                 yield self._run(
                     measurement.name, (mechanism,), exact, release, len(measurement.forms) * self.block.cells
                 )
-        for pick, passes in zip(self.block.picks, self.each.picked, strict=True):
-            if len(passes) == 1:
-                exact = [fetch(self.block.pick_query(pick, ())) for fetch in self._fetches]
-                release = self._picked(passes[0], pick.cells(0), movement(*map(cells, exact)))
-                slices = getattr(passes[0], "slices", 1)  # of a cell, in which several quantiles are looked for
-                yield self._run(pick.name, passes, exact, release, self.block.cells * pick.cells(0) * slices)
+        for pick, choices in zip(self.block.picks, self.each.picked, strict=True):
+            if len(choices) == 1 and not pick.fine:
+                exact, size = [fetch(self.block.pick_query(pick)) for fetch in self._fetches], pick.domain.size
+                release = self._picked(choices[0], size, movement(*map(cells, exact)))
+                slices = getattr(choices[0], "slices", 1)  # of a cell, in which several quantiles are looked for
+                yield self._run(pick.name, choices, exact, release, self.block.cells * size * slices)
 
     def _run(self, name: str, mechanisms: tuple[Any, ...], exact: list[Any], release: Any, width: int) -> Outcomes:
         runs = max(1_000, min(self._runs, MOST_CELLS // width))
@@ -213,7 +213,7 @@ def _one_by_one(
     runs: int,
     progress: Progress | None,
 ) -> Iterator[Outcomes]:
-    """The whole question again and again: for picks of several passes, or among keys that must pass a threshold."""
+    """The whole question again and again: for several choices, on fine grids, or among keys that must pass a test."""
     found: dict[tuple[int, int], tuple[list[int], list[int]]] = {each: ([], []) for each in picks}
     for done in range(runs):
         for side, fetch in enumerate(fetches):

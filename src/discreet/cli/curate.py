@@ -201,11 +201,14 @@ def bounds(
     format: FormatOption = Format.table,
 ) -> None:
     """Suggest a range for a column, as a paid question of the curator."""
+    from discreet.bounds import BEYOND
     from discreet.cli.question import opened
     from discreet.release import plain
 
     found = opened(policy).bounds(table, column, epsilon=epsilon)
     if format is Format.json:
-        print(json.dumps({"low": plain(found.low), "high": plain(found.high), "cost": found.cost.as_json()}))
+        beyond = {"share": float(BEYOND), "rows": found.ranks, "confidence": 0.95}  # on either side, at most
+        known = {"low": plain(found.low), "high": plain(found.high), "beyond": beyond, "cost": found.cost.as_json()}
+        print(json.dumps(known))
     else:
         print(found)

@@ -14,6 +14,7 @@ from discreet.errors import UsageError
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip, TopK
+from discreet.mechanisms.fine_quantile import FineQuantile
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.sparse_vector import AboveThreshold
@@ -25,6 +26,7 @@ __all__ = [
     "DiscreteGaussian",
     "DiscreteLaplace",
     "ExponentialMechanism",
+    "FineQuantile",
     "GaussianThreshold",
     "LaplaceThreshold",
     "Mechanism",
@@ -56,6 +58,7 @@ MECHANISMS: tuple[type[Any], ...] = (
     TruncatedLaplaceThreshold,
     Quantile,
     Quantiles,
+    FineQuantile,
     AboveThreshold,
     RandomizedResponse,
 )

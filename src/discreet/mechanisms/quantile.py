@@ -16,7 +16,7 @@ and the new ones in another: with two or more groups, that is 2m rows added or r
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -220,24 +220,39 @@ class Quantiles:
         return np.split(chosen, ends[:-1])
 
     def margin(self, confidence: Fraction | float, *, assuming: int) -> tuple[int, ...]:
-        """For each quantile, a number of ranks: with at least this probability its cell is no farther from its rank.
+        """For each quantile, a number of ranks: with this probability none of the cells is farther from its rank.
 
-        `assuming` that no cell holds more rows than this: where one of c is cut, the parts are off by c / (2 slices). A
-        union bound over the choices that lead to a quantile, so not the smallest such number.
+        `assuming` that no cell holds more rows than this: of those in a cell, see `ties`. A union bound over the
+        choices, so not the smallest such numbers.
         """
         sure = fields.confidence(confidence)
         fields.whole("assuming", assuming, least=0)
+        each, slices = 1 - (1 - sure) / len(self.quantiles), self.cells * self.slices
+
+        def own(part: _Part) -> Fraction:
+            return self.mechanism(part).margin(each, slices) / Fraction(self.grain * part.q.denominator)
+
+        return tuple(
+            math.ceil(bound + assuming * share)
+            for bound, share in zip(self._added_up(own, Fraction(0)), self.ties, strict=True)
+        )
+
+    @property
+    def ties(self) -> tuple[Fraction, ...]:
+        """For each quantile, how many ranks more it may be off for each row that shares one value with others.
+
+        Where a cell of c rows is cut, the parts are off by up to c / (2 slices).
+        """
+        return self._added_up(lambda part: Fraction(0), Fraction(1, 2 * self.slices))
+
+    def _added_up(self, own: Callable[[_Part], Fraction], cut: Fraction) -> tuple[Fraction, ...]:
+        """How far each quantile is off, if its own choice is by `own`, and a cut by `cut` more than the choice."""
+        off = {0: Fraction(0), len(self.quantiles) + 1: Fraction(0)}  # by place + 1: how far each cut may be off
         bounds = [Fraction(0)] * len(self.quantiles)
-        for place in range(len(self.quantiles)):
-            path = _path(self.quantiles, place)
-            each = 1 - (1 - sure) / len(path)
-            cuts = {0: Fraction(0), len(self.quantiles) + 1: Fraction(0)}  # by place + 1: how far each cut may be off
-            for part in path:
-                mechanism = self.mechanism(part)
-                own = mechanism.margin(each, self.cells * self.slices) / Fraction(self.grain * part.q.denominator)
-                off = own + (1 - part.q) * cuts[part.first] + part.q * cuts[part.last + 1]
-                bounds[place], cuts[part.place + 1] = off, off + Fraction(assuming, 2 * self.slices)
-        return tuple(math.ceil(bound) for bound in bounds)
+        for part in (part for parts in _tree(self.quantiles) for part in parts):
+            bound = own(part) + (1 - part.q) * off[part.first] + part.q * off[part.last + 1]
+            bounds[part.place], off[part.place + 1] = bound, bound + cut
+        return tuple(bounds)
 
     def log_mass(self, counts: Integers) -> dict[tuple[int, ...], float]:
         """The log-probability of each outcome; for small grids."""
@@ -327,16 +342,6 @@ def _tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[_Part, ...], ...]:
         depths.append(tuple(parts))
         parts = [child for part in parts for child in (part.below, part.above) if child is not None]
     return tuple(depths)
-
-
-def _path(quantiles: tuple[Fraction, ...], place: int) -> tuple[_Part, ...]:
-    """The parts that lead to a quantile, the whole first."""
-    path = [_root(quantiles)]
-    while path[-1].place != place:
-        child = path[-1].below if place < path[-1].place else path[-1].above
-        assert child is not None
-        path.append(child)
-    return tuple(path)
 
 
 def _cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:

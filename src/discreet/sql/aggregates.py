@@ -74,7 +74,7 @@ def assemble(
         if request.kind in ("quantile", "mode"):
             estimates[index] = Picked(pick=len(picks))
             picks.append(_pick(request, rows=rows, groups=groups, neighbors=neighbors))
-            if request.kind == "mode" and picks[-1].widths != (1,):
+            if request.kind == "mode" and picks[-1].fine:
                 raise reject(
                     node, f"{request.label} has too many values for {groups} groups.", "Group by fewer columns."
                 )

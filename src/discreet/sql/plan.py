@@ -21,10 +21,12 @@ import pyarrow as pa
 
 from discreet.budget import Neighbors
 from discreet.declaration import HIDDEN
+from discreet.mechanisms.fine_quantile import FineQuantile
 from discreet.sql import work
 from discreet.sql.estimates import Estimate, as_written, number_type
 from discreet.sql.linear import Form
-from discreet.sql.picks import Pick, Picked, Window
+from discreet.sql.nearest import nearest, steps
+from discreet.sql.picks import Pick, Picked
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text
 from discreet.total import tried
@@ -197,33 +199,50 @@ class Block:
         keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
         return self._select(keys, [f"{sql} AS s{index}" for index, sql in enumerate(self.sums)], self.conditions)
 
-    def pick_query(self, pick: Pick, windows: Sequence[Window]) -> str:
-        """Rows per group and cell, for the pass of a pick that has these windows."""
-        keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
-        group = "0"
-        for size, sql in zip(self.sizes, self.key_sql, strict=True) if windows else ():
-            group = f"({group} * {size} + {sql})"
-        cell = f"{pick.key_column(windows, group)} AS k{len(keys)}"
-        conditions = self.conditions if pick.condition is None else (*self.conditions, pick.condition)
-        return self._select([*keys, cell], ["count(*) AS s0"], conditions)
+    def pick_query(self, pick: Pick) -> str:
+        """Rows per group and cell of a pick's grid."""
+        keys = [f"{sql} AS k{index}" for index, sql in enumerate((*self.key_sql, pick.cell))]
+        return self._select(keys, ["count(*) AS s0"], self._conditions(pick))
+
+    def near_query(self, pick: Pick, choices: Sequence[FineQuantile]) -> str:
+        """The same of the cells near the wanted rank of each of these choices, with the ranks that they cover."""
+        keys = [f"k{index}" for index in range(len(self.key_sql))]
+        listed = [f"{sql} AS {key}" for sql, key in zip(self.key_sql, keys, strict=True)]
+        conditions = self._conditions(pick)
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+        required = ["p", *(key for index, key in enumerate(keys) if index not in self.unknown)]
+        select = work.select(self.read)
+        inner = f"{select} {', '.join([*listed, f'{pick.cell} AS p'])} FROM {self.source}{where}"
+        return nearest(
+            f"{select} * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in required)}",
+            keys=keys,
+            nullable=[keys[index] for index in self.unknown],
+            choices=choices,
+            groups=pick.groups,
+            read=self.read,
+        )
+
+    def _conditions(self, pick: Pick) -> tuple[str, ...]:
+        return self.conditions if pick.condition is None else (*self.conditions, pick.condition)
 
     @property
     def queries(self) -> Iterator[str]:
-        """Every SELECT that the engine may be asked for, with made-up windows: what can be tried before it is paid."""
+        """Every SELECT that the engine may be asked for, at some epsilon: what can be tried before it is paid."""
         if self.unknown:
             yield self.people_query
         if self.measurements[self.one_shot :]:
             yield self.query
-        for part in (part for pick in self.picks for part in pick.parts):
-            yield self.pick_query(part, ())
-            if len(part.widths) > 1:
-                starts = (0,) * min(self.cells, 2)
-                yield self.pick_query(part, (Window(width=1, starts=starts),))
+        for pick in self.picks:
+            if pick.fine:
+                choices = pick.mechanisms("sum", Fraction(1))
+                yield self.near_query(pick, choices)  # type: ignore[arg-type]
+            else:
+                yield self.pick_query(pick)
 
     def seconds(self, letters: Mapping[str, int]) -> float:
         """How long the engine works on one person's rows at most, over all that this block reads (S21)."""
-        passes = max((len(part.widths) for pick in self.picks for part in pick.parts), default=1)
-        return passes * sum(work.seconds(sql, letters) for sql in self.queries)
+        times = max((steps(pick.domain.size, pick.groups) for pick in self.picks if pick.fine), default=1)
+        return times * sum(work.seconds(sql, letters) for sql in self.queries)
 
     def _select(self, keys: list[str], sums: list[str], conditions: tuple[str, ...]) -> str:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""

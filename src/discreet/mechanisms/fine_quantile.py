@@ -1,0 +1,172 @@
+"""One quantile on a grid of any number of cells, from the few rows near the wanted rank.
+
+Where `Quantile` looks at every cell, this one looks at runs of cells with the same score: each cell that holds rows,
+and the empty cells between two of them. Beyond `reach` ranks all cells have one score, so what lies there need not be
+read.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discreet.budget import Loss, Neighbors
+from discreet.errors import UsageError
+from discreet.mechanisms import fields
+from discreet.mechanisms.exponential import ExponentialMechanism
+from discreet.mechanisms.quantile import _check_quantile, _counted, _rank_scores
+from discreet.noise import Items, Stream
+from discreet.noise.choose_runs import Runs, choose_in_runs
+
+Integers = NDArray[Any]
+
+FARTHEST = 1 << 62  # ranks: there are never so many rows
+_SURELY = 30  # scales beyond the last that matters: a choice from there has a chance below e^-30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Near:
+    """Cells that hold rows, in order of their group and then their number: those near the wanted rank, or more.
+
+    `before` are the rows of the group in cells before this one, `total` all of its rows.
+    """
+
+    group: NDArray[np.int64]
+    cell: Integers
+    rows: Integers
+    before: Integers
+    total: Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FineQuantile:
+    """Choose a cell by u(v) = -min(reach, how many ranks the wanted one, q n + shift, is from those that v covers).
+
+    The exponential mechanism. On a fine grid permute-and-flip is hardly better: of many candidates with equal scores
+    it becomes the exponential mechanism.
+
+    Privacy
+        That of `Quantile`: no person moves the smaller of a constant and a distance farther than the distance.
+        The draw is by run and then within the run, which gives each cell exp(u / scale) over the sum of all, exactly.
+    Error
+        In rank: see `margin`, which lies within the reach.
+    """
+
+    epsilon: Fraction
+    q: Fraction
+    cells: int
+    max_rows: int
+    neighbors: Neighbors
+    reach: int
+    shift: int = 0
+
+    def __post_init__(self) -> None:
+        fields.rationals(self, "epsilon")
+        fields.whole("cells", self.cells)
+        fields.whole("max_rows", self.max_rows)
+        fields.whole("reach", self.reach)
+        fields.neighbors(self.neighbors)
+        _check_quantile(self.q)
+        object.__setattr__(self, "q", Fraction(self.q))
+        if isinstance(self.shift, bool) or not isinstance(self.shift, int):
+            raise UsageError(f"shift must be a whole number, not {self.shift!r}.")
+
+    @property
+    def mechanism(self) -> ExponentialMechanism:
+        """The choice, in whole units of rank / q's denominator."""
+        moved = Fraction(1) if self.neighbors == "change_one" else max(self.q, 1 - self.q)
+        return ExponentialMechanism(epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator)
+
+    @property
+    def most_near(self) -> int:
+        """How many cells of a group can hold rows within the reach, whatever the data."""
+        return min(self.cells, 2 * self.reach + 2)
+
+    def loss(self) -> Loss:
+        return self.mechanism.loss()
+
+    def scores(self, counts: Integers) -> Integers:
+        """u(v) times q's denominator, for each cell (of each row of counts)."""
+        counts = _counted(counts, self.cells)
+        scores = _rank_scores(counts, self.q, self.shift * self.q.denominator)
+        return np.maximum(scores, -self.reach * self.q.denominator)
+
+    def choose(self, counts: Integers, stream: Stream) -> int:
+        return int(self.choose_each(np.asarray(counts)[None], stream, Items.positions(1))[0])
+
+    def choose_each(self, counts: Integers, stream: Stream, items: Items) -> Integers:
+        """One cell for each item, from its row of counts."""
+        counts = _counted(counts, self.cells)
+        group, cell = np.nonzero(counts)
+        upto = counts.cumsum(axis=1)
+        rows, before = counts[group, cell], (upto - counts)[group, cell]
+        return self.choose_near(
+            Near(group=group, cell=cell, rows=rows, before=before, total=upto[group, -1]), stream, items
+        )
+
+    def choose_near(self, near: Near, stream: Stream, items: Items) -> Integers:
+        """One cell for each item, which is a group; from all cells within the reach that hold rows, at least."""
+        return choose_in_runs(stream, items, self.runs(near, len(items)), unit=1 / self.mechanism.scale)
+
+    def runs(self, near: Near, groups: int) -> Runs:
+        """The cells within the reach that hold rows, and the cells before, between and behind them.
+
+        The scores fall to both sides of the wanted rank, so of the cells that hold rows those within the reach follow
+        one another: between two of them there are none, and beyond them all is out of reach, or there is nothing.
+        """
+        times = self.q.denominator
+        most = int(near.total.max(initial=0)) * times + abs(self.shift) * times
+        kind = object if most >= 1 << 62 else np.int64
+        before, upto, total = (
+            each.astype(kind, copy=False) for each in (near.before, near.before + near.rows, near.total)
+        )
+        before, upto, wanted = before * times, upto * times, total * self.q.numerator + self.shift * times
+        reach = self.reach * times if kind is object else min(self.reach * times, 1 << 62)  # which no distance passes
+        away = np.maximum(np.maximum(before - wanted, wanted - upto), 0)
+        kept = np.flatnonzero(away < reach)
+        group, cell = near.group[kept], near.cell[kept]
+        ends = np.searchsorted(group, np.arange(groups), side="right")
+        begins = np.append(0, 2 * ends + np.arange(1, groups + 1))
+        own, last = 2 * np.arange(len(kept)) + group + 1, begins[1:] - 1
+        held = np.flatnonzero(np.diff(ends, prepend=0))  # groups with any such cell
+        gaps = np.full(begins[-1], reach, dtype=kind)
+        kind = object if near.cell.dtype == object or self.cells >= 1 << 63 else np.int64
+        starts, lengths = np.zeros(begins[-1], dtype=kind), np.zeros(begins[-1], dtype=kind)
+        starts[own], lengths[own], gaps[own] = cell, 1, away[kept]
+        starts[own + 1] = cell + 1  # also where the cells before the next one, and behind the last one, begin
+        gaps[own - 1] = np.minimum(abs(before - wanted)[kept], reach)
+        gaps[last[held]] = np.minimum(abs(upto - wanted)[kept][ends[held] - 1], reach)
+        ending = np.full(begins[-1], self.cells, dtype=kind)
+        ending[own - 1] = cell
+        gap = np.append(own - 1, last)
+        lengths[gap] = ending[gap] - starts[gap]
+        gaps -= np.repeat(_least(gaps, lengths, begins), np.diff(begins))
+        return Runs(begins=begins, starts=starts, lengths=lengths, gaps=gaps)
+
+    def margin(self, confidence: Fraction | float) -> int:
+        """The smallest number of ranks: with this probability the chosen cell is no farther from the wanted rank.
+
+        Whatever the data, as long as the wanted rank lies within 0 and n.
+        """
+        return -(-self.mechanism.margin(confidence, self.cells) // self.q.denominator)
+
+    def log_mass(self, counts: Integers) -> NDArray[np.float64]:
+        """The log-probability of each cell."""
+        return self.mechanism.log_mass(self.scores(counts).tolist())
+
+
+def reach_for(*, epsilon: Fraction, q: Fraction, cells: int, max_rows: int, neighbors: Neighbors) -> int:
+    """Ranks beyond which all cells together are chosen with a probability below e^-30."""
+    moved = Fraction(1) if neighbors == "change_one" else max(q, 1 - q)
+    return min(FARTHEST, math.ceil(2 * max_rows * moved / epsilon * math.ceil(math.log(cells) + _SURELY)))
+
+
+def _least(gaps: Integers, lengths: Integers, begins: NDArray[np.int64]) -> Integers:
+    """The smallest gap of each item's runs that are not empty; one at least is not."""
+    held = np.where(lengths > 0, gaps, gaps.max(initial=0))
+    return np.minimum.reduceat(held, begins[:-1]) if len(begins) > 1 else held[:0]
