@@ -18,7 +18,8 @@ from discreet.noise.bits import SYSTEM
 from discreet.noise.tape import Draw, Recording
 from discreet.release import Allowance
 
-STEPS = ("measure", "threshold", "choose", "marginal", "distances", "farthest")  # of an allowance: what can leave
+# Of an allowance: what can leave.
+STEPS = ("measure", "threshold", "choose", "choose_near", "marginal", "distances", "farthest")
 Result = TypeVar("Result")
 
 
