@@ -34,7 +34,7 @@ AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockOffer:
-    """A block with its noise: one mechanism per measurement, those of each pick pass by pass, and the threshold.
+    """A block with its noise: one mechanism per measurement, those of each pick, and the threshold.
 
     Where the threshold's own number is the first measurement (one-shot), that one has no mechanism of its own.
     """
@@ -51,7 +51,7 @@ class BlockOffer:
         if self.block.same_as is not None:
             return ()
         first = () if self.threshold is None else (self.threshold,)
-        return (*first, *self.measured, *(mechanism for passes in self.picked for mechanism in passes))
+        return (*first, *self.measured, *(mechanism for choices in self.picked for mechanism in choices))
 
     @property
     def noise(self) -> tuple[Noise, ...]:
@@ -92,8 +92,8 @@ class Offer:
                 found.append(_tested(each.block, each.threshold))
             for measurement, mechanism in each.noised:
                 found += _statistics(measurement, mechanism)
-            for pick, passes in zip(each.block.picks, each.picked, strict=True):
-                found += [_choice(pick, mechanism) for mechanism in passes]
+            for pick, choices in zip(each.block.picks, each.picked, strict=True):
+                found += [_choice(pick, mechanism) for mechanism in choices]
         return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:

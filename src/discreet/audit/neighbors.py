@@ -37,7 +37,7 @@ class Neighborhood:
 
     def fetch(self, database: str, sql: str) -> pa.Table:
         if (database, sql) not in self.read:
-            if len(self.read) > 128:  # later passes of a pick ask ever new questions
+            if len(self.read) > 128:  # tables that need not all stay in memory
                 self.read.clear()
             cursor = self.cursors[database]
             with engine_errors("An audit"), interrupted(self.seconds, cursor.interrupt):

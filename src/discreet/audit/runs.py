@@ -1,8 +1,8 @@
 """A question's releases on two neighbors, a great many times over: what a lower bound on its ε is judged by.
 
 Every run is what `measure` does, through the same allowance. To have a million of them, runs are laid side by side as
-one more key of the exact tables, so that one release draws for all of them; what takes several passes, of which each
-looks where the last one pointed, is run one by one and less often.
+one more key of the exact tables, so that one release draws for all of them; what takes several choices, or
+reads only a part of a fine grid, is run one by one and less often.
 
 The outcome of a run is a number: for noise, how much likelier the numbers are on the one neighbor than on the other if
 the noise is what it claims to be. Noise that is something else is still judged by how often each outcome came.
@@ -33,7 +33,7 @@ Moved = dict[Any, tuple[int, int]]  # the numbers that differ, on the one neighb
 
 AT_ONCE = 1 << 19  # cells of all runs that are drawn together
 MOST_CELLS = 1 << 26  # of all runs: more groups, fewer runs
-ONE_BY_ONE = 200  # runs of what takes several passes
+ONE_BY_ONE = 200  # runs of what is run so
 IMPOSSIBLE = 30.0  # the score of an outcome that the other neighbor cannot have
 _FINE = 64  # codes per unit of score
 
