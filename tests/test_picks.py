@@ -287,8 +287,8 @@ def test_quantiles_on_a_fine_grid_are_as_near_as_told(narrow: Curator, sql: str,
     cents = np.sort(narrow._fetch("SELECT income AS x FROM main.people").unwrap().column("x").to_numpy())
     fetch, inside, runs = cache(narrow._fetch), 0, 60
     for _ in range(runs):
-        allowance = Allowance(key=(key := os.urandom(32)), accountant=narrow._accountant, paid=offered.cost)
-        answer = narrow._finish(offered, measure(offered, allowance, fetch), key).table.column("q")[0].as_py()
+        allowance = Allowance(key=os.urandom(32), accountant=narrow._accountant, paid=offered.cost)
+        answer = narrow._finish(offered, measure(offered, allowance, fetch)).table.column("q")[0].as_py()
         found = np.array([int(each * 100) for each in (answer if isinstance(answer, list) else [answer])])
         inside += bool((_off(cents, np.array(wanted), found) <= offered.ranks()["q"]).all())
     assert offered.ranks()["q"] < 60 * len(wanted)
