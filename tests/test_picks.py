@@ -96,6 +96,7 @@ def test_what_is_read_is_what_lies_within_reach(size: int, quantiles: Any, keys:
         nullable=keys[:1],
         choices=choices,
         groups=10,
+        read=1,
     )
     connection = duckdb.connect()
     connection.register("rows_", table)
