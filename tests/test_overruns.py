@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,31 +117,52 @@ class Clock:
         self.now += seconds
 
 
-def test_whatever_happens_inside_leaves_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
+def test_whatever_happens_inside_is_counted_and_leaves_at_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr("discreet.engines.until.time", clock)
-    for work, kind, overruns in ((lambda _: None, None, 0), (_fail, EngineFailure, 0), (_late, Overrun, 1)):
-        began = clock.now
+    cases: tuple[tuple[Callable[[], object], bool, int, int], ...] = (
+        (lambda: clock.sleep(0.02), True, 0, 1),
+        (lambda: clock.sleep(0.03), True, 1, 1),  # more than half: counted on both sides of the edge
+        (lambda: clock.sleep(0.06), False, 1, 2),
+        (lambda: 1 // 0, False, 1, 1),
+    )
+    for work, answered, counted, periods in cases:
+        began, told = clock.now, list[str]()
         until = Until(began=began, deadline=Fraction(1, 20))
-        told.clear()
-        raised = None
         try:
-            with until.leaving(overran=lambda: told.append("overran")):
-                work(clock)
-        except DiscreetError as error:
-            raised = type(error)
-        assert raised == kind
-        assert len(told) == overruns
-        assert clock.now - began == pytest.approx(0.05 * (1 + overruns))
+            until.leave(work, count=partial(told.append, "counted"))
+            assert answered
+        except EngineFailure:
+            assert not answered
+        until.hold()
+        assert len(told) == counted
+        assert clock.now - began == pytest.approx(0.05 * periods)
 
 
-def _fail(_: Clock) -> None:
-    raise EngineFailure
-
-
-def _late(clock: Clock) -> None:
-    clock.sleep(0.06)
+def test_quotes_explanations_and_refusals_leave_at_fixed_times(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of free quotes answered meanwhile is a clock: in hardened mode all of them take as long."""
+    curator = opened(tmp_path, "seconds: 30, deadline: 10s")
+    curator._workbench.run("SELECT 1", {}, seconds=10)
+    waited = list[float]()
+    monkeypatch.setattr("discreet.engines.until.Until.hold", lambda self: waited.append(float(self.deadline or 0)))
+    asked: tuple[Callable[[], object], ...] = (
+        lambda: curator.quote(COUNT.format(1), analyst="alice", epsilon=1),
+        lambda: curator.explain(COUNT.format(1), analyst="alice", epsilon=1),
+        lambda: curator.quote("SELECT age FROM people", analyst="alice", epsilon=1),
+        lambda: curator.quote(COUNT.format(1), analyst="nobody", epsilon=1),
+        lambda: curator.ask(COUNT.format(1), analyst="alice", epsilon=1),
+        lambda: curator.ask(COUNT.format(1), analyst="alice", epsilon=1),  # stored
+        lambda: curator.ask("SELECT 1 AS one", analyst="alice", epsilon=1),  # public
+        lambda: curator.ask("SELECT", analyst="alice", epsilon=1),
+        lambda: curator.ask(COUNT.format(2), analyst="alice", epsilon=1_000_000),
+        lambda: curator.ledger(analyst="alice"),
+    )
+    for place, question in enumerate(asked, start=1):
+        with contextlib.suppress(DiscreetError):
+            question()
+        assert waited == [10.0] * place
 
 
 def test_no_read_begins_after_the_deadline() -> None:

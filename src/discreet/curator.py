@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial, wraps
 from pathlib import Path
@@ -28,7 +29,7 @@ from discreet.engines.until import Until
 from discreet.engines.workbench import Workbench
 from discreet.errors import EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.explain import explanation
-from discreet.ledger import Ledger, Terms
+from discreet.ledger import Ledger, Reservation, Terms
 from discreet.ledger.book import Entry, StoredAnswer
 from discreet.measure import measure
 from discreet.mechanisms import to_row
@@ -59,9 +60,28 @@ def _on_one_snapshot(method: Callable[Concatenate[Curator, P], R]) -> Callable[C
     # whether the two answers are equal would tell whether anybody's row changed.
     @wraps(method)
     def call(self: Curator, /, *args: P.args, **named: P.kwargs) -> R:
+        began = time.monotonic()
         with self._switching:
             held = copy(self)
+        held._until = Until(began=began, deadline=self.policy.limits.deadline)
         return method(held, *args, **named)
+
+    return call
+
+
+def _on_time(method: Callable[Concatenate[Curator, P], R]) -> Callable[Concatenate[Curator, P], R]:
+    """A method whose answer or refusal leaves at a multiple of the deadline, if there is one; paid for or free."""
+
+    # Privacy: S13. How many free quotes are answered while somebody's question runs would tell how long it ran.
+    @wraps(method)
+    def call(self: Curator, /, *args: P.args, **named: P.kwargs) -> R:
+        try:
+            found = method(self, *args, **named)
+        except Exception:
+            self._until.hold()
+            raise
+        self._until.hold()
+        return found
 
     return call
 
@@ -78,6 +98,7 @@ class Curator:
         self._ledger = Ledger.open(str(policy.ledger), terms_of(policy), words=self._accountant.budget)
         self._limit = terms_of(policy).limit
         self._workbench = Workbench()
+        self._until = Until(began=time.monotonic(), deadline=None)  # of no question; each has its own
         if self._ledger.snapshot == 0:
             self.snapshot(progress=progress)
         else:
@@ -86,11 +107,11 @@ class Curator:
     # --- the path of a question -------------------------------------------------------------------------------------
 
     @_on_one_snapshot
+    @_on_time
     def ask(
         self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
     ) -> Answer:
         """Answer a question. Asking the same again is free and gives the same bytes (S10)."""
-        began = time.monotonic()
         offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
         left = self._ledger.left(analyst)  # also refuses whoever is not an analyst
         if not offered.plan.blocks:
@@ -111,17 +132,29 @@ class Curator:
         if isinstance(reservation, StoredAnswer):  # somebody else asked the same a moment ago
             sheet = Sheet.from_bytes(reservation.answer)
             return self._answer(sql, sheet, cost=_FREE, left=left, id=str(reservation.id))
-        allowance = Allowance(key=reservation.key, accountant=self._accountant, paid=offered.cost)
-        until = Until(began=began, deadline=self.policy.limits.deadline)
-        with until.leaving(overran=partial(self._ledger.overran, reservation, analyst=analyst)):
-            noisy = measure(offered, allowance, partial(self._fetch, until=until))
-            sheet = self._finish(offered, noisy)
-        self._ledger.post(reservation, sheet.to_bytes())
+        sheet = self._until.leave(
+            partial(self._carry_out, offered, reservation),
+            count=partial(self._ledger.overran, reservation, analyst=analyst),
+        )
         return self._answer(sql, sheet, cost=offered.cost, left=self._ledger.left(analyst), id=str(reservation.id))
 
-    def _fetch(self, query: str, *, until: Until | None = None) -> Exact:
-        seconds = float(self.policy.limits.seconds)
-        return Exact(self._engine.fetch(query, seconds if until is None else until.at_most(seconds)))
+    def _carry_out(self, offered: Offer, reservation: Reservation) -> Sheet:
+        """From the charge to the stored answer; whatever fails here leaves as one sentence (S22)."""
+        limits = self.policy.limits
+        allowance = Allowance(
+            key=reservation.key, accountant=self._accountant, paid=offered.cost, memory=limits.python_memory
+        )
+        noisy = measure(offered, allowance, self._fetch, self._fetch_parts)
+        sheet = self._finish(offered, noisy)
+        self._until.check()
+        self._ledger.post(reservation, sheet.to_bytes())
+        return sheet
+
+    def _fetch(self, query: str) -> Exact:
+        return Exact(self._engine.fetch(query, self._until.at_most(float(self.policy.limits.seconds))))
+
+    def _fetch_parts(self, query: str, rows: int) -> Exact:
+        return Exact(self._engine.fetch_parts(query, self._until.at_most(float(self.policy.limits.seconds)), rows))
 
     def _finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
         """The rest of the statement, on noisy and public tables."""
@@ -240,6 +273,7 @@ class Curator:
     # --- before paying ----------------------------------------------------------------------------------------------
 
     @_on_one_snapshot
+    @_on_time
     def quote(
         self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
     ) -> Quote:
@@ -249,6 +283,7 @@ class Curator:
         return quoted(offered, self._accountant, left=left, assuming=assuming)
 
     @_on_one_snapshot
+    @_on_time
     def explain(
         self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
     ) -> str:
@@ -344,6 +379,7 @@ class Curator:
             mechanisms=None,
             cost=work.cost,
             text=work.text,
+            overruns=self.policy.limits.overruns,
         )
         if isinstance(reservation, StoredAnswer):
             return reservation.answer
@@ -357,10 +393,15 @@ class Curator:
             "cost": self._accountant.budget(work.cost).as_json(),
             **work.meta,
         }
-        allowance = Allowance(key=reservation.key, accountant=work.inside, paid=work.paid)
-        answer = carry_out(work.marginals(allowance, self._fetch, progress), work, certificate)
-        self._ledger.post(reservation, answer, meta=work.meta, mechanisms=rows_used(allowance.used))
-        return answer
+        self._until = replace(self._until, deadline=None)  # the curator's own work leaves when it is done
+
+        def carried_out() -> bytes:
+            allowance = Allowance(key=reservation.key, accountant=work.inside, paid=work.paid)
+            answer = carry_out(work.marginals(allowance, self._fetch, progress), work, certificate)
+            self._ledger.post(reservation, answer, meta=work.meta, mechanisms=rows_used(allowance.used))
+            return answer
+
+        return self._until.leave(carried_out, count=partial(self._ledger.overran, reservation, analyst=analyst))
 
     @_on_one_snapshot
     def release(self, name: str) -> Release:
@@ -386,10 +427,14 @@ class Curator:
 
     # --- what was done ----------------------------------------------------------------------------------------------
 
+    @_on_one_snapshot
+    @_on_time
     def ledger(self, *, analyst: str | None = None) -> tuple[Entry, ...]:
         """What was spent, when, on what; by one analyst or by all."""
         return self._ledger.entries(analyst)
 
+    @_on_one_snapshot
+    @_on_time
     def asked(self) -> tuple[str, ...]:
         """The questions that were answered so far, by whomever: a workload for `describe`."""
         return tuple(

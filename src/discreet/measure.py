@@ -16,16 +16,17 @@ from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
 
 Fetch = Callable[[str], Exact]
+Read = Callable[[str, int], Exact]  # a query, and how many rows of it may be held at once
 
 
-def measure(offered: Offer, allowance: Allowance, fetch: Fetch) -> list[Noisy]:
-    """Noisy numbers and picked cells for every block of a plan.
+def measure(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> list[Noisy]:
+    """Noisy numbers and picked cells for every block of a plan; `read` reads in parts where keys are not public.
 
     A block that reads the same as another, or is added up from another's noisy numbers, is not read.
     """
-    blocks = offered.plan.blocks
+    blocks, parts = offered.plan.blocks, read or (lambda query, _: fetch(query))
     own = {
-        index: (_unknown if each.block.unknown else _public)(each, allowance, fetch)
+        index: _unknown(each, allowance, parts) if each.block.unknown else _public(each, allowance, fetch)
         for index, each in enumerate(offered.blocks)
         if each.block.same_as is None
     }
@@ -49,20 +50,28 @@ def _public(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
     return Noisy(numbers=numbers, picks=picks, survivors=None)
 
 
-def _unknown(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
-    """Some keys are not public: those that enough people share survive, and only they are measured (S5)."""
+def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
+    """Some keys are not public: those that enough people share survive, and only they are measured (S5).
+
+    How many keys there are is for data to decide: they are read part by part, and what is not of survivors is let go.
+    """
     block = each.block
-    survivors, tested = allowance.threshold(each.threshold, fetch(block.people_query), keys=len(block.unknown))
+    exact = read(block.people_query, block.part_rows)
+    survivors, tested = allowance.threshold(each.threshold, exact, keys=len(block.unknown))
+
+    def kept(query: str) -> Exact:
+        return allowance.keep(read(query, block.part_rows), survivors, keys=block.unknown)
+
     numbers: list[Any] = [(tested,)] if block.one_shot else []
     if each.measured:
-        exact = fetch(block.query)
+        exact = kept(block.query)
         for mechanism, measurement in zip(each.measured, block.measurements[block.one_shot :], strict=True):
             released = allowance.measure(
                 mechanism, exact, sizes=block.sizes, forms=measurement.forms, survivors=survivors, keys=block.unknown
             )
             numbers.append(released)
     picks = [
-        _pick(block, pick, choices, allowance, fetch, survivors)
+        _pick(block, pick, choices, allowance, kept, survivors)
         for pick, choices in zip(block.picks, each.picked, strict=True)
     ]
     return Noisy(numbers=numbers, picks=picks, survivors=survivors)

@@ -84,6 +84,16 @@ class Limits:
     deadline: Fraction | None
     overruns: int
 
+    @property
+    def python_memory(self) -> int:
+        """The part of `memory` that is for what comes back from the engine, and for what is made of it."""
+        return self.memory // 4
+
+    @property
+    def engine_memory(self) -> int:
+        """The rest; never less than the engine needs to open a snapshot."""
+        return max(10**8, self.memory - self.python_memory)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:

@@ -35,19 +35,26 @@ IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 
 
 
 class Exact:
-    """Exact values. They can be held and handed on, and be seen only by what adds noise to them."""
+    """Exact values. They can be held and handed on, and be seen only by what adds noise to them.
 
-    __slots__ = ("_table",)
+    Given as a table; or as several of the same columns, one after another, which are then read once.
+    """
 
-    def __init__(self, table: pa.Table) -> None:
-        self._table = table
+    __slots__ = ("_tables",)
+
+    def __init__(self, values: pa.Table | Iterable[pa.Table]) -> None:
+        self._tables = [values] if isinstance(values, pa.Table) else values
 
     def unwrap(self) -> pa.Table:
         """The values. A test holds the list of who may call this: `Allowance`, and nobody else."""
-        return self._table
+        return pa.concat_tables(self._tables)
+
+    def unwrap_parts(self) -> Iterable[pa.Table]:
+        """The values, table by table; for the same callers."""
+        return self._tables
 
     def __repr__(self) -> str:
-        return f"<Exact: {self._table.num_columns} columns>"
+        return "<Exact>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Exact values do not leave the process.")
@@ -56,8 +63,10 @@ class Exact:
 class Allowance:
     """What was paid for. Each release is priced and kept within it; fixed plans and adaptive algorithms alike."""
 
-    def __init__(self, *, key: bytes, accountant: Accountant, paid: Charge) -> None:
+    def __init__(self, *, key: bytes, accountant: Accountant, paid: Charge, memory: int | None = None) -> None:
+        """`memory` is how many bytes of exact values may be held at once, where the plan could not tell how many."""
         self._stream = Stream(key)
+        self._memory = memory
         self._accountant = accountant
         self._paid = paid
         self._losses: tuple[Loss, ...] = ()
@@ -101,16 +110,35 @@ class Allowance:
         """The keys whose noisy number passes, in the order of their values, and those numbers (S5).
 
         `exact` has columns u0, u1, ... (the keys themselves) and s0, the number that is tested; only existing keys.
+        How many there are is not public. They are taken part by part, and only those are held that leave.
         """
         stream = self._spend(mechanism)
-        table = exact.unwrap()
-        named = table.select([f"u{index}" for index in range(keys)])
-        # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
-        items = text_items([_texts(column) for column in named.columns], stream)
-        places, noisy = mechanism.release(_integers(table.column("s0")), stream, items)
-        survivors = named.take(pa.array(places, pa.int64()))
+        left, numbers = list[pa.Table](), list[IntegerArray]()
+        for table in exact.unwrap_parts():
+            named = _wide(table.select([f"u{index}" for index in range(keys)]))
+            # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
+            items = text_items([_texts(column) for column in named.columns], stream)
+            places, noisy = mechanism.release(_integers(table.column("s0")), stream, items)
+            left.append(named.take(pa.array(places, pa.int64())))
+            numbers.append(np.asarray(noisy))
+            self._hold(left)
+        survivors = pa.concat_tables(left)
         order = pc.sort_indices(survivors, sort_keys=[(name, "ascending") for name in survivors.column_names])
-        return survivors.take(order), np.asarray(noisy)[order.to_numpy()]
+        return survivors.take(order), np.concatenate(numbers)[order.to_numpy()]
+
+    def keep(self, exact: Exact, survivors: pa.Table, *, keys: Sequence[int]) -> Exact:
+        """The rows of keys that have left, taken part by part; the columns numbered `keys` are those of the keys."""
+        kept = list[pa.Table]()
+        for table in exact.unwrap_parts():
+            _, among = _places(table, survivors, keys)
+            kept.append(_wide(table.filter(pa.array(among))))
+            self._hold(kept)
+        return Exact(pa.concat_tables(kept))
+
+    def _hold(self, tables: Sequence[pa.Table]) -> None:
+        """Raise MemoryError where more is held than may be: as every failure, it is charged and counted (S22)."""
+        if self._memory is not None and sum(table.nbytes for table in tables) > self._memory:
+            raise MemoryError
 
     def choose(
         self,
@@ -280,25 +308,35 @@ def _largest(values: IntegerArray) -> int:
 
 def _among(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> pa.Table:
     """The rows of surviving keys: the columns of unknown keys give way to one, k0, the place of the survivor."""
-    place, size = np.zeros(table.num_rows, dtype=np.int64), 1
-    wanted, kept = np.zeros(survivors.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
-    for index, key in enumerate(keys):
-        values = survivors.column(index).unique()
-        found = pc.index_in(table.column(f"k{key}"), value_set=values, skip_nulls=False)
-        kept &= found.is_valid().to_numpy(zero_copy_only=False)
-        place = place * len(values) + found.fill_null(0).to_numpy().astype(np.int64)
-        wanted = (
-            wanted * len(values) + pc.index_in(survivors.column(index), value_set=values, skip_nulls=False).to_numpy()
-        )
-        size *= len(values)
-    order = np.argsort(wanted)
-    nearest = np.searchsorted(wanted, place, sorter=order)
-    nearest = order[np.minimum(nearest, len(order) - 1)] if len(order) else nearest
-    kept &= (wanted[nearest] == place) if len(order) else False
+    nearest, kept = _places(table, survivors, keys)
     public = [name for name in table.column_names if name.startswith("k") and int(name[1:]) not in keys]
     columns = {"k0": pa.array(nearest)} | {f"k{index + 1}": table.column(name) for index, name in enumerate(public)}
     columns |= {name: table.column(name) for name in table.column_names if name.startswith("s")}
     return pa.table(columns).filter(pa.array(kept))
+
+
+def _places(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> tuple[IntegerArray, npt.NDArray[np.bool_]]:
+    """The place of each row's key among the survivors, and whether it is among them at all."""
+    place = np.zeros(table.num_rows, dtype=np.int64)
+    wanted, kept = np.zeros(survivors.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
+    own = _wide(table.select([f"k{key}" for key in keys]))
+    for column, left in zip(own.columns, _wide(survivors).columns, strict=True):
+        values = left.unique()
+        found = pc.index_in(column, value_set=values, skip_nulls=False)
+        kept &= found.is_valid().to_numpy(zero_copy_only=False)
+        place = place * len(values) + found.fill_null(0).to_numpy().astype(np.int64)
+        wanted = wanted * len(values) + pc.index_in(left, value_set=values, skip_nulls=False).to_numpy()
+    order = np.argsort(wanted)
+    nearest = np.searchsorted(wanted, place, sorter=order)
+    nearest = order[np.minimum(nearest, len(order) - 1)] if len(order) else nearest
+    kept &= (wanted[nearest] == place) if len(order) else False
+    return nearest, kept
+
+
+def _wide(table: pa.Table) -> pa.Table:
+    """The same with 64-bit offsets into texts. Privacy: 32 bits end at 2 GiB of keys, and so at one person's (S21)."""
+    fields = [each.with_type(pa.large_string()) if pa.types.is_string(each.type) else each for each in table.schema]
+    return table.cast(pa.schema(fields))
 
 
 def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:

@@ -392,13 +392,16 @@ def test_two_reservations_never_share_noise(ledger: Ledger) -> None:
     assert len(keys) == 100
 
 
-def test_an_overrun_after_the_answer_ends_nothing(ledger: Ledger) -> None:
-    """Somebody else was faster, and has posted it: that stays, and is nobody's overrun."""
+def test_an_overrun_after_the_answer_ends_nothing_and_is_counted(ledger: Ledger) -> None:
+    """Somebody else was faster, and has posted it: that stays, but one of the two did fail."""
     reservation = ask(ledger)
     ledger.post(reservation, b"answer")
     ledger.overran(reservation, analyst="alice")
     assert recalled(ledger) == [b"answer"]
-    ask(ledger, "next", overruns=1)
+    assert [entry.state for entry in ledger.entries()] == ["posted"]
+    ask(ledger, "next", overruns=2)
+    with pytest.raises(BudgetExceeded):
+        ask(ledger, "another", overruns=1)
     ledger.verify()
 
 

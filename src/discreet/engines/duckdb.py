@@ -6,6 +6,7 @@ privilege by its own word: with everything off it still tells exact table sizes 
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import time
@@ -45,6 +46,32 @@ class Overrun(EngineFailure):
     """A question took more time or memory than the policy allows; said to nobody but counted (S13)."""
 
 
+@contextmanager
+def _one_sentence(sql: str) -> Iterator[None]:
+    """Make Overrun of what took too long or too much, and EngineFailure of any other error."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
+        _log.error("%s in: %s", type(error).__name__, sql)
+        raise Overrun from None
+    except Exception as error:
+        _log.error("%s in: %s", type(error).__name__, sql)
+        raise EngineFailure from None
+
+
+def _statement(cursor: Any, sql: str, begin: str) -> Any:
+    """One SELECT, begun."""
+    import duckdb
+
+    cursor.execute(begin)
+    statements = cursor.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise duckdb.InvalidInputException("not one SELECT")
+    return cursor.sql(statements[0])
+
+
 class DuckDB:
     """One snapshot, opened read-only. Safe to use from several threads; open it again after a fork."""
 
@@ -75,7 +102,7 @@ class DuckDB:
                 f"Snapshot {number} was made before the policy's tables, unit or neighbors changed. "
                 "Take a new one: discreet snapshot."
             )
-        return cls(store.file(number), memory=policy.limits.memory, threads=threads)
+        return cls(store.file(number), memory=policy.limits.engine_memory, threads=threads)
 
     def fetch(self, sql: str, seconds: float) -> pa.Table:
         """The exact result of one SELECT. Sums arrive as decimal128(38, 0), which holds a HUGEINT without loss.
@@ -95,23 +122,39 @@ class DuckDB:
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
             return self._selected(cursor, total, begin=f"USE {_ATTACHED}")
 
-    def _selected(self, cursor: Any, sql: str, *, begin: str = "") -> pa.Table:
-        import duckdb
-
+    def fetch_parts(self, sql: str, seconds: float, rows: int) -> Iterator[pa.Table]:
+        """The same as `fetch`, so many rows at a time; at least one table, which may have no rows."""
+        began, total, begun = time.monotonic(), null_where_it_fails(sql), False
         try:
-            cursor.execute(begin)
-            statements = cursor.extract_statements(sql)
-            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                raise duckdb.InvalidInputException("not one SELECT")
-            return cursor.sql(statements[0]).to_arrow_table()
-        except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
-            _log.error("%s in: %s", type(error).__name__, sql)
-            raise Overrun from None
-        except Exception as error:
-            if type(error) is RuntimeError and str(error) == "Query interrupted":
-                raise KeyboardInterrupt from None  # what DuckDB makes of Ctrl-C: not to be tried a second time
-            _log.error("%s in: %s", type(error).__name__, sql)
-            raise EngineFailure from None
+            with self._cursor(self._connection, seconds) as cursor:
+                for part in self._parts(cursor, sql, rows):
+                    begun = True
+                    yield part
+                return
+        except Overrun:
+            raise
+        except EngineFailure:
+            if begun or total == sql:  # what groups rows has looked at all of them before the first part
+                raise
+        with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
+            yield from self._parts(cursor, total, rows, begin=f"USE {_ATTACHED}")
+
+    def _selected(self, cursor: Any, sql: str, *, begin: str = "") -> pa.Table:
+        with _one_sentence(sql):
+            return _statement(cursor, sql, begin).to_arrow_table()
+
+    def _parts(self, cursor: Any, sql: str, rows: int, *, begin: str = "") -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        with _one_sentence(sql):
+            reader = _statement(cursor, sql, begin).to_arrow_reader(rows)
+            batches = list(itertools.islice(reader, 1))
+        yield pa.Table.from_batches(batches, reader.schema)
+        while batches:
+            with _one_sentence(sql):
+                batches = list(itertools.islice(reader, 1))
+            if batches:
+                yield pa.Table.from_batches(batches)
 
     def check(self, sql: str) -> None:
         """Raise EngineFailure where a SELECT does not bind: to tables of the same columns that hold no rows."""

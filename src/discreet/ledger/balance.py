@@ -95,7 +95,7 @@ class Balance:
         self.open: dict[int, OpenCharge] = {}
         self.resumable: dict[str, int] = {}
         self.overran: set[int] = set()  # charges that were closed without an answer
-        self.overruns: dict[str, int] = {}  # how many of them each analyst has had
+        self.overruns: dict[str, int] = {}  # how much work of each analyst's failed or took too long
         self.streams: dict[int, Steps] = {}
 
     def add(self, row: Row) -> None:
@@ -248,11 +248,12 @@ def _step(balance: Balance, number: int, body: dict[str, Any]) -> None:
 
 
 def _overrun(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    balance.require(body["charge"] < number, number, "counts what was never charged")
     charge = balance.open.pop(body["charge"], None)
-    balance.require(charge is not None, number, "ends nothing that was open")
-    if charge is not None and balance.resumable.get(charge.same) == charge.number:
-        del balance.resumable[charge.same]
-    balance.overran.add(body["charge"])
+    if charge is not None:  # else it was answered or closed before, and is only counted
+        balance.overran.add(body["charge"])
+        if balance.resumable.get(charge.same) == charge.number:
+            del balance.resumable[charge.same]
     balance.overruns[body["analyst"]] = balance.overruns.get(body["analyst"], 0) + 1
 
 

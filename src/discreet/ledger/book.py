@@ -188,10 +188,14 @@ class Ledger:
             self._journal.file.erase_key(charge)
 
     def overran(self, reservation: Reservation, *, analyst: str) -> None:
-        """Close a charge that took too much time or memory (S13): it stays paid, is never answered, and is counted."""
+        """Count a charge whose work failed or took too long (S13, S22); an open one is closed for good, unanswered.
+
+        Where two ask the same at a time, one may have posted what the other failed at: then it is only counted.
+        """
         with self._journal.session(write=True) as balance:
-            if reservation.id in balance.open:  # else somebody else was faster, and has posted it
-                self._journal.append({"kind": "overrun", "charge": reservation.id, "analyst": analyst})
+            is_open = reservation.id in balance.open
+            self._journal.append({"kind": "overrun", "charge": reservation.id, "analyst": analyst})
+            if is_open:
                 self._journal.file.erase_key(reservation.id)
 
     def recall(

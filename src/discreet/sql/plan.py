@@ -34,6 +34,7 @@ from discreet.total import tried
 MOST_DIGITS = 40  # of the position of a key in its domain
 HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
 PublicDomain = Number | Coded | Flag | Day | Moment
+PART_BYTES, MOST_PART_ROWS = 1 << 26, 1 << 17  # of exact rows with unknown keys that are held at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +88,8 @@ class Unknown:
     def labels(self, values: pa.ChunkedArray) -> pa.Array:
         """What surviving keys look like to people."""
         if isinstance(self.domain, Text):
-            return values.combine_chunks()
+            short = values.nbytes < 2**30 and pa.types.is_large_string(values.type)
+            return (values.cast(pa.string()) if short else values).combine_chunks()
         labels = [None if value is None else int(value) for value in values.to_pylist()]
         size = self.domain.size
         known = self.domain
@@ -180,6 +182,12 @@ class Block:
     def own_letters(self) -> int:
         """How many letters of keys one person can add to what the engine gives back: those of `touched` keys."""
         return self.touched * self.key_letters if self.unknown else 0
+
+    @property
+    def part_rows(self) -> int:
+        """How many rows of what comes back with unknown keys may be held at once."""
+        row = 4 * self.key_letters + 16 * (len(self.keys) + len(self.sums) + 1)
+        return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
 
     @property
     def people_query(self) -> str:

@@ -1,0 +1,101 @@
+"""S21: keys that are not public are read part by part, in whatever number and length; 32-bit offsets decide nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from discreet.accounting import accountant
+from discreet.budget import Charge, Loss
+from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.threshold import on_people
+from discreet.release import Allowance, Exact
+
+MECHANISM = on_people("sum", amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 1000))
+SUM = DiscreteLaplace(scale=Fraction(3), l1=Fraction(3))
+
+
+def allowed(key: bytes, memory: int | None = None) -> Allowance:
+    paid = Charge(amount=Fraction(10), delta=Fraction(1, 10))
+    by_sum = accountant("sum", delta=Fraction(1, 10), keys=Fraction(1))
+    return Allowance(key=key, accountant=by_sum, paid=paid, memory=memory)
+
+
+def people(count: int) -> pa.Table:
+    names = [None if index == 5 else f"key {index % 7} {index}" for index in range(count)]
+    return pa.table({"u0": pa.array(names, pa.string()), "s0": pa.array(np.arange(count) % 40)})
+
+
+def parts(table: pa.Table, rows: int) -> Exact:
+    return Exact(table.slice(begin, rows) for begin in range(0, max(1, table.num_rows), rows))
+
+
+@pytest.mark.parametrize("rows", [1, 7, 64, 1000])
+def test_parts_give_what_the_whole_gives(rows: int) -> None:
+    """The noise of a key is its own: how many were read at a time changes nothing."""
+    key, table = bytes(32), people(200)
+    whole, numbers = allowed(key).threshold(MECHANISM, Exact(table), keys=1)
+    found, same = allowed(key).threshold(MECHANISM, parts(table, rows), keys=1)
+    assert 10 < found.num_rows < 200
+    assert found.to_pylist() == whole.to_pylist()
+    assert same.tolist() == numbers.tolist()
+    sums = pa.table({"k0": table["u0"], "s0": table["s0"]})
+    results = []
+    for exact in (Exact(sums), parts(sums, rows)):
+        allowance = allowed(key)
+        kept = allowance.keep(exact, whole, keys=[0])
+        assert kept.unwrap().num_rows == whole.num_rows
+        results.append(allowance.measure(SUM, kept, sizes=[], forms=[(1,)], survivors=whole, keys=[0])[0].tolist())
+    direct = allowed(key).measure(SUM, Exact(sums), sizes=[], forms=[(1,)], survivors=whole, keys=[0])[0].tolist()
+    assert results == [direct, direct]
+
+
+def test_nobody_and_no_key() -> None:
+    found, numbers = allowed(bytes(32)).threshold(MECHANISM, Exact(people(0)), keys=1)
+    assert found.num_rows == len(numbers) == 0
+
+
+class Everybody:
+    """A threshold that all keys pass, without a draw for any."""
+
+    def loss(self) -> Loss:
+        return SUM.loss()
+
+    def release(self, values: Any, _stream: object, _items: object) -> tuple[Any, Any]:
+        return np.arange(len(values)), values
+
+
+def test_texts_have_wide_offsets() -> None:
+    found, _ = allowed(bytes(32)).threshold(MECHANISM, Exact(people(200)), keys=1)
+    assert found.schema.types == [pa.large_string()]
+
+
+@pytest.mark.slow
+def test_more_than_two_gigabytes_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taken from a column of 32-bit offsets, these would fail at 2 GiB: one key more or less would tell."""
+    monkeypatch.setattr("discreet.release.text_items", lambda *_: None)
+    letters = "x" * 10_000_000
+
+    def many() -> Iterator[pa.Table]:
+        for index in range(22):
+            names = pa.array([f"{index:02}{place}{letters}" for place in range(10)])
+            yield pa.table({"u0": names, "s0": pa.array([1] * 10)})
+
+    found, _ = allowed(bytes(32)).threshold(Everybody(), Exact(many()), keys=1)
+    assert found.num_rows == 220
+    assert found.nbytes > 2**31
+
+
+def test_what_is_held_has_a_limit() -> None:
+    table = people(200)
+    found, _ = allowed(bytes(32), memory=100_000).threshold(MECHANISM, parts(table, 10), keys=1)
+    with pytest.raises(MemoryError) as refused:
+        allowed(bytes(32), memory=500).threshold(MECHANISM, parts(table, 10), keys=1)
+    assert not refused.value.args
+    with pytest.raises(MemoryError):
+        allowed(bytes(32), memory=500).keep(parts(table.rename_columns(["k0", "s0"]), 10), found, keys=[0])
