@@ -139,9 +139,7 @@ def test_whatever_happens_inside_is_counted_and_leaves_at_the_deadline(monkeypat
         assert clock.now - began == pytest.approx(0.05 * periods)
 
 
-def test_quotes_explanations_and_refusals_leave_at_fixed_times(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quotes_explanations_and_refusals_leave_at_fixed_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of free quotes answered meanwhile is a clock: in hardened mode all of them take as long."""
     curator = opened(tmp_path, "seconds: 30, deadline: 10s")
     curator._workbench.run("SELECT 1", {}, seconds=10)
