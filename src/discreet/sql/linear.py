@@ -210,8 +210,7 @@ def half_width(
             return None
         known = estimate.margin(noise[number.block][estimate.measurement], assuming=assuming)
         return None if known is None else float(abs(factor)) * known + float(form.slack)
-    rows: dict[tuple[tuple[str, ...], int], list[Part]] = {}
-    factors: dict[tuple[tuple[str, ...], int, int, int], Fraction] = {}
+    rows: dict[tuple[tuple[str, ...], int], dict[tuple[int, int], Fraction]] = {}
     slack = form.slack
     for number, factor in numbers.items():
         estimate = blocks[number.block].estimates[number.estimate]
@@ -219,24 +218,39 @@ def half_width(
             return None
         if estimate.rounds:
             slack += abs(factor) * estimate.step / 2
+        draws = rows.setdefault((number.row, _same(blocks, number.block)), {})
         for place, each in enumerate(estimate.factors):
-            draw = (number.row, _same(blocks, number.block), estimate.measurement, place)
-            factors[draw] = factors.get(draw, Fraction(0)) + factor * each * estimate.step
-    for (row, block, measurement, _), factor in factors.items():
-        rows.setdefault((row, block), []).append(part(noise[block][measurement], factor))
-    return combined.as_float(_together(rows, blocks) + slack)
+            draw = estimate.measurement, place
+            draws[draw] = draws.get(draw, Fraction(0)) + factor * each * estimate.step
+    return combined.as_float(_together(rows, blocks, noise) + slack)
 
 
-def _together(rows: Mapping[tuple[tuple[str, ...], int], list[Part]], blocks: Sequence[Block]) -> Fraction:
+def _together(
+    rows: Mapping[tuple[tuple[str, ...], int], Mapping[tuple[int, int], Fraction]],
+    blocks: Sequence[Block],
+    noise: Sequence[Sequence[Noise]],
+) -> Fraction:
     """Rows of tables that were measured apart have noise of their own. Others may share some of it or none.
 
-    Of these, each is within its half-width at 1 - 5 % / n, but for 5 % in all, whatever they share.
+    Two rows of one table are the same row or have nothing in common: the wider of both. Of rows in other relations each
+    is within its half-width at 1 - 5 % / n, but for 5 % in all, whatever they share.
     """
+    parts = {place: _parts(noise[place[1]], draws) for place, draws in rows.items()}
     sources = [_source(blocks, block) for _, block in rows]
+    apart = combined.half_width(each for row in parts.values() for each in row)
     if len(set(sources)) == len(sources):
-        return combined.half_width(each for parts in rows.values() for each in parts)
+        return apart
+    if len(rows) == 2 and len({block for _, block in rows}) == 1:
+        (_, block), _ = rows
+        a, b = rows.values()
+        same = {draw: a.get(draw, Fraction(0)) + b.get(draw, Fraction(0)) for draw in {**a, **b}}
+        return max(apart, combined.half_width(_parts(noise[block], same)))
     sure = 1 - (1 - CONFIDENCE) / len(rows)
-    return sum((combined.half_width(parts, sure) for parts in rows.values()), Fraction(0))
+    return sum((combined.half_width(row, sure) for row in parts.values()), Fraction(0))
+
+
+def _parts(noise: Sequence[Noise], draws: Mapping[tuple[int, int], Fraction]) -> list[Part]:
+    return [part(noise[measurement], factor) for (measurement, _), factor in draws.items()]
 
 
 def _same(blocks: Sequence[Block], block: int) -> int:

@@ -1,0 +1,208 @@
+"""Questions of every kind that gets a margin, answered many times at once: 200 groups, each with noise of its own.
+
+`python tests/coverage_kinds.py [answers]` prints the table of docs/audit.md: 20,000 answers of each kind, in minutes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import discreet
+from discreet.curator import Curator, create_ledger
+from discreet.measure import measure
+from discreet.release import Allowance
+
+GROUPS, EACH, EPSILON = 200, 60, "0.5"
+ACCOUNTANTS = ("sum", "zcdp")
+POLICY = """\
+source: data
+unit: person
+budget: {{accountant: {accountant}, epsilon: 1000, delta: 0.001}}
+limits: {{epsilon: 10}}
+tables:
+  people:
+    owner: person_id
+    columns:
+      person_id: {{identifier: true}}
+      g: {{integer: [0, 199]}}
+      word: text
+      sex: {{values: [F, M]}}
+      smoker: {{boolean: true}}
+      age: {{integer: [0, 99]}}
+      balance: {{integer: [-50, 50]}}
+      income: {{decimal: [0, 1000], step: 0.01}}
+analysts:
+  alice: {{epsilon: 1000, delta: 0.001}}
+"""
+_PLAIN = {
+    "count": "COUNT(*)",
+    "filtered count": "COUNT(*) FILTER (WHERE smoker)",
+    "people": "COUNT(DISTINCT person_id)",
+    "distinct values": "COUNT(DISTINCT age)",
+    "sum": "SUM(age)",
+    "sum of both signs": "SUM(balance)",
+    "sum in hundredths": "SUM(income)",
+    "mean": "AVG(age)",
+    "mean of both signs": "AVG(balance)",
+    "variance": "VARIANCE(age)",
+    "variance of all": "VAR_POP(balance)",
+    "deviation": "STDDEV(income)",
+    "covariance": "COVAR_POP(age, income)",
+    "correlation": "CORR(age, income)",
+    "negated sum": "-SUM(income)",
+    "count and a constant": "COUNT(*) + 1",
+    "multiple": "SUM(age) * 12",
+    "part": "SUM(income) / 7",
+    "difference": "COUNT(*) FILTER (WHERE smoker) - COUNT(*) FILTER (WHERE NOT smoker)",
+    "sum of three": "COUNT(*) + SUM(age) + SUM(balance)",
+    "rounded": "ROUND(SUM(income) / 7, 1)",
+    "cast": "CAST(SUM(income) AS INTEGER)",
+    "whole division": "SUM(age) // 10",
+    "no less than zero": "GREATEST(COUNT(*) - 60, 0)",
+    "distance": "ABS(COUNT(*) - 60)",
+    "twice a mean": "2 * AVG(age) + 1",
+    "share": "100.0 * COUNT(*) FILTER (WHERE smoker) / COUNT(*)",
+    "ratio of sums": "SUM(income) / SUM(age)",
+    "sum per head": "SUM(age) / COUNT(*)",
+    "difference of means": "AVG(age) FILTER (WHERE smoker) - AVG(age) FILTER (WHERE NOT smoker)",
+    "product": "COUNT(*) * SUM(age)",
+    "root": "SQRT(COUNT(*) + 1000)",
+    "case": "CASE WHEN COUNT(*) > 55 THEN COUNT(*) ELSE 0 END",
+    "logarithm": "LN(SUM(age))",
+}
+_GROUPED = "SELECT g, {} AS x FROM people GROUP BY g"
+KINDS = {
+    **{name: _GROUPED.format(expression) for name, expression in _PLAIN.items()},
+    "count beside a mean": "SELECT g, AVG(age) AS m, COUNT(*) AS x FROM people GROUP BY g",
+    "sum beside a variance": "SELECT g, VARIANCE(age) AS m, SUM(age) AS x FROM people GROUP BY g",
+    "parts of one vector": "SELECT g, AVG(age) AS m, SUM(age) - 40 * COUNT(*) AS x FROM people GROUP BY g",
+    "rolled up count": "SELECT g, sex, COUNT(*) AS x FROM people GROUP BY ROLLUP (g, sex)",
+    "rolled up sum": "SELECT g, sex, -SUM(balance) AS x FROM people GROUP BY CUBE (g, sex)",
+    "rolled up mean": "SELECT g, sex, AVG(age) AS x FROM people GROUP BY ROLLUP (g, sex)",
+    "unknown keys": "SELECT word, COUNT(*) AS x FROM people GROUP BY word",
+    "sum of unknown keys": "SELECT word, SUM(age) AS x FROM people GROUP BY word",
+    "arithmetic of unknown keys": "SELECT word, 3 * COUNT(*) - SUM(age) AS x FROM people GROUP BY word",
+    "two tables": (
+        "SELECT a.g, a.n - b.n AS x FROM (SELECT g, COUNT(*) AS n FROM people WHERE smoker GROUP BY g) AS a "
+        "JOIN (SELECT g, SUM(age) AS n FROM people GROUP BY g) AS b ON a.g = b.g"
+    ),
+    "one table twice": (
+        "WITH t AS (SELECT g, COUNT(*) AS n FROM people GROUP BY g) "
+        "SELECT a.g, a.n - b.n AS x FROM t AS a JOIN t AS b ON a.g = b.g + 1"
+    ),
+    "less a total": "SELECT g, COUNT(*) - (SELECT COUNT(*) / 200 FROM people WHERE smoker) AS x FROM people GROUP BY g",
+    "outer arithmetic": (
+        "SELECT g, 1 - r / 2 AS x FROM (SELECT g, COUNT(*) FILTER (WHERE smoker) * 1.0 / COUNT(*) AS r "
+        "FROM people GROUP BY g) AS t"
+    ),
+    "stacked": "SELECT g, COUNT(*) AS x FROM people GROUP BY g UNION ALL SELECT 999, 2 * SUM(age) FROM people",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """Of many answers: how many there were, how many had a margin, how many of these missed the truth."""
+
+    answers: int
+    told: int
+    missed: int
+    missed_by_fewer: int  # with 0.8 of the margin
+
+    @property
+    def coverage(self) -> float:
+        return 1 - self.missed / max(self.told, 1)
+
+
+@cache
+def people() -> pa.Table:
+    rng, size = np.random.default_rng(), GROUPS * EACH
+    g = np.repeat(np.arange(GROUPS), EACH)
+    age = np.clip(rng.normal(40, 15, size), 0, 99).astype(int)
+    income = np.clip(rng.exponential(200, size) + 3 * age, 0, 1000)
+    return pa.table(
+        {
+            "person_id": np.arange(size),
+            "g": g,
+            "word": [f"w{place % GROUPS:03}" for place in range(size)],
+            "sex": rng.choice(["F", "M"], size),
+            "smoker": rng.random(size) < 0.4,
+            "age": age,
+            "balance": rng.integers(-50, 51, size),
+            "income": pa.array([Decimal(round(value * 100)).scaleb(-2) for value in income], pa.decimal128(18, 2)),
+        }
+    )
+
+
+def written(folder: Path) -> Path:
+    (folder / "data").mkdir(parents=True)
+    target = folder / "data" / "people.parquet"
+    pq.write_table(people(), target)
+    return target
+
+
+@cache
+def curator(accountant: str) -> tuple[Curator, Path]:
+    folder = Path(tempfile.mkdtemp(prefix="coverage"))
+    data = written(folder)
+    policy = folder / "policy.yaml"
+    policy.write_text(POLICY.format(accountant=accountant))
+    create_ledger(discreet.Policy.read(policy))
+    return discreet.open(policy), data
+
+
+def answered(kind: str, accountant: str, *, answers: int) -> Seen:
+    """So many answers or a few more, each noised with a key of its own as `Curator.ask` does it."""
+    made, data = curator(accountant)
+    sql = KINDS[kind]
+    offered = made._offer(sql, epsilon=EPSILON, margin=None, assuming=None)
+    fetch = cache(made._fetch)
+    connection = duckdb.connect()
+    connection.sql(f"CREATE VIEW people AS SELECT * FROM '{data}'")
+    truth = {row[:-1]: row[-1] for row in _rows(connection.sql(sql).to_arrow_table(), kind)}
+    total = told = missed = fewer = 0
+    while total < answers:
+        allowance = Allowance(key=os.urandom(32), accountant=made._accountant, paid=offered.cost)
+        sheet = made._finish(offered, measure(offered, allowance, fetch))
+        margins = sheet.margins.column(sheet.margins.num_columns - 1).to_pylist()
+        for row, margin in zip(_rows(sheet.table, kind), margins, strict=True):
+            exact = truth[row[:-1]]
+            total += 1
+            if row[-1] is None or margin is None or exact is None:
+                continue
+            off = abs(float(row[-1]) - float(exact)) / (1 + 1e-9) - 1e-9
+            told, missed, fewer = told + 1, missed + (off > margin), fewer + (off > 0.8 * margin)
+    return Seen(answers=total, told=told, missed=missed, missed_by_fewer=fewer)
+
+
+def _rows(table: pa.Table, kind: str) -> list[tuple[Any, ...]]:
+    """Keys and the number that is looked at, which is the last column."""
+    keys = [name for name in table.column_names[:-1] if name != "m"]
+    return list(zip(*(table.column(name).to_pylist() for name in (*keys, table.column_names[-1])), strict=True))
+
+
+def main(answers: int) -> None:
+    print("| kind | `sum` | `zcdp` |\n|---|---|---|")
+    for kind in KINDS:
+        found = [answered(kind, accountant, answers=answers) for accountant in ACCOUNTANTS]
+        shown = [f"{100 * each.coverage:.2f} %" + _some(each) for each in found]
+        print(f"| {kind} | {' | '.join(shown)} |", flush=True)
+
+
+def _some(seen: Seen) -> str:
+    return "" if seen.told == seen.answers else f" ({100 * seen.told / seen.answers:.0f} % have a margin)"
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)
