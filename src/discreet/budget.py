@@ -134,6 +134,22 @@ class Budget:
         return {name: None if value is None else float(value) for name, value in parts.items()} | {"exact": exact}
 
 
+def with_margin(value: float, margin: float) -> str:
+    """A value and its margin, in three digits of the margin: whoever reads them is told no less than is true.
+
+    The margin is rounded up, and so that it also holds of the rounded value.
+
+    >>> with_margin(40.123456, 0.012345), with_margin(1234567.8, 5432.1)
+    ('40.1235 ± 0.0124', '1,234,568 ± 5,433')
+    """
+    if not margin > 0 or not math.isfinite(margin):
+        return f"{value:,.4g} ± {margin:g}"
+    places = min(12, max(0, 2 - math.floor(math.log10(margin))))
+    shown = round(value, places)
+    wide = math.ceil((margin + abs(shown - value)) * 10**places - 1e-6) / 10**places
+    return f"{shown:,.{places}f} ± {wide:,.{places}f}"
+
+
 def number(value: Fraction | float, *, rounding: str = ROUND_HALF_EVEN) -> str:
     """As it was written if that takes at most six significant digits, else rounded to four; never rounded to nothing.
 

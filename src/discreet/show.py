@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import unicodedata
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from discreet.budget import number
+from discreet.budget import number, with_margin
 
 if TYPE_CHECKING:
     from discreet.offer import Quote
@@ -57,6 +58,8 @@ def cell(value: Any, margin: float | None) -> str:
     if value is None:
         return "–"
     match value:
+        case float() if margin is not None:
+            return with_margin(value, margin)
         case float():
             text = f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
         case int() | Decimal() if margin is not None or abs(float(value)) >= 10_000:  # a year is 2025, not 2,025
@@ -71,7 +74,12 @@ def cell(value: Any, margin: float | None) -> str:
 
 
 def _short(margin: float) -> str:
-    return f"{margin:,.0f}" if margin >= 100 or margin == int(margin) else f"{margin:.3g}"
+    """In three digits, rounded up: a margin that is told must hold."""
+    if margin == int(margin):
+        return f"{margin:,.0f}"
+    places = max(0, 2 - math.floor(math.log10(margin)))
+    wide = math.ceil(margin * 10**places - 1e-6) / 10**places
+    return f"{wide:.3g}" if places else f"{wide:,.0f}"
 
 
 def answer_text(answer: Answer) -> str:

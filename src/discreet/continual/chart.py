@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from discreet.budget import number
+from discreet.budget import number, with_margin
 from discreet.continual.naive import naive_costs
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def text(series: Series) -> str:
     found = lines_of(series)
     for keys, statistic, publish, periods, values, margins in found[:MOST_CHARTS]:
         title = " ".join([statistic, named(publish, schedule.period), *map(str, keys)])
-        lines += [f"{title}: {values[-1]:,.1f} ± {margins[-1]:,.1f} on {periods[-1]}", *chart(values, margins), ""]
+        lines += [f"{title}: {with_margin(values[-1], margins[-1])} on {periods[-1]}", *chart(values, margins), ""]
     if len(found) > MOST_CHARTS:
         lines.append(f"and {len(found) - MOST_CHARTS} more; --out writes all of them.")
     lines.append(f"cost {series.budget}, charged once at the start; ± holds with 95 %.")

@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from discreet.budget import with_margin
 from discreet.continual.chart import Line, lines_of, named
 from discreet.continual.naive import naive_costs
 
@@ -68,7 +69,7 @@ def _figure(line: Line, kind: str) -> str:
     lower = [value - margin for value, margin in zip(values, margins, strict=True)]
     band = frame.path(upper) + "L" + frame.path(lower[::-1], backwards=True)[1:] + "Z"
     dots = f'<path class="line" d="{frame.path(values)}"/>'
-    latest = f"{values[-1]:,.0f} ± {margins[-1]:,.0f} on {periods[-1]}"
+    latest = f"{with_margin(values[-1], margins[-1])} on {periods[-1]}"
     marks = frame.axes([str(periods[0]), str(periods[-1])])
     return (
         f'<figure><figcaption>{html.escape(title)} <span class="quiet">{html.escape(latest)}</span></figcaption>'

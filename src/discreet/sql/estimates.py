@@ -66,6 +66,16 @@ def as_written(value: Fraction, kind: pa.DataType) -> int | float | Decimal:
     return Decimal(int(value * 10**kind.scale)).scaleb(-kind.scale)
 
 
+def _largest(numbers: npt.NDArray[Any]) -> int:
+    return max((abs(int(end)) for end in (numbers.min(), numbers.max())), default=0) if len(numbers) else 0
+
+
+def _decimals(units: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
+    """Decimals from their digits as 64-bit integers, of which the upper half is the sign."""
+    words = np.stack([units, units >> 63], axis=1)
+    return pa.Array.from_buffers(kind, len(units), [None, pa.py_buffer(np.ascontiguousarray(words))])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linear:
     """COUNT and SUM: a combination of the noisy numbers, rounded to whole units of `step`."""
@@ -85,6 +95,10 @@ class Linear:
         kind = number_type(self.step, 32 * largest)  # with room for a few that are added up after noise
         if pa.types.is_integer(kind) and units.dtype != object:
             return pa.array(units * self.step.numerator, kind)
+        if pa.types.is_decimal(kind) and units.dtype != object:
+            times = int(self.step * 10**kind.scale)
+            if largest * times < 2**63:
+                return _decimals(units * times, kind)
         return pa.array([as_written(int(unit) * self.step, kind) for unit in units], kind)
 
     def _units(self, components: Components) -> npt.NDArray[Any]:
@@ -92,10 +106,12 @@ class Linear:
         whole = [int(factor * scale) for factor in self.factors]
         if scale == 1 and whole.count(0) == len(whole) - 1 and 1 in whole:
             return components[whole.index(1)]
+        largest = sum(abs(factor) * _largest(numbers) for factor, numbers in zip(whole, components, strict=True))
+        kind = np.int64 if 2 * largest + scale < 2**62 else object
         total: Any = 0
         for factor, numbers in zip(whole, components, strict=True):
-            total = total + numbers.astype(object) * factor
-        return np.array([(2 * int(value) + scale) // (2 * scale) for value in total], dtype=object)
+            total = total + numbers.astype(kind) * factor
+        return np.asarray((2 * total + scale) // (2 * scale))
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
         return np.full(len(components[0]), self.margin(mechanism, assuming=None))

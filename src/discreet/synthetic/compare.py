@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from discreet.accounting import Accountant
-from discreet.budget import Charge
+from discreet.budget import Charge, with_margin
 from discreet.domain import Categories
 from discreet.errors import UsageError
 from discreet.mechanisms.combined import CONFIDENCE
@@ -119,23 +119,23 @@ class Comparison:
             lines += ["", "What questions ask for:", *map(_line, sorted(self.asked, key=lambda each: -each.distance))]
         if self.correlations:
             shown = sorted(self.correlations, key=lambda each: -abs(each.true))[:15]
-            lines += ["", f"{'correlations':50} {'true':>14} {'synthetic':>10}"]
+            lines += ["", f"{'correlations':50} {'true':>18} {'synthetic':>10}"]
             lines += [
-                f"{' x '.join(each.columns)[:50]:50} {each.true:6.2f} ± {each.margin:.2f} {each.synthetic:10.2f}"
+                f"{' x '.join(each.columns)[:50]:50} {with_margin(each.true, each.margin):>18} {each.synthetic:10.2f}"
                 for each in shown
             ]
         if self.classifier is not None:
             found = self.classifier
             lines += [
                 "",
-                f"A classifier of {found.target}, made from synthetic rows: AUC {found.true:.3f} ± {found.margin:.3f} "
-                f"on true rows, {found.synthetic:.3f} on synthetic ones.",
+                f"A classifier of {found.target}, made from synthetic rows: AUC "
+                f"{with_margin(found.true, found.margin)} on true rows, {found.synthetic:.3f} on synthetic ones.",
             ]
         return "\n".join(lines)
 
 
 def _line(each: Distance) -> str:
-    return f"{' x '.join(each.columns)[:50]:50} {each.distance:.3f} ± {each.margin:.3f}"
+    return f"{' x '.join(each.columns)[:50]:50} {with_margin(each.distance, each.margin)}"
 
 
 def comparison(

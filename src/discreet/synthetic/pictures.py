@@ -9,6 +9,8 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.budget import with_margin
+
 Floats = NDArray[np.float64]
 
 INK, BLUE, ORANGE, PALE = "#1d2733", "#31688e", "#d9822b", "#e9eef3"
@@ -170,7 +172,7 @@ def dots(entries: Sequence[tuple[str, float, float]], *, full: float) -> str:
         parts.append(
             f'<text x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(_cut(name, 32))}</text>'
             + _whisker(max(left, x - reach), y, min(490.0, x + reach), y)
-            + f'<circle cx="{x:.1f}" cy="{y}" r="4" fill="{BLUE}"><title>{escape(name)}: {value:.3f} ± {margin:.3f}'
+            + f'<circle cx="{x:.1f}" cy="{y}" r="4" fill="{BLUE}"><title>{escape(name)}: {with_margin(value, margin)}'
             "</title></circle>"
         )
     return f'<svg viewBox="0 0 500 {len(entries) * side + 18}">{"".join(parts)}</svg>'
@@ -191,8 +193,8 @@ def scatter(entries: Sequence[tuple[str, float, float, float]]) -> str:
         x, y, reach = 160 + scale * true, 160 - scale * synthetic, scale * margin
         parts.append(
             _whisker(max(30.0, x - reach), y, min(290.0, x + reach), y)
-            + f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{BLUE}"><title>{escape(name)}: true {true:.2f} ± '
-            f"{margin:.2f}, synthetic {synthetic:.2f}</title></circle>"
+            + f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.5" fill="{BLUE}"><title>{escape(name)}: true '
+            f"{with_margin(true, margin)}, synthetic {synthetic:.2f}</title></circle>"
         )
     return f'<svg viewBox="0 0 320 316" style="max-width: 26rem">{"".join(parts)}</svg>'
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.budget import with_margin
 from discreet.synthetic import pictures
 from discreet.synthetic.compare import Comparison, Distance
 from discreet.synthetic.description import Description
@@ -143,7 +144,7 @@ def comparison_page(comparison: Comparison) -> str:
     facts = [(f"{comparison.mean:.3f}", "distance of a pair, on average"), (cost.split(",")[0], "what this page cost")]
     if found is not None:
         facts += [
-            (f"{found.true:.3f} ± {found.margin:.3f}", f"AUC for {found.target} on true rows"),
+            (with_margin(found.true, found.margin), f"AUC for {found.target} on true rows"),
             (f"{found.synthetic:.3f}", "AUC on synthetic rows"),
         ]
     parts = [
@@ -184,7 +185,7 @@ def _correlation_parts(points: list[tuple[str, float, float, float]]) -> list[st
         pictures.table(
             ("pair", "true", "synthetic"),
             [
-                (name, _signed(true) + (f" ± {margin:.2f}" if margin else ""), _signed(synthetic))
+                (name, with_margin(true, margin) if margin else _signed(true), _signed(synthetic))
                 for name, true, synthetic, margin in strongest
             ],
         ),
