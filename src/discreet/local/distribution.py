@@ -36,13 +36,15 @@ def distribution(protocol: Any, tally: Tally, *, smooth: bool = False, confidenc
 def inverted(window: Window, tally: Tally, *, confidence: float) -> tuple[Floats, Floats]:
     """Unbiased frequencies and their margins.
 
-    Over the coins, the variance is E[reading^2] - f, because a reading's expectation is 1 for those who have the value
-    and 0 for others; the reports tell both.
+    Over the coins, a reading varies by E[reading^2] - 1 for those who have the value and by E[reading^2] for others.
+    The margin takes the answer with the most, since rare reports say little about how rare they are; and the widest
+    step between two sums of readings, because reports come in whole numbers.
     """
-    read, shares = inverse(window), tally.counts / tally.n
-    estimates = read @ shares
-    spread = np.maximum((read**2) @ shares - np.clip(estimates, 0, 1), 0) / tally.n
-    return estimates, NormalDist().inv_cdf(0.5 + confidence / 2) * np.sqrt(spread)
+    read = inverse(window)
+    estimates = read @ (tally.counts / tally.n)
+    spread = ((read**2) @ channel(window) - np.eye(len(read))).max(axis=1)
+    z, step = NormalDist().inv_cdf(0.5 + confidence / 2), read.max(axis=1) - read.min(axis=1)
+    return estimates, z * np.sqrt(spread / tally.n) + step / tally.n
 
 
 def channel(window: Window) -> Floats:

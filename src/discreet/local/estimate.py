@@ -107,7 +107,7 @@ def margins(support: Support, estimates: Floats, *, n: int, confidence: float) -
     """Half-widths h for which the truth f lies in estimate ± h with at least this confidence, whatever f is.
 
     h = z * sd(f) where f is the end of the interval at which the deviation is larger (a score interval's longer arm),
-    plus half a count, because supporting reports come in whole numbers.
+    plus the part of a report that `whole_reports` adds.
     """
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
     at_zero, at_one = (float(support.variance(n=n, frequency=Fraction(end))) for end in (0, 1))
@@ -115,9 +115,19 @@ def margins(support: Support, estimates: Floats, *, n: int, confidence: float) -
     half = np.full(len(estimates), z * max(at_zero, at_one) ** 0.5)
     for _ in range(4):
         end = np.clip(estimates + np.copysign(half, slope), 0, 1)
-        half[:] = z * np.sqrt(at_zero + slope * end)
-    half += 0.5 / (n * float(support.p - support.q))
-    return half
+        variance = at_zero + slope * end
+        half[:] = z * np.sqrt(variance)
+    report = 1 / (n * float(support.p - support.q))
+    return half + whole_reports(variance / report**2) * report
+
+
+def whole_reports(variance: Floats) -> Floats:
+    """What a normal margin lacks, since reports are whole: half a report, or one where their number varies little.
+
+    Computed exactly for sums of two binomial variables of all sizes, this covers at least 95 %; half a report alone
+    covers 93.8 % where one in twenty collections has a single flipped answer.
+    """
+    return np.where(variance < 3, 1.0, 0.5)
 
 
 def norm_sub(estimates: Floats) -> Floats:
@@ -178,24 +188,31 @@ def _added(level: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.ui
 
 
 def mean(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean answer: that of the readings of all reports. The margin holds whatever the answers were."""
+    """The mean answer: that of the readings of all reports. The margin holds whatever the answers were.
+
+    It has room for the widest gap between two readings that follow each other, because reports come in whole numbers,
+    or for all between the lowest and the highest, where fewer than one such report is expected.
+    """
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
     low, high = (float(answers.number(protocol.domain, end)) for end in (0, protocol.domain.size - 1))
+    ends: list[Fraction] = []
     total, widest = Fraction(0), Fraction(0)  # the sum of the readings, exactly, and the widest gap between two
     for start, stop in pairwise(protocol.pieces):
         counts, first = tally.counts[start:stop], protocol.reading(start)
         gap = protocol.reading(start + 1) - first
         total += int(counts.sum()) * first + int(counts @ np.arange(stop - start)) * gap
         widest = max(widest, gap)
+        ends += [first, protocol.reading(stop - 1)]
     found = float(answers.number(protocol.domain, total / tally.n))
     z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    half_a_gap = float(widest * protocol.domain.step / (2 * tally.n))
+    variance, across = protocol.variance(n=tally.n), (max(ends) - min(ends)) * protocol.domain.step / tally.n
+    room = float(across if variance < across**2 else widest * protocol.domain.step / tally.n)
     return Estimate(
         statistic="mean",
         values=("mean",),
         estimates=np.array([found]),
-        margins=np.array([z * float(protocol.variance(n=tally.n)) ** 0.5 + half_a_gap]),
+        margins=np.array([z * float(variance) ** 0.5 + room]),
         consistent=np.array([min(max(found, low), high)]),
         n=tally.n,
         epsilon=protocol.epsilon,

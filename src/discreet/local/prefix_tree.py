@@ -21,7 +21,7 @@ from scipy.special import bdtrc
 
 from discreet.errors import UsageError
 from discreet.local import field as finite
-from discreet.local.estimate import Estimate
+from discreet.local.estimate import Estimate, whole_reports
 from discreet.local.heavy_hitters import BREADTH, FALSELY, STRIDE
 from discreet.local.many import Draws
 from discreet.local.transform import along_first, walsh_hadamard
@@ -237,10 +237,19 @@ def _standing_out(
 def _margins(
     protocol: HeavyHitters, shares: NDArray[np.float64], n: int, speaking: int, confidence: float
 ) -> NDArray[np.float64]:
-    """The coins of those who spoke at the last level, and that these are a random part of all (and of their items)."""
-    each = np.clip(shares / protocol.items, 0, 1)
-    zero, one = (float(protocol.support.variance(n=max(speaking, 1), frequency=Fraction(end))) for end in (0, 1))
+    """The coins of those who spoke at the last level, and that these are a random part of all (and of their items).
+
+    The variance is the largest within the interval itself; `whole_reports` adds a part of a report. Both hold before
+    strings are selected: one at the edge of being found is found when chance adds to it.
+    """
+    each, spoke = shares / protocol.items, max(speaking, 1)
+    zero, one = (float(protocol.support.variance(n=spoke, frequency=Fraction(end))) for end in (0, 1))
     part = 1.0 if protocol.items > 1 else 1 - speaking / n
-    sampled = each * (1 - each) * part / max(speaking, 1)
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
-    return z * protocol.items * np.sqrt(zero + (one - zero) * each + sampled)
+    z, report = NormalDist().inv_cdf(0.5 + confidence / 2), 1 / (spoke * float(protocol.support.p - protocol.support.q))
+    top = 0.5 + (one - zero) * spoke / (2 * part) if part else (0.5 + np.copysign(0.5, one - zero))  # of the parabola
+    half = np.zeros(len(each))
+    for _ in range(6):
+        worst = np.clip(np.clip(top, each - half, each + half), 0, 1)
+        variance = zero + (one - zero) * worst + worst * (1 - worst) * part / spoke
+        half = z * np.sqrt(variance) + whole_reports(variance / report**2) * report
+    return protocol.items * half
