@@ -101,7 +101,10 @@ def test_a_very_large_epsilon_is_never_certain(epsilon: int) -> None:
     assert (protocol.encode([1] * 1000) == 1).all()
 
 
-ENCODERS = ["response", "unary", "hashing", "hadamard", "subset", "numeric", "square_wave", "heavy_hitters", "memoize"]
+ENCODERS = [
+    "response", "unary", "hashing", "hadamard", "subset", "numeric", "square_wave", "heavy_hitters", "memoize",
+    "few_changes", "again",
+]  # fmt: skip
 MEASURE = """
 import sys, time
 start = time.process_time()

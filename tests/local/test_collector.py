@@ -101,7 +101,7 @@ REPEATED = """\
 survey: daily
 epsilon: 30
 questions:
-  mood: {ask: "Mood?", values: [low, high], epsilon: 1, repeats: {instant: 2, changes: 2}}
+  mood: {ask: "Mood?", values: [low, high], epsilon: 1, repeats: {instant: 2, changes: 1}}
 """
 
 

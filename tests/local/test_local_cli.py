@@ -151,6 +151,35 @@ def test_a_lifetime_that_is_used_up_is_over_budget(capsys: pytest.CaptureFixture
     assert "Nothing is sent" in told(capsys, "respond", "weekend.yaml", "--answer", "browser=other", code=3)
 
 
+def test_a_limit_over_all_surveys_is_the_respondents(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    told(capsys, "respond", "weekend.yaml", "--answer", "browser=other", "--limit", "0.6")
+    (folder / "other.yaml").write_text(WEEKEND.replace("weekend-2026", "other"))
+    shown = told(capsys, "respond", "other.yaml", "--answer", "browser=other", code=3)
+    assert "all surveys together have had 0.5 of the 0.6 that you allow" in shown
+    assert "of the 2 that you allow" in told(
+        capsys, "respond", "other.yaml", "--answer", "browser=other", "--limit", "2"
+    )
+
+
+def test_rounds_from_respondents_to_estimates(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
+    (folder / "daily.yaml").write_text(
+        "survey: daily\nepsilon: 8\nquestions:\n"
+        "  mood: {ask: Mood?, values: [low, high], epsilon: 8, repeats: {rounds: 12, changes: 1}}\n"
+    )
+    for person in range(5):
+        for round, answer in (("1", "low"), ("3", "high")):
+            words = ["--answer", f"mood={answer}", "--round", round, "--state", f"{person}.json", "--out", "r.jsonl"]
+            shown = told(capsys, "respond", "daily.yaml", *words, "--format", "json")
+    assert list(json.loads(shown)["sent"]["answers"]) == ["mood@2", "mood@3"]
+    told(capsys, "collect", "add", "daily.yaml", "r.jsonl")
+    found = json.loads(told(capsys, "collect", "estimate", "daily.yaml", "--format", "json"))
+    assert list(found) == ["mood@1", "mood@2", "mood@3"]
+    assert all(each["n"] in (0, 5) for each in found.values())  # 0 if nobody speaks in that round
+    assert "has rounds 1 to 12" in told(capsys, "respond", "daily.yaml", "--answer", "mood=low", code=2)
+    shown = told(capsys, "respond", "daily.yaml", "--answer", "mood=low", "--round", "1", "--state", "new.json")
+    assert "mood is asked in 12 rounds. All your reports together cost ε = 8, whether and whenever" in shown
+
+
 def test_a_survey_with_mistakes_is_told_with_their_places(capsys: pytest.CaptureFixture[str], folder: Path) -> None:
     (folder / "weekend.yaml").write_text(WEEKEND.replace("epsilon: 2", "epsilon: 1"))
     assert told(capsys, "collect", "estimate", "weekend.yaml", code=2).startswith(

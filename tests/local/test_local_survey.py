@@ -52,7 +52,8 @@ def test_a_compiled_survey_with_other_numbers_is_refused(change: object) -> None
 ONE = {"protocol": "kary", "values": ["a", "b"], "epsilon": "1"}
 NUMBER = {"protocol": "duchi", "number": ["0", "4"], "step": "1", "epsilon": "1"}
 TEXT = {"protocol": "heavy_hitters", "text": 4, "epsilon": "1"}
-REPEATED = {"protocol": "memoized", "values": ["a", "b"], "epsilon": "1", "repeats": {"instant": "1", "changes": 2}}
+REPEATED = {"protocol": "memoized", "values": ["a", "b"], "epsilon": "1", "repeats": {"instant": "1", "changes": 1}}
+FEW = {"protocol": "few_changes", "values": ["a", "b"], "epsilon": "1", "repeats": {"rounds": 12, "changes": 2}}
 
 
 def compiled_by_hand(*, survey: object = "s", name: object = "q", ask: object = "?", **declared: Any) -> Any:
@@ -114,9 +115,15 @@ HOSTILE = [
     (dict(TEXT, items=True), "q: items must be a whole number"),
     (dict(TEXT, alphabet=["a", "b"]), "q: alphabet must be text"),
     (dict(TEXT, alphabet="a\x07"), "q: alphabet holds a control character"),
+    (dict(REPEATED, repeats={"instant": "1", "changes": 2}), "q: Answers that change tell more in every round"),
+    (dict(REPEATED, repeats={"instant": "1", "changes": 1, "rounds": "3"}), "q: repeats.rounds must be a whole number"),
+    (dict(FEW, repeats={"rounds": 12, "changes": 2, "instant": "1"}), "q: 'instant' is not used by few_changes"),
+    (dict(FEW, repeats={"rounds": 5000, "changes": 2}), "q: rounds must be a whole number from 1 to 4000"),
+    (dict(FEW, repeats={"rounds": 12, "changes": 40}), "q: changes must be a whole number from 1 to 32"),
+    (dict(FEW, repeats={"changes": 2}), "'rounds' is missing or wrong"),
     (dict(REPEATED, repeats={"instant": HUGE, "changes": 2}), "q: repeats.instant must be a finite number"),
     (dict(REPEATED, repeats={"instant": "1", "changes": "2"}), "q: repeats.changes must be a whole number"),
-    (dict(REPEATED, repeats={"instant": "1", "changes": 2, "x": 1}), "q: 'x' is not used by memoized"),
+    (dict(REPEATED, repeats={"instant": "1", "changes": 1, "x": 1}), "q: 'x' is not used by memoized"),
     (dict(REPEATED, repeats=[]), "is missing or wrong"),
 ]
 
@@ -127,7 +134,7 @@ def test_a_compiled_survey_is_checked_as_the_yaml_is(parts: dict[str, Any], expe
         from_json(compiled_by_hand(**parts))
 
 
-@pytest.mark.parametrize("parts", [ONE, NUMBER, TEXT, REPEATED, dict(NUMBER, number=["-3/2", "5/2"], step="1/2")])
+@pytest.mark.parametrize("parts", [ONE, NUMBER, TEXT, REPEATED, FEW, dict(NUMBER, number=["-3/2", "5/2"], step="1/2")])
 def test_a_compiled_survey_without_mistakes_is_read(parts: dict[str, Any]) -> None:
     assert from_json(compiled_by_hand(**parts)).question("q").protocol.name == parts["protocol"]
 
@@ -197,6 +204,19 @@ MISTAKES = [
     (HEAD + "q: {ask: x, text: 8, alphabet: aa, epsilon: 1}", "4:6: q: An alphabet is"),
     (HEAD + "q: {ask: x, values: [a, b], protocol: memoized, epsilon: 1}", "4:6: q needs repeats"),
     (HEAD + "q: {ask: x, values: [a, b], epsilon: 1, repeats: {instant: 1}}", "4:52: q.repeats needs changes."),
+    (HEAD + "q: {ask: x, values: [a, b], epsilon: 1, repeats: {changes: 1}}", "4:52: q.repeats needs rounds."),
+    (
+        HEAD + "q: {ask: x, values: [a, b], protocol: few_changes, epsilon: 1}",
+        "4:6: q needs repeats: {rounds: 12, changes: 2}.",
+    ),
+    (
+        HEAD + "q: {ask: x, values: [a, b], epsilon: 1, repeats: {instant: 1, changes: 2}}",
+        "4:6: q: Answers that change tell more in every round",
+    ),
+    (
+        HEAD + "q: {ask: x, values: [a, b], protocol: kary, epsilon: 1, repeats: {rounds: 3, changes: 2}}",
+        "q.repeats goes with protocol: few_changes, memoized or memoized_unary.",
+    ),
     (
         HEAD + "q: {ask: x, values: [a, b], epsilon: 1}\n  q: {ask: y, values: [a, b], epsilon: 1}",
         "5:3: q is given twice",

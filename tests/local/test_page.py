@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import vectors
-from small_survey import SURE, serving, weekend
+from small_survey import SURE, WEEKEND, serving, weekend
 
 from discreet.local.collector import Store
 from discreet.local.page import page, published_hash
 from discreet.local.question import submission
+from discreet.local.survey import from_text
 
 # Remembers every random word that the page draws, in order.
 WATCH = """
@@ -39,6 +40,17 @@ REPLAY = """
     }};
     const question = survey.questions.find((each) => each.name === vector.question);
     let report;
+    if (Discreet.numbered(question)) {
+      const plan = Discreet.planFor(question, source);
+      const places = [];
+      const reports = vector.history.map((answer) => {
+        places.push(Discreet.counted(question, places, Discreet.place(question, answer)));
+        return Number(Discreet.inRound(question, plan, places, source));
+      });
+      const same = Number(plan) === vector.plan && JSON.stringify(reports) === JSON.stringify(vector.reports);
+      if (!same || words.length) wrong.push(vector);
+      continue;
+    }
     if (Discreet.repeats(question)) {
       const permanent = Discreet.remember(question, vector.answer, source);
       if (Number(permanent) !== vector.permanent) wrong.push(vector);
@@ -200,3 +212,84 @@ def test_a_thousand_respondents(opened: tuple[Any, list[Any]], collector: tuple[
     shown = tab.goto(collector[0] + "/estimate").text()
     assert shown.count("<svg") == 2
     assert "Mean" in shown
+
+
+REWORDED = WEEKEND.replace("Which browser?", "Which browser do you use?")
+ROUNDS = """\
+survey: rounds
+epsilon: 30
+questions:
+  mood: {ask: "Mood?", values: [low, high], epsilon: 1, repeats: {rounds: 12, changes: 2}}
+  pain: {ask: "Pain?", values: [low, high], epsilon: 1, repeats: {instant: 2, changes: 1}}
+  work: {ask: "Work?", values: [low, high], epsilon: 1, repeats: {instant: 2, changes: 2, rounds: 2}}
+"""
+
+
+def opened_from_file(browser: Any, folder: Path, *texts: str) -> Iterator[Any]:
+    """Saved pages of several surveys, which share what the browser remembers, one after the other."""
+    context = browser.new_context()
+    tab = context.new_page()
+    for number, text in enumerate(texts):
+        saved = folder / f"{number}.html"
+        saved.write_bytes(page(from_text(text, file="p"), collector="http://127.0.0.1:9"))
+        tab.goto(saved.as_uri())
+        yield tab
+    context.close()
+
+
+def test_two_surveys_of_one_name_have_two_names_for_a_person_and_one_limit(browser: Any, tmp_path: Path) -> None:
+    respondents = []
+    for tab in opened_from_file(browser, tmp_path, WEEKEND, REWORDED):
+        tab.check("input[name=browser][value=safari]")
+        tab.click("#randomize")
+        respondents.append(json.loads(tab.inner_text("#bytes"))["respondent"])
+    assert len(set(respondents)) == 2
+    texts = [WEEKEND.replace("weekend-2026", f"other-{number}") for number in range(3)]
+    spent = []
+    for tab in opened_from_file(browser, tmp_path, *texts):
+        tab.fill("#limit", "1")
+        tab.click("#set-limit")
+        tab.check("input[name=browser][value=safari]")
+        tab.click("#randomize")
+        spent.append(tab.inner_text("#status"))
+    assert [each.startswith("Your answers stay here") for each in spent] == [True, True, False]
+    assert "more than you allow all surveys together" in spent[2]
+
+
+def test_questions_that_are_asked_again_in_the_browser(browser: Any, tmp_path: Path) -> None:
+    survey = from_text(ROUNDS, file="p")
+    for tab in opened_from_file(browser, tmp_path, ROUNDS):
+        assert "All your reports together cost ε = 1, whether and whenever your answer changes" in tab.inner_text(
+            "form"
+        )
+        assert "cost ε = 1: all are drawn from your first answer" in tab.inner_text("form")
+        assert "ε = 1 if your answer never changes, and up to 3.24 if it does" in tab.inner_text("form")
+        tab.check("input[name=mood][value=low]")
+        tab.click("#randomize")
+        assert "Say which round this is, 1 to 12" in tab.inner_text("#status")
+        tab.fill("input[name=round-mood]", "3")
+        tab.check("input[name=pain][value=high]")
+        tab.click("#randomize")
+        sent = json.loads(tab.inner_text("#bytes"))["answers"]
+        assert [key for key in sent if key.startswith("mood")] == ["mood@1", "mood@2", "mood@3"]
+        assert len({sent[f"mood@{number}"] // 2 for number in (1, 2, 3)}) == 1
+        assert len(sent) == 4
+        store = Store(tmp_path / "r", survey)
+        assert store.accept([tab.inner_text("#bytes").encode()]).accepted == 4
+        tab.fill("input[name=round-mood]", "2")
+        tab.click("#randomize")
+        assert json.loads(tab.inner_text("#bytes"))["answers"]["mood@2"] == sent["mood@2"]
+
+
+def test_what_the_first_pages_remembered_is_not_forgotten(browser: Any, tmp_path: Path) -> None:
+    survey = weekend()
+    record = {"cost": "1", "reports": {"drank": "1"}, "remembered": {}}
+    mine = {"epsilon": "2", "respondent": "ab" * 16, "answered": {f"drank {survey.fingerprint}": record}}
+    for tab in opened_from_file(browser, tmp_path, WEEKEND):
+        tab.evaluate("(mine) => localStorage.setItem('discreet:weekend-2026', JSON.stringify(mine))", mine)
+        tab.reload()
+        assert "You have given this survey ε = 1 of the 2" in tab.inner_text("#spent")
+        tab.check("input[name=drank][value=no]")
+        tab.click("#randomize")
+        sent = json.loads(tab.inner_text("#bytes"))
+        assert (sent["respondent"], sent["answers"]) == ("ab" * 16, {"drank": 1})

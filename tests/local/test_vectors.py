@@ -31,6 +31,14 @@ def test_reports_come_out_as_the_vectors_say(question: Any) -> None:
     assert own
     for vector in own:
         source = vectors.Words([int(word, 16) for word in vector["words"]])
+        if question.numbered:
+            protocol, places = question.protocol, list[int]()
+            plan, reports = protocol.plan(source), []
+            for answer in vector["history"]:
+                places.append(protocol.held(places, protocol.domain.index(answer)))
+                reports.append(protocol.report(plan, places, source))
+            assert (plan, reports, source.left) == (vector["plan"], vector["reports"], [])
+            continue
         if question.repeats:
             permanent = question.protocol.remember(vector["answer"], source)
             assert permanent == vector["permanent"]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.local.protocol import to_wire
-from discreet.local.question import Survey
+from discreet.local.question import Question, Survey
 from discreet.local.survey import from_text
 
 FILE = Path(__file__).with_name("vectors.json")
@@ -41,8 +41,10 @@ questions:
   word:      {ask: "?", text: 8, alphabet: abcdefghijklmnopqrstuvwxyz, epsilon: 2}
   name:      {ask: "?", text: 16, epsilon: 4}
   tags:      {ask: "?", text: 12, items: 3, epsilon: 1}
-  mood:      {ask: "?", values: [low, middle, high], epsilon: 1, repeats: {instant: 2, changes: 3}}
-  apps:      {ask: "?", values: [a, b, c, d], protocol: memoized_unary, epsilon: 1, repeats: {instant: 2, changes: 2}}
+  mood:      {ask: "?", values: [low, middle, high], epsilon: 1, repeats: {instant: 2, changes: 2, rounds: 6}}
+  apps:      {ask: "?", values: [a, b, c, d], protocol: memoized_unary, epsilon: 1, repeats: {instant: 2, changes: 1}}
+  week:      {ask: "?", values: [a, b, c, d, e], epsilon: 1, repeats: {rounds: 5, changes: 2}}
+  year:      {ask: "?", values: [no, yes, unsure], epsilon: 2, repeats: {rounds: 3000, changes: 3}}
 """
 
 ANSWERS: dict[str, list[Any]] = {
@@ -79,6 +81,9 @@ def survey() -> Survey:
 def generate() -> Iterator[dict[str, Any]]:
     for question in survey().questions:
         protocol = question.protocol
+        if question.numbered:
+            yield from (history(question) for _ in range(12))
+            continue
         for answer in ANSWERS.get(question.name) or list(protocol.domain):
             for _ in range(3):
                 source = Words()
@@ -92,6 +97,18 @@ def generate() -> Iterator[dict[str, Any]]:
                         **vector(question.name, answer, source, to_wire(report, protocol.size)),
                         "permanent": permanent,
                     }
+
+
+def history(question: Question) -> dict[str, Any]:
+    """Twenty rounds, or all there are, of answers that change more often than they may."""
+    protocol, source, places = question.protocol, Words(), list[int]()
+    plan, reports, given = protocol.plan(source), [], []
+    for round in range(min(20, protocol.rounds)):
+        given.append(protocol.domain[round // 4 % len(protocol.domain)])
+        places.append(protocol.held(places, round // 4 % len(protocol.domain)))
+        reports.append(protocol.report(plan, places, source))
+    words = [f"{word:x}" for word in source.given]
+    return {"question": question.name, "history": given, "plan": plan, "words": words, "reports": reports}
 
 
 def vector(name: str, answer: Any, source: Words, wire: int | str) -> dict[str, Any]:

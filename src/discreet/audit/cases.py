@@ -192,8 +192,9 @@ def _protocols() -> Iterator[Case]:
     made |= dict.fromkeys(
         ("Duchi", "Piecewise", "Hybrid", "SquareWave"), ({"domain": grid, "epsilon": one}, (Fraction(0), Fraction(3)))
     )
-    lasting = {"domain": few, "permanent": Fraction(2), "instant": Fraction(3), "changes": 2}
+    lasting = {"domain": few, "permanent": Fraction(2), "instant": Fraction(3), "changes": 1}
     made |= dict.fromkeys(("MemoizedResponse", "MemoizedUnary"), (lasting, (0, 1)))
+    made["FewChanges"] = ({"domain": few, "epsilon": one, "rounds": 1, "changes": 1}, (0, 1))
     for kind in PROTOCOLS:
         parameters, pair = made[kind.__name__]
         protocol: Any = kind(**parameters)

@@ -51,6 +51,9 @@ def respond(
     out: Annotated[Path | None, typer.Option(help="A file to add the reports to.")] = None,
     state: Annotated[Path | None, typer.Option(help="Where this device remembers what you sent.")] = None,
     round: Annotated[str | None, typer.Option(help="For questions asked again and again: which time this is.")] = None,
+    limit: Annotated[
+        str | None, typer.Option(help="The ε that all surveys together may have from you, from now on.")
+    ] = None,
     format: FormatOption = Format.table,
 ) -> None:
     """Answer a survey. What leaves is randomized here; the coins are shown."""
@@ -61,11 +64,14 @@ def respond(
     _require_address(to)
     asked = _survey(survey)
     device = Device(state or default_path())
+    if limit is not None:
+        device.set_limit(limit)
     given = _given(asked, answer)
     sent = _answered(asked, device, given, round, quiet=format is Format.json)
     if not sent:
         raise UsageError("No question was answered, so nothing is sent.")
-    line = submission(asked, device.respondent(asked), {each.key: each.report for each in sent})
+    reports = {key: report for each in sent for key, report in {**each.earlier, each.key: each.report}.items()}
+    line = submission(asked, device.respondent(asked), reports)
     receipt = None
     if out is not None:
         with open(out, "ab") as file:
@@ -100,7 +106,7 @@ def _answered(
     from discreet.local.respond import greeting
 
     if not quiet:
-        for line in greeting(survey, device.spent(survey), device.cap(survey)):
+        for line in greeting(survey, device):
             print(line)
     chosen: list[tuple[Question, Any]] = []
     for question in survey.questions:
@@ -124,6 +130,8 @@ def _answered(
 def _round(question: Question, round: str | None) -> str:
     from datetime import UTC, datetime
 
+    if question.numbered:
+        return question.checked_round(round or "")
     return (round or datetime.now(UTC).date().isoformat()) if question.repeats else ""
 
 
@@ -150,6 +158,8 @@ def _show(question: Question, sent: Sent, answer: Any) -> None:
         print(f"  {line}")
     if not sent.draws:
         print("  you have answered this before: the same report is sent again, and costs nothing")
+    if sent.held:
+        print("  your answer has changed as often as it may: the one before counts, and nobody can tell")
     for line in meaning(question, sent, answer):
         print(f"  {line}")
     print()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet.local.choice import best as best
     from discreet.local.estimate import Estimate as Estimate
+    from discreet.local.few_changes import FewChanges as FewChanges
     from discreet.local.hadamard import HadamardResponse as HadamardResponse
     from discreet.local.hashing import LocalHashing as LocalHashing
     from discreet.local.heavy_hitters import HeavyHitters as HeavyHitters
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 _HOME = {
     "best": "choice",
     "Estimate": "estimate",
+    "FewChanges": "few_changes",
     "HadamardResponse": "hadamard",
     "LocalHashing": "hashing",
     "HeavyHitters": "heavy_hitters",

@@ -10,6 +10,7 @@ from discreet.budget import number
 from discreet.errors import UsageError
 from discreet.local.hadamard import HadamardResponse
 from discreet.local.hashing import LocalHashing
+from discreet.local.memoize import MemoizedResponse, MemoizedUnary
 from discreet.local.response import KaryResponse
 from discreet.local.subset import SubsetSelection
 from discreet.local.unary import OptimizedUnary
@@ -48,6 +49,19 @@ def best(domain_size: int, epsilon: object) -> Choice:
     near = [each for each in found if each[1] <= SLACK * least]
     protocol, variance, size = min(near, key=lambda each: each[2])
     return Choice(protocol=protocol, variance=float(variance), bits=size, why=_why(protocol, found, domain_size))
+
+
+def best_memoized(
+    domain_size: int, *, permanent: object, instant: object, changes: int, rounds: int | None, most: Fraction
+) -> str:
+    """The name of the memoized protocol with the least variance of a rare value, both its stages together.
+
+    Of those whose lifetime ε is at most `most`, if there is one: unary bits show every change in every bit.
+    """
+    declared = {"permanent": permanent, "instant": instant, "changes": changes, "rounds": rounds}
+    found = [kind(domain=domain_size, **declared) for kind in (MemoizedResponse, MemoizedUnary)]  # type: ignore[arg-type]
+    fitting = [protocol for protocol in found if protocol.epsilon <= most] or found[:1]
+    return min(fitting, key=lambda protocol: protocol.variance(n=1, frequency=Fraction(1, domain_size))).name
 
 
 def _why(chosen: Any, found: list[tuple[Any, Fraction, int]], domain_size: int) -> str:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import EngineFailure, UsageError
 from discreet.local.poisoning import effect, implausible, suspicions
 from discreet.local.protocol import from_wire
-from discreet.local.question import Question, Survey, checked_round
+from discreet.local.question import Question, Survey
 
 if TYPE_CHECKING:
     from discreet.local.estimate import Estimate
@@ -117,8 +117,7 @@ class Desk:
             raise _Refusal(UNKNOWN)
         place, question, size = self._asked[name]
         try:
-            if question.repeats:
-                checked_round(round)
+            question.checked_round(round)
             report = from_wire(wire, size)
         except UsageError:
             raise _Refusal(INVALID) from None
@@ -279,8 +278,12 @@ class Sums:
     def estimates(self) -> dict[str, Estimate | None]:
         """For each question (and round), in the survey's order; None where there are no reports."""
         order = {question.name: place for place, question in enumerate(self.survey.questions)}
-        keys = sorted(self.tallies, key=lambda key: (order[key.partition("@")[0]], key))
-        return {key: self._estimate(key) for key in keys}
+
+        def place(key: str) -> tuple[int, int, str]:
+            name, _, round = key.partition("@")
+            return order[name], int(round) if asked(self.survey, key).numbered else 0, round
+
+        return {key: self._estimate(key) for key in sorted(self.tallies, key=place)}
 
     def as_estimate_json(self) -> dict[str, Any]:
         """By question: values, estimates, margins, n and epsilon, and what made-up reports could do."""
@@ -308,8 +311,16 @@ class Sums:
         }
 
     def _estimate(self, key: str) -> Estimate | None:
-        tally = self.tallies[key]
-        return asked(self.survey, key).protocol.read(tally) if tally.n else None
+        tally, question = self.tallies[key], asked(self.survey, key)
+        if not tally.n:
+            return None
+        if not question.numbered:
+            found: Estimate = question.protocol.read(tally)
+            return found
+        mine = {other: held for other, held in self.tallies.items() if asked(self.survey, other) is question}
+        rounds = {int(other.partition("@")[2]): held for other, held in mine.items()}
+        read: Estimate | None = question.protocol.read_round(int(key.partition("@")[2]), rounds)
+        return read
 
     def as_json(self) -> dict[str, Any]:
         tallies = {key: tally.as_json() for key, tally in sorted(self.tallies.items())}
@@ -340,6 +351,6 @@ def sums_from_json(survey: Survey, parts: Any) -> Sums:
 def _tally_from_json(survey: Survey, key: str, tally: Any) -> Any:
     """The key is printed with the estimate, so its round must be the name of one."""
     question = asked(survey, key)
-    if key != question.key(checked_round(key.partition("@")[2]) if question.repeats else ""):
+    if key != question.key(question.checked_round(key.partition("@")[2])):
         raise UsageError("This is not a file of sums.")
     return question.protocol.tally([]).of_json(tally)

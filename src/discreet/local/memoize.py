@@ -1,7 +1,9 @@
 """Answering the same question again and again: a permanent randomized answer, randomized once more at every report.
 
 The permanent answer is drawn once for each value that the respondent ever has, and kept on their device; reports are
-drawn from it. So a thousand reports tell no more about a value than its permanent answer, which costs ε_permanent.
+drawn from it. So a thousand reports tell no more about one value than its permanent answer, which costs ε_permanent.
+*When* a value changed is not protected so: whoever sees many reports learns it, and the ε of whole histories grows with
+every round (`lifetime`). For answers that change, `FewChanges` is the protocol.
 
     MemoizedResponse   k-ary response twice
     MemoizedUnary      unary bits twice, as in RAPPOR
@@ -31,9 +33,32 @@ if TYPE_CHECKING:
 
 
 def _epsilon(protocol: Any) -> Fraction:
-    """For a lifetime (S17): ε_permanent for each different value that the respondent ever has."""
-    total: Fraction = protocol.changes * protocol.permanent
-    return total
+    """For a lifetime (S17): over whole histories of at most `changes` different values in `rounds` rounds."""
+    return lifetime(protocol, protocol.rounds)
+
+
+def lifetime(protocol: Any, rounds: int | None) -> Fraction:
+    """ε of all reports together, between any two histories of at most c = `changes` different values.
+
+    With c = 1 the device reports its first value for ever: ε_permanent. Else, for k-ary response twice, with q1 the
+    chance of one wrong permanent answer, r = e^ε_instant, d values and m = min(c, d), over T rounds:
+
+        min(T ε_instant, T ε_instant (1 - 1/m) + c ln(1 / (m q1))).
+
+    Proof. Take reports y and k_b, how often each value b stands in them; S are the m commonest, M how often they do. Up
+    to a factor q2^T, both histories' chances are products over their values v of sum_b P(b | v) r^(n_vb), n_vb being
+    how often y is b while the history is v. That is at most r^M, since c permanent answers meet at most M reports. And
+    it is at least q1^c times the product of the c sums over b in S of r^(n_vb), by Hölder's inequality at least
+    q1^c (sum over S of r^(k_b / c))^c, and because the mean is at least the geometric mean, (q1 m)^c r^(M / m). M is at
+    most T. The other bound is r a report. Unary bits are d such responses of two values each, at half of either ε.
+    """
+    c, (responses, instant, values) = protocol.changes, protocol.channel
+    if rounds is None or c == 1:
+        most = Fraction(protocol.permanent)
+        return most if rounds is None else min(most, responses * instant * rounds)
+    met = min(c, values)
+    change = instant * rounds * (1 - Fraction(1, met)) + c * odds.epsilon_of(1 / (met * protocol.first.support.q))
+    return Fraction(responses * min(instant * rounds, change))
 
 
 def _one_report(protocol: Any) -> Fraction:
@@ -52,10 +77,18 @@ def _respond(protocol: Any, answer: Any, source: bits.Source = bits.SYSTEM) -> i
 def _checked(protocol: Any) -> None:
     object.__setattr__(protocol, "permanent", amount(protocol.permanent, name="permanent"))
     object.__setattr__(protocol, "instant", amount(protocol.instant, name="instant"))
-    if not isinstance(protocol.changes, int) or isinstance(protocol.changes, bool) or protocol.changes < 1:
+    for name, value in (("changes", protocol.changes), ("rounds", 1 if protocol.rounds is None else protocol.rounds)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise UsageError(f"{name} must be a whole number, 1 or more, not {value!r}.")
+    if protocol.changes > 1 and protocol.rounds is None:
         raise UsageError(
-            f"changes, the number of different values in a lifetime, is 1 or more, not {protocol.changes}."
+            "Answers that change tell more in every round, so with changes over 1 the number of rounds must be said: "
+            "write rounds: 12. Leave out instant, and the same ε holds over all rounds together."
         )
+
+
+def _rounds(protocol: Any) -> dict[str, int | str]:
+    return {} if protocol.rounds is None else {"rounds": protocol.rounds}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +96,9 @@ class MemoizedResponse:
     """k-ary response with ε_permanent, kept; at every report k-ary response of that with ε_instant.
 
     Privacy
-        All reports about one value are drawn from its permanent answer, which has ratio at most e^ε_permanent; with
-        `changes` different values in a lifetime, `changes` of these compose. The same value has the same permanent
-        answer whenever it comes back. Times of change show in the reports, for as long as these tell values apart.
+        All reports about one value are drawn from its permanent answer, which has ratio at most e^ε_permanent: that is
+        the ε between answers that never change. Between histories that change, `lifetime` holds. The same value has the
+        same permanent answer whenever it comes back; after `changes` different values a device stays with the last.
     Error
         That of two responses in a row: p = p1 p2 + (1 - p1) q2, and q likewise.
     """
@@ -77,6 +110,7 @@ class MemoizedResponse:
     permanent: Fraction
     instant: Fraction
     changes: int
+    rounds: int | None = None
     first: KaryResponse = field(init=False)
     then: KaryResponse = field(init=False)
 
@@ -86,6 +120,11 @@ class MemoizedResponse:
         object.__setattr__(self, "domain", first.domain)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "then", KaryResponse(domain=range(len(first.domain)), epsilon=self.instant))
+
+    @property
+    def channel(self) -> tuple[int, Fraction, int]:
+        """How many responses are in a report, the instant ε of each, and the number of values of each."""
+        return 1, self.instant, len(self.domain)
 
     @property
     def size(self) -> int:
@@ -114,7 +153,8 @@ class MemoizedResponse:
         return self.then.tally(reports)
 
     def parameters(self) -> dict[str, int | str]:
-        return {"values": self.size, "keep": hex(self.first.keep), "then": hex(self.then.keep), "changes": self.changes}
+        coins = {"keep": hex(self.first.keep), "then": hex(self.then.keep)}
+        return {"values": self.size, **coins, "changes": self.changes, **_rounds(self)}
 
     epsilon, one_report = property(_epsilon), property(_one_report)
     respond, read, estimate, variance = _respond, read_frequencies, estimate, frequency_variance
@@ -125,7 +165,8 @@ class MemoizedUnary:
     """Symmetric unary bits with ε_permanent, kept; at every report each bit flipped again with ε_instant / 2.
 
     Privacy
-        As for `MemoizedResponse`, with the permanent bits of `SymmetricUnary` [Erlingsson, Pihur, Korolova 2014].
+        As for `MemoizedResponse`, with the permanent bits of `SymmetricUnary` [Erlingsson, Pihur, Korolova 2014]. Every
+        bit shows changes on its own, so with `changes` over 1 the ε of a lifetime is that of as many responses.
     """
 
     name: ClassVar[str] = "memoized_unary"
@@ -135,6 +176,7 @@ class MemoizedUnary:
     permanent: Fraction
     instant: Fraction
     changes: int
+    rounds: int | None = None
     first: SymmetricUnary = field(init=False)
     keep: int = field(init=False)
 
@@ -144,6 +186,11 @@ class MemoizedUnary:
         object.__setattr__(self, "domain", first.domain)
         object.__setattr__(self, "first", first)
         object.__setattr__(self, "keep", odds.threshold(self.instant / 2))
+
+    @property
+    def channel(self) -> tuple[int, Fraction, int]:
+        """How many responses are in a report, the instant ε of each, and the number of values of each."""
+        return len(self.domain), self.instant / 2, 2
 
     @property
     def size(self) -> int:
@@ -186,7 +233,7 @@ class MemoizedUnary:
     def parameters(self) -> dict[str, int | str]:
         true, false = hex(self.first.true), hex(self.first.false)
         words: dict[str, int | str] = {"values": len(self.domain), "true": true, "false": false}
-        return {**words, "then": hex(self.keep), "changes": self.changes}
+        return {**words, "then": hex(self.keep), "changes": self.changes, **_rounds(self)}
 
     epsilon, one_report = property(_epsilon), property(_one_report)
     respond, read, estimate, variance = _respond, read_frequencies, estimate, frequency_variance

@@ -28,6 +28,8 @@ def effect(protocol: Any, *, fakes: int, n: int) -> float:
     if hasattr(protocol, "support"):
         support: Support = protocol.support
         return float(support.poisoned(fakes=fakes, n=n)) * getattr(protocol, "items", 1)
+    if hasattr(protocol, "poisoned"):
+        return float(protocol.poisoned(fakes=fakes, n=n))
     if hasattr(protocol, "reading"):
         readings = [protocol.reading(report) for report in _ends(protocol) if not implausible(protocol, report)]
         top = protocol.domain.size - 1
@@ -102,7 +104,7 @@ def _uneven(protocol: Any, reports: Any) -> list[str]:
     if protocol.name == "heavy_hitters":
         what, choices = "levels", protocol.levels
         drawn = [int(report) % choices for report in reports]
-    elif protocol.name in ("local_hashing", "hadamard") or getattr(protocol, "modulus", 0) > 0:
+    elif protocol.name in ("local_hashing", "hadamard", "few_changes") or getattr(protocol, "modulus", 0) > 0:
         answers = {"local_hashing": "g", "subset_selection": "modulus"}.get(protocol.name, "")
         each = getattr(protocol, answers, 2)  # reports for each function, row or step
         what, choices = "functions", protocol.size // each

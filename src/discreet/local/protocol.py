@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from typing import Protocol as Seam
 
 from discreet.errors import UsageError
+from discreet.local.few_changes import FewChanges
 from discreet.local.hadamard import HadamardResponse
 from discreet.local.hashing import LocalHashing
 from discreet.local.heavy_hitters import HeavyHitters
@@ -62,6 +63,7 @@ PROTOCOLS: tuple[type[Protocol], ...] = (
     HeavyHitters,
     MemoizedResponse,
     MemoizedUnary,
+    FewChanges,
 )
 
 _NUMBERS = 1 << 53

@@ -17,7 +17,7 @@ from typing import Any
 from discreet.budget import amount
 from discreet.errors import NO_TEXT, UsageError
 from discreet.local import answers
-from discreet.local.choice import best
+from discreet.local.choice import best, best_memoized
 from discreet.local.protocol import PROTOCOLS, Protocol, hex_digits, to_wire
 
 FORMAT = 1
@@ -25,7 +25,8 @@ FORMAT = 1
 
 _LISTED = ("kary", "symmetric_unary", "optimized_unary", "local_hashing", "subset_selection", "hadamard")
 _TWO = ("warner", "truthful", "two_coins")
-_REPEATED = ("memoized", "memoized_unary")
+MEMOIZED = ("memoized", "memoized_unary")
+_REPEATED = (*MEMOIZED, "few_changes")
 KINDS: Mapping[str, tuple[str, ...]] = {
     "values": (*_LISTED, *_TWO, *_REPEATED),
     "number": ("hybrid", "duchi", "piecewise", "square_wave"),
@@ -38,6 +39,7 @@ MOST = Fraction(100)
 
 _BY_NAME = {protocol.name: protocol for protocol in PROTOCOLS}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_NUMBERED = re.compile(r"[1-9][0-9]{0,3}")
 _ROUND = re.compile(r"[0-9A-Za-z.-]{1,24}")
 
 
@@ -60,11 +62,28 @@ class Question:
         return self.protocol.name in _REPEATED
 
     @property
+    def numbered(self) -> bool:
+        """Whether its rounds are 1, 2, 3 and so on, and an estimate needs the reports of earlier ones."""
+        return bool(self.protocol.name == "few_changes")
+
+    @property
     def kind(self) -> str:
         return next(kind for kind in KINDS if kind in self.declared)
 
     def key(self, round: str = "") -> str:
         return f"{self.name}@{round}" if self.repeats else self.name
+
+    def checked_round(self, text: str) -> str:
+        """The name of a round of this question, "" if it has none; those of `few_changes` are 1, 2, 3 and so on."""
+        if not self.repeats:
+            return ""
+        if not self.numbered:
+            return checked_round(text)
+        if not _NUMBERED.fullmatch(text) or int(text) > self.protocol.rounds:
+            raise UsageError(
+                f"{self.name} has rounds 1 to {self.protocol.rounds}: say which one this is, not {text!r}."
+            )
+        return text
 
     def answer(self, text: str) -> Any:
         """What a person wrote, as a value of the domain."""
@@ -170,9 +189,14 @@ def build(declared: Mapping[str, Any]) -> Protocol:
         fields["alphabet"] = _text(rest.pop("alphabet"), "alphabet") if "alphabet" in rest else None
     if kind.name in _REPEATED:
         repeats = dict(rest.pop("repeats"))
-        fields["permanent"] = amount(rest.pop("epsilon"), name="epsilon", most=MOST)
-        fields["instant"] = amount(repeats.pop("instant"), name="repeats.instant", most=MOST)
         fields["changes"] = _whole(repeats.pop("changes"), "repeats.changes")
+        if kind.name in MEMOIZED:
+            fields["permanent"] = amount(rest.pop("epsilon"), name="epsilon", most=MOST)
+            fields["instant"] = amount(repeats.pop("instant"), name="repeats.instant", most=MOST)
+            fields["rounds"] = _whole(repeats.pop("rounds"), "repeats.rounds") if "rounds" in repeats else None
+        else:
+            fields["epsilon"] = amount(rest.pop("epsilon"), name="epsilon", most=MOST)
+            fields["rounds"] = _whole(repeats.pop("rounds"), "repeats.rounds")
         rest |= repeats
     elif kind.name == "truthful":
         fields["truth"] = amount(rest.pop("truth"), name="truth", most=MOST)
@@ -238,11 +262,14 @@ def checked_name(name: Any, what: str) -> str:
 def chosen(declared: Mapping[str, Any]) -> str:
     """The protocol's name, where the survey says `best` or nothing."""
     if "values" in declared:
-        return (
-            "memoized"
-            if "repeats" in declared
-            else str(best(len(declared["values"]), declared["epsilon"]).protocol.name)
-        )
+        size, repeats = len(declared["values"]), declared.get("repeats")
+        if repeats is None:
+            return str(best(size, declared["epsilon"]).protocol.name)
+        if "instant" not in repeats:
+            return "few_changes"
+        changes, rounds = repeats["changes"], repeats.get("rounds")
+        first, again = declared["epsilon"], repeats["instant"]
+        return best_memoized(size, permanent=first, instant=again, changes=changes, rounds=rounds, most=MOST)
     return KINDS["number" if "number" in declared else "text"][0]
 
 

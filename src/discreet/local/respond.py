@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.budget import number
 from discreet.local import answers
-from discreet.local.device import Sent
+from discreet.local.device import Device, Sent
 from discreet.local.protocol import to_wire
 from discreet.local.question import Question, Survey
 from discreet.noise.bits import Draw
@@ -23,12 +23,43 @@ _MOST_SHOWN = 1 << 53
 """Equally likely numbers beyond which one of them is shown in hexadecimal digits."""
 
 
-def greeting(survey: Survey, spent: Fraction, cap: Fraction) -> Iterator[str]:
+def greeting(survey: Survey, device: Device) -> Iterator[str]:
     yield f"{survey.name}: {len(survey.questions)} questions. Your answers are randomized here, and stay here."
+    spent, cap = number(device.spent(survey)), number(device.cap(survey))
     yield (
-        f"All together they can cost you ε = {number(survey.cost)}; you have spent {number(spent)} of the "
-        f"{number(cap)} that this survey may ever have from you."
+        f"All together they can cost you ε = {number(survey.cost)}; you have spent {spent} of the {cap} that this "
+        "survey may ever have from you."
     )
+    given, limit = number(device.given), number(device.limit)
+    yield f"All surveys together have had ε = {given} of the {limit} that you allow; --limit sets another."
+    for question in survey.questions:
+        if question.repeats:
+            yield over_time(question)
+
+
+def over_time(question: Question) -> str:
+    """What a respondent is promised about a question that is asked again and again, before they answer."""
+    protocol, total = question.protocol, number(question.protocol.epsilon)
+    if question.numbered:
+        counted = f"up to {_times(protocol.changes)} of your answer count" if protocol.tree else "every change counts"
+        return (
+            f"{question.name} is asked in {protocol.rounds} rounds. All your reports together cost ε = {total}, "
+            f"whether and whenever your answer changes; {counted}."
+        )
+    if protocol.changes == 1:
+        return (
+            f"{question.name} is asked again and again. All your reports together cost ε = {total}, because all are "
+            "drawn from your first answer; later ones do not count."
+        )
+    return (
+        f"{question.name} is asked in up to {protocol.rounds} rounds. All your reports together cost ε = "
+        f"{number(protocol.permanent)} if your answer never changes, and up to {total} if it does, because the reports "
+        f"show when; up to {protocol.changes} different answers count."
+    )
+
+
+def _times(changes: int) -> str:
+    return f"{changes} change" + "s" * (changes > 1)
 
 
 def asked(question: Question) -> str:
@@ -86,13 +117,16 @@ def meaning(question: Question, sent: Sent, answer: Any) -> Iterator[str]:
     """What a reader of the report can conclude: how likely each answer would have made it."""
     protocol = question.protocol
     yield f"sent: {to_wire(sent.report, protocol.size)}{_says(question, sent)}"
-    if question.kind == "values":
+    if question.kind == "values" and not question.numbered:
         chances = [(value, float(protocol.mass(sent.report, value))) for value in _near(protocol.domain, answer)]
         largest = max(chance for _, chance in chances)
         listed = ", ".join(f"{value} {chance / largest:.0%}" for value, chance in chances)
         yield f"how well each answer explains it: {listed}"
     most = exp(float(protocol.epsilon))
-    yield f"it makes no answer more than e^ε = {most:.3g} times likelier, against another, than it was before"
+    if question.repeats:
+        yield f"all reports together make no history of answers more than e^ε = {most:.3g} times likelier than another"
+    else:
+        yield f"it makes no answer more than e^ε = {most:.3g} times likelier, against another, than it was before"
 
 
 def _near(domain: Any, answer: Any) -> list[Any]:
@@ -106,7 +140,7 @@ def _says(question: Question, sent: Sent) -> str:
     if hasattr(protocol, "reading"):
         read = answers.number(protocol.domain, protocol.reading(sent.report))
         return f", which counts as {float(read):.3g} in the mean"
-    if question.kind != "values":
+    if question.kind != "values" or question.numbered:
         return ""
     if protocol.size == len(protocol.domain):
         return f", which says {protocol.domain[sent.report]}"

@@ -17,7 +17,7 @@ from typing import Any
 from discreet.budget import number
 from discreet.document import List, Map, Node, Reader, Scalar, parse
 from discreet.errors import PolicyError, Problem, UsageError
-from discreet.local.question import KINDS, MOST, Question, Survey, build, checked_name, chosen
+from discreet.local.question import KINDS, MEMOIZED, MOST, Question, Survey, build, checked_name, chosen
 
 _KEYS = ("survey", "epsilon", "questions")
 _QUESTION_KEYS = (
@@ -173,19 +173,32 @@ def _privacy(reader: Reader, name: str, kind: str, node: Node, fields: dict[str,
     elif needed:
         value = reader.amount(fields[needed], f"{name}.{needed}", most=MOST)
         found[needed] = None if value is None else str(value)
-    repeated = protocol in ("memoized", "memoized_unary")
     if "repeats" in fields:
-        if not repeated and protocol != "best":
-            reader.problem(fields["repeats"], f"{name}.repeats goes with protocol: memoized or memoized_unary.")
-        found["repeats"] = _repeats(reader, name, fields["repeats"])
-    elif repeated:
-        reader.problem(node, f"{name} needs repeats: {{instant: 1, changes: 2}}.")
+        if protocol not in (*MEMOIZED, "few_changes", "best"):
+            listed = "few_changes, memoized or memoized_unary"
+            reader.problem(fields["repeats"], f"{name}.repeats goes with protocol: {listed}.")
+        found["repeats"] = _repeats(reader, name, fields["repeats"], protocol)
+    elif protocol in MEMOIZED:
+        reader.problem(node, f"{name} needs repeats: {{instant: 2, changes: 1}}.")
+    elif protocol == "few_changes":
+        reader.problem(node, f"{name} needs repeats: {{rounds: 12, changes: 2}}.")
     return found
 
 
-def _repeats(reader: Reader, name: str, node: Node) -> dict[str, Any]:
-    fields = reader.fields(node, f"{name}.repeats", ("questions", name, "repeats"), ("instant", "changes"))
-    for missing in {"instant", "changes"} - set(fields) if isinstance(node, Map) else ():
+def _repeats(reader: Reader, name: str, node: Node, protocol: str) -> dict[str, Any]:
+    """With instant it is memoized; without, `few_changes`, which needs the number of rounds."""
+    fields = reader.fields(node, f"{name}.repeats", ("questions", name, "repeats"), ("instant", "rounds", "changes"))
+    if protocol == "few_changes" and "instant" in fields:
+        reader.problem(fields["instant"], f"{name}.repeats.instant is not used by few_changes.")
+    needed = {"changes", "instant"} if protocol in MEMOIZED else {"changes"}
+    if "instant" not in fields:
+        needed |= {"rounds"}
+    for missing in sorted(needed - set(fields)) if isinstance(node, Map) else ():
         reader.problem(node, f"{name}.repeats needs {missing}.")
-    instant = reader.amount(fields.get("instant"), f"{name}.repeats.instant", most=MOST)
-    return {"instant": str(instant), "changes": reader.whole(fields.get("changes"), f"{name}.repeats.changes")}
+    found: dict[str, Any] = {}
+    if "instant" in fields:
+        found["instant"] = str(reader.amount(fields["instant"], f"{name}.repeats.instant", most=MOST))
+    for key in ("rounds", "changes"):
+        if key in fields:
+            found[key] = reader.whole(fields[key], f"{name}.repeats.{key}")
+    return found

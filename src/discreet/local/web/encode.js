@@ -155,6 +155,71 @@ const Discreet = (() => {
     },
   };
 
+  // Whole histories: a plan for all rounds, and a bit a round (see few_changes.py for what they mean).
+  const comb = (n, k) => {
+    let found = 1n;
+    for (let i = 0n; i < k; i++) found = (found * (n - i)) / (i + 1n);
+    return k < 0n || k > n ? 0n : found;
+  };
+  const combs = (n, least, most) => {
+    let found = 0n;
+    for (let k = least < 0n ? 0n : least; k <= most && k <= n; k++) found += comb(n, k);
+    return found;
+  };
+
+  function pattern(rank, k, agree, leans) {
+    let found = 0n;
+    let kept = 0n;
+    for (let place = 0n; place < k; place++) {
+      const rest = k - 1n - place;
+      const flipped = leans ? combs(rest, agree - kept, rest) : combs(rest, 0n, agree - 1n - kept);
+      if (rank >= flipped) {
+        rank -= flipped;
+        found |= 1n << place;
+        kept++;
+      }
+    }
+    return found;
+  }
+
+  function plan(p, source) {
+    const part = below(source, p.parts);
+    const row = below(source, p.rows);
+    const kept = coin(source, p.keep);
+    const leans = coin(source, p.lean);
+    const many = combs(p.changes, p.agree, p.changes);
+    const high = below(source, many);
+    const low = below(source, (1n << p.changes) - many);
+    const signs = p.tree && part ? pattern(leans ? high : low, p.changes, p.agree, leans) : kept ? 1n : 0n;
+    return ((row * p.parts + part) << p.changes) | signs;
+  }
+
+  // The place that counts in the next round: the one before, if the answer has changed as often as it may.
+  function held(p, places, place) {
+    if (!p.tree || !places.length) return place;
+    const changed = places.filter((each, i) => i && each !== places[i - 1]).length;
+    return BigInt(changed) === p.changes ? places[places.length - 1] : place;
+  }
+
+  function said(p, part, signs) {
+    if (!p.tree || !part) return BigInt(signs.length) === (p.tree ? 1n : part + 1n) ? [signs[signs.length - 1], 0n] : null;
+    const length = 2 ** Number(part - 1n);
+    const ends = [];
+    for (let end = 0; end <= signs.length; end += length) ends.push(signs[Math.max(end - 1, 0)]);
+    const last = ends.length - 1;
+    if (signs.length % length || ends[last] === ends[last - 1]) return null;
+    return [ends[last], BigInt(ends.filter((each, i) => i && i < last && each !== ends[i - 1]).length)];
+  }
+
+  function planned(p, drawn, places, source) {
+    const spoken = drawn >> p.changes;
+    const fair = coin(source, WORD / 2n) ? 1n : 0n;
+    const row = spoken / p.parts;
+    const found = said(p, spoken % p.parts, places.map((place) => parity((row + 1n) & place)));
+    if (!found) return 2n * spoken + fair;
+    return 2n * spoken + (found[0] ^ ((drawn >> found[1]) & 1n) ^ 1n);
+  }
+
   // Questions that are asked again: a permanent answer, kept on the device, and reports drawn from it.
   const REPEATED = {
     memoized: {
@@ -226,14 +291,18 @@ const Discreet = (() => {
   const respond = (question, answer, source = system) => ENCODERS[question.protocol](parameters(question), place(question, answer), source);
   const remember = (question, answer, source = system) => REPEATED[question.protocol].remember(parameters(question), place(question, answer), source);
   const again = (question, permanent, source = system) => REPEATED[question.protocol].report(parameters(question), permanent, source);
-  const repeats = (question) => question.protocol in REPEATED;
+  const numbered = (question) => question.protocol === "few_changes";
+  const repeats = (question) => numbered(question) || question.protocol in REPEATED;
+  const planFor = (question, source = system) => plan(parameters(question), source);
+  const inRound = (question, drawn, places, source = system) => planned(parameters(question), drawn, places, source);
+  const counted = (question, places, place) => held(parameters(question), places, place);
 
   const wire = (question, report) => (question.digits ? report.toString(16).padStart(question.digits, "0") : Number(report));
 
   // One line: all that leaves the device.
   const submission = (fingerprint, respondent, answers) => JSON.stringify({ survey: fingerprint, respondent, answers }) + "\n";
 
-  return { respond, remember, again, repeats, place, wire, submission, system, rational, plus, atMost };
+  return { respond, remember, again, repeats, numbered, planFor, inRound, counted, place, wire, submission, system, rational, plus, atMost };
 })();
 
 if (typeof module !== "undefined") module.exports = Discreet;

@@ -1,0 +1,84 @@
+"""How a device draws a report: afresh, from a permanent answer, or by a plan for all rounds. Standard library only.
+
+`remembered` is what the device keeps for a question, as hexadecimal digits. For a memoized one: the permanent answer of
+each value by its place, and `now`, the place that counted last. For `few_changes`: the `plan`, and the place that
+counted in each round by its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from discreet.local import answers
+from discreet.local.question import Question
+from discreet.noise import bits
+
+Named = tuple[tuple[str, bits.Draw], ...]
+"""Draws, each with its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """A report with its draws, and the reports of earlier rounds that were left out."""
+
+    report: int
+    draws: Named
+    held: bool = False
+    earlier: Mapping[str, int] = field(default_factory=dict)
+
+
+def drawn_report(question: Question, answer: Any, remembered: dict[str, str], round: str) -> Drawn:
+    """Draw a report, and write down in `remembered` what later ones need."""
+    protocol, source = question.protocol, bits.Watched()
+    if question.numbered:
+        return _by_plan(question, answers.place(protocol.domain, answer), remembered, int(round))
+    if question.repeats:
+        return _memoized(protocol, answers.place(protocol.domain, answer), remembered)
+    report = int(protocol.respond(answer, source))
+    return Drawn(report=report, draws=_named(protocol.draws, source))
+
+
+def _memoized(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
+    """From the permanent answer that belongs to this value, or to the last one if there were too many.
+
+    Privacy: a device that refused instead would tell, by its silence, that the value is a new one.
+    """
+    held = f"{place}" not in remembered and len(remembered.keys() - {"now"}) == protocol.changes
+    if held:
+        now = remembered.get("now") or f"{int([*remembered][-1]):x}"  # the first memories had no `now`
+        place = int(now, 16)
+    remembering, reporting = bits.Watched(), bits.Watched()
+    if f"{place}" not in remembered:
+        remembered[f"{place}"] = f"{protocol.remember(protocol.domain[place], remembering):x}"
+    remembered["now"] = f"{place:x}"
+    report = int(protocol.report(int(remembered[f"{place}"], 16), reporting))
+    draws = _named(protocol.remember_draws, remembering) + _named(protocol.report_draws, reporting)
+    return Drawn(report=report, draws=draws, held=held)
+
+
+def _by_plan(question: Question, place: int, remembered: dict[str, str], round: int) -> Drawn:
+    """A round that was left out counts as the one before it, and one before the first answer as the first answer."""
+    protocol, planning, reporting = question.protocol, bits.Watched(), bits.Watched()
+    if "plan" not in remembered:
+        remembered["plan"] = f"{protocol.plan(planning):x}"
+    plan = int(remembered["plan"], 16)
+    places = [int(remembered[f"{number}"], 16) for number in range(1, len(remembered))]
+    earlier, held = {}, False
+    for number in range(len(places) + 1, round + 1):
+        left_out = places[-1] if places else place
+        counted = protocol.held(places, place if number == round else left_out)
+        held = number == round and counted != place
+        places.append(counted)
+        remembered[f"{number}"] = f"{counted:x}"
+        reporting = bits.Watched()
+        earlier[question.key(f"{number}")] = int(protocol.report(plan, places, reporting))
+    report = earlier.pop(question.key(f"{round}"))
+    draws = _named(protocol.plan_draws, planning) + _named(protocol.report_draws, reporting)
+    return Drawn(report=report, draws=draws, held=held, earlier=earlier)
+
+
+def _named(names: tuple[str, ...], source: bits.Watched) -> Named:
+    """Every draw with its name. The last name is that of all further draws: of a coin for each value, say."""
+    return tuple((names[min(place, len(names) - 1)], draw) for place, draw in enumerate(source.made))
