@@ -17,6 +17,7 @@ from vectors import survey as every_protocol
 
 from discreet.errors import UsageError
 from discreet.local import collector
+from discreet.local.chart import told
 from discreet.local.collector import REASONS, Store, sums_from_json
 from discreet.local.question import submission
 from discreet.local.survey import from_text
@@ -255,3 +256,15 @@ def test_estimates_are_right(tmp_path: Path) -> None:
     assert {"values", "estimates", "margins", "n", "epsilon"} <= set(shown["browser"])
     assert shown["browser"]["consistent"] == pytest.approx(shown["browser"]["consistent"])
     assert sum(shown["browser"]["consistent"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("margin", [3e-5, 0.00449, 0.0451, 0.0999, 0.1, 0.73, 1.2, 12.0, 345.6])
+@pytest.mark.parametrize("estimate", [0.0, -0.01234567, 0.123456789, 0.55555, 17.34567])
+@pytest.mark.parametrize("percent", [False, True])
+def test_a_margin_that_is_shown_holds_around_the_estimate_that_is_shown(
+    estimate: float, margin: float, percent: bool
+) -> None:
+    shown, half = (float(part.strip(" %")) for part in told(estimate, margin, percent=percent).split("±"))
+    scale = 100 if percent else 1
+    assert half >= margin * scale + abs(shown - estimate * scale) - 1e-9
+    assert half <= margin * scale * 1.02

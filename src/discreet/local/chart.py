@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
+from math import ceil, floor, log10
 from typing import Any
 
 from discreet.budget import number
 
 _MOST_BARS = 40
-_WIDTH, _ROW, _LEFT, _RIGHT = 640, 22, 150, 120
+_WIDTH, _ROW, _LEFT, _RIGHT = 640, 22, 150, 140
 
 
 def text(found: dict[str, Any], *, width: int = 30) -> Iterator[str]:
@@ -19,7 +20,7 @@ def text(found: dict[str, Any], *, width: int = 30) -> Iterator[str]:
         if not question["n"]:
             yield "  no reports yet"
         elif question.get("statistic") == "mean":
-            yield f"  mean {question['estimates'][0]:.4g} ± {question['margins'][0]:.3g}"
+            yield f"  mean {told(question['estimates'][0], question['margins'][0])}"
         else:
             yield from _bars(question, width)
         if question["n"]:
@@ -34,9 +35,18 @@ def _bars(question: dict[str, Any], width: int) -> Iterator[str]:
     widest = max((len(value) for value, *_ in shown), default=0)
     for value, estimate, margin, share in shown:
         bar = "█" * round(width * min(max(share, 0), 1))
-        yield f"  {value:<{widest}}  {estimate:>7.1%} ± {margin:<6.1%} {bar}"
+        yield f"  {value:<{widest}}  {told(estimate, margin, percent=True):>18}  {bar}"
     if len(shown) < len(question["values"]):
         yield f"  ... and {len(question['values']) - len(shown)} more"
+
+
+def told(estimate: float, margin: float, *, percent: bool = False) -> str:
+    """An estimate with its margin in three digits, rounded up by what the rounding of both can take from it."""
+    scale, sign = (100, "%") if percent else (1, "")
+    places = min(max(2 - floor(log10(max(margin * scale, 1e-9))), 0), 12)
+    unit = 10.0**-places
+    up = ceil(margin * scale / unit + 0.5 - 1e-9) * unit
+    return f"{estimate * scale:.{places}f}{sign} ± {up:.{places}f}{sign}"
 
 
 def _shown(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
@@ -71,7 +81,7 @@ def _figure(key: str, question: dict[str, Any]) -> str:
     if not question["n"]:
         return head + "<p>No reports yet.</p>"
     if question.get("statistic") == "mean":
-        return head + f"<p>Mean <strong>{question['estimates'][0]:.4g}</strong> ± {question['margins'][0]:.3g}</p>"
+        return head + f"<p>Mean <strong>{told(question['estimates'][0], question['margins'][0])}</strong></p>"
     rows = _shown(question)
     top = max([share for *_, share in rows] + [estimate + margin for _, estimate, margin, _ in rows] + [1e-9])
     scale = (_WIDTH - _LEFT - _RIGHT) / top
@@ -92,5 +102,5 @@ def _mark(place: int, row: tuple[str, float, float, float], scale: float) -> str
         f'<rect x="{_LEFT}" y="{y}" width="{scale * share:.1f}" height="{_ROW - 6}" fill="#2457a6" opacity=".75"/>'
         f'<path d="M{low:.1f} {middle:.1f}H{high:.1f}" stroke="currentColor" stroke-width="2"/>'
         f'<text x="{_WIDTH - _RIGHT + 8}" y="{middle + 4:.1f}" font-size="12" fill="currentColor">'
-        f"{estimate:.1%} ± {margin:.1%}</text>"
+        f"{told(estimate, margin, percent=True)}</text>"
     )
