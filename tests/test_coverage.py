@@ -104,6 +104,18 @@ def test_whoever_simulates_a_margin_finds_the_same(kind: str) -> None:
     assert made._finish(offered, noisy).margins.equals(first)
 
 
+def test_where_no_margin_is_known_the_answer_says_so() -> None:
+    """A quotient by so few that noise may make them none, or negative."""
+    made, _ = curator("sum")
+    few = "COUNT(*) FILTER (WHERE age > 97)"
+    answer = made.ask(f"SELECT SUM(age) / {few} AS x, -{few} AS y FROM people", analyst="alice", epsilon="0.01")
+    assert answer.margins.column(0).to_pylist() == [None]
+    assert answer.margins.column(1).null_count == 0
+    notes = [line for line in str(answer).splitlines() if "no margin is known" in line]
+    assert len(notes) == 1 - answer.table.column(0).null_count
+    assert all(line.startswith("x:") for line in notes)
+
+
 # --- what simulated margins rest on -----------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
 from discreet.sql.analyze import plan
-from discreet.sql.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split
+from discreet.sql.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.plan import Plan, table_name
 from discreet.sql.values import quoted as named
 
@@ -172,6 +172,9 @@ class Curator:
         )
         table, margins = split(result, offered.plan.columns)
         certificate = self._certificate(offered)
+        unknown = without_margin(table, margins, offered.plan.columns)
+        if unknown:
+            certificate["without_margin"] = unknown
         return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)
 
     def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:

@@ -103,6 +103,8 @@ def notes(answer: Answer) -> list[str]:
     beside = answer.certificate.get("beside_ranks", {})
     for name, ranks in answer.certificate.get("ranks", {}).items():
         lines.append(f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 %")
+    for name in answer.certificate.get("without_margin", []):
+        lines.append(f"{name}: where no ± stands, noise may hide what it is divided by, and no margin is known.")
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
     return [*lines, *left_out(answer.certificate.get("max_rows", {}))]

@@ -97,6 +97,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
                 estimate=each.estimate,
                 also=each.also,
                 forms=() if each.margin is None or each.estimate else each.forms,
+                simulated=each.margin is not None and not each.estimate and not each.forms and not result.distinct,
             )
             for each in result.outputs
         ),

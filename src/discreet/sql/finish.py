@@ -245,6 +245,15 @@ def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Tab
     return table, pa.Table.from_arrays(margins, names=shown)
 
 
+def without_margin(table: pa.Table, margins: pa.Table, columns: Sequence[Column]) -> list[str]:
+    """The computed columns that have a number somewhere, and no margin there: noise may hide what it is divided by."""
+    return [
+        column.name
+        for index, column in enumerate(columns)
+        if column.simulated and margins.column(index).null_count > table.column(index).null_count
+    ]
+
+
 def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """What cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may be; years beyond 9999."""
     if pa.types.is_timestamp(column.type) and column.type.unit == "ns":  # which hold no more than some centuries

@@ -312,6 +312,8 @@ class Column:
     also: tuple[tuple[int, int], ...] = ()  # further ones that stand in the same column, as of grouping sets
     forms: tuple[Form, ...] = ()  # of computed ones that are linear in noise: one, or one for each grouping
 
+    simulated: bool = False  # computed, and not linear in noise: its margins are simulated
+
     @property
     def told(self) -> bool:
         """Whether its margin can be told beforehand, for a number of rows if need be."""
