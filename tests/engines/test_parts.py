@@ -221,10 +221,10 @@ def test_an_owner_that_is_no_utf8_is_nobody(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_view_that_is_another_each_time(tmp_path: Path) -> None:
-    """Owners counted in one scan and rows kept in another gave one person all of 5,000 rows at max_rows 1."""
+    """Owners counted in one scan and rows kept in another gave people more rows than max_rows."""
     with duckdb.connect(str(tmp_path / "town.duckdb")) as connection:
-        connection.execute("CREATE VIEW people AS SELECT CAST(random() * 100 AS INT) AS id, 5 AS n FROM range(5000)")
-        connection.execute("CREATE VIEW parts AS SELECT CAST(random() * 100 AS INT) AS id, 5 AS n FROM range(5000)")
+        connection.execute("CREATE VIEW people AS SELECT CAST(random() * 4000 AS INT) AS id, 5 AS n FROM range(5000)")
+        connection.execute("CREATE VIEW parts AS SELECT CAST(random() * 4000 AS INT) AS id, 5 AS n FROM range(5000)")
     tables = "  people: {owner: id}\n  parts: {owner: {through: people, on: id}, max_rows: 2}\n"
     policy = policy_of(tables, tmp_path)
     for number in range(1, 6):
