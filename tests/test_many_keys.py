@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+import discreet
 from discreet.accounting import accountant
 from discreet.budget import Charge, Loss
+from discreet.curator import create_ledger
+from discreet.engines.duckdb import DuckDB
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.threshold import on_people
+from discreet.policy import Policy
 from discreet.release import Allowance, Exact
 
 MECHANISM = on_people("sum", amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 1000))
@@ -99,3 +104,49 @@ def test_what_is_held_has_a_limit() -> None:
     assert not refused.value.args
     with pytest.raises(MemoryError):
         allowed(bytes(32), memory=500).keep(parts(table.rename_columns(["k0", "s0"]), 10), found, keys=[0])
+
+
+POLICY = """\
+unit: person
+tables:
+  visits:
+    owner: person_id
+    max_rows: 3
+    columns:
+      person_id: {identifier: true}
+      word: {text: true, nullable: true}
+      cost: {integer: [0, 10]}
+budget: {epsilon: 1000, delta: 1e-3}
+limits: {epsilon: 100}
+"""
+
+
+def test_people_are_counted_in_passes_over_the_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every key is in one pass, NULL too, and everybody is counted once for it."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(POLICY, encoding="utf-8")
+    create_ledger(Policy.read(path))
+    persons = [person for person in range(300) for _ in range(3)]
+    words = [None if place % 7 == 0 else f"w{place % 11}" if place % 5 else "same" for place in range(900)]
+    table = pa.table({"person_id": persons, "word": words, "cost": [place % 11 for place in range(900)]})
+    curator = discreet.open(path, tables={"visits": table})
+    truth: dict[str | None, set[int]] = {}
+    for person, word in zip(persons, words, strict=True):
+        truth.setdefault(word, set()).add(person)
+    asked = list[str]()
+    fetch_parts = DuckDB.fetch_parts
+    monkeypatch.setattr(
+        DuckDB, "fetch_parts", lambda self, sql, *rest: asked.append(sql) or fetch_parts(self, sql, *rest)
+    )
+    for extra in ("", ", SUM(cost) AS c"):
+        asked.clear()
+        sql = f"SELECT word, COUNT(DISTINCT person_id) AS n{extra} FROM visits GROUP BY word"
+        found = curator.ask(sql, analyst="curator", epsilon=100).table.to_pydict()
+        assert len(asked) == (8 if extra else 4)
+        assert dict(zip(found["word"], found["n"], strict=True)) == pytest.approx(
+            {word: len(people) for word, people in truth.items()}, abs=4
+        )
+    joined = "SELECT v.word, COUNT(DISTINCT v.person_id) AS n FROM visits v JOIN visits w USING (person_id) GROUP BY 1"
+    asked.clear()
+    curator.ask(joined, analyst="curator", epsilon=100)
+    assert len(asked) == 1  # what must be joined first is joined once

@@ -12,6 +12,7 @@ from copy import copy
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial, wraps
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -153,8 +154,10 @@ class Curator:
     def _fetch(self, query: str) -> Exact:
         return Exact(self._engine.fetch(query, self._until.at_most(float(self.policy.limits.seconds))))
 
-    def _fetch_parts(self, query: str, rows: int) -> Exact:
-        return Exact(self._engine.fetch_parts(query, self._until.at_most(float(self.policy.limits.seconds)), rows))
+    def _fetch_parts(self, queries: Sequence[str], rows: int) -> Exact:
+        seconds = float(self.policy.limits.seconds)
+        parts = (self._engine.fetch_parts(query, self._until.at_most(seconds), rows) for query in queries)
+        return Exact(chain.from_iterable(parts))
 
     def _finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
         """The rest of the statement, on noisy and public tables."""

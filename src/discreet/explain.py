@@ -45,7 +45,8 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
         return f"This costs {accountant.budget(accountant.price(mechanism.loss() for mechanism in mechanisms))}."
 
     if each.threshold is not None:
-        lines.append(f"Count people for each key that exists: {block.people_query}")
+        parts = f", in {len(block.passes)} parts of the keys" if len(block.passes) > 1 else ""
+        lines.append(f"Count people for each key that exists{parts}: {block.people_query}")
         lines.append(
             f"Keep the keys whose noisy count reaches {_threshold(each.threshold)}: "
             f"one {policy.unit} touches at most {block.touched} keys. {cost(each.threshold)}"

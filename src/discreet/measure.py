@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
 
 Fetch = Callable[[str], Exact]
-Read = Callable[[str, int], Exact]  # a query, and how many rows of it may be held at once
+Read = Callable[[Sequence[str], int], Exact]  # queries, and how many rows of them may be held at once
 
 
 def measure(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> list[Noisy]:
@@ -24,7 +24,7 @@ def measure(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | Non
 
     A block that reads the same as another, or is added up from another's noisy numbers, is not read.
     """
-    blocks, parts = offered.plan.blocks, read or (lambda query, _: fetch(query))
+    blocks, parts = offered.plan.blocks, read or (lambda queries, _: Exact.chained(map(fetch, queries)))
     own = {
         index: _unknown(each, allowance, parts) if each.block.unknown else _public(each, allowance, fetch)
         for index, each in enumerate(offered.blocks)
@@ -56,15 +56,15 @@ def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
     How many keys there are is for data to decide: they are read part by part, and what is not of survivors is let go.
     """
     block = each.block
-    exact = read(block.people_query, block.part_rows)
+    exact = read([block.people_in(part) for part in block.passes], block.part_rows)
     survivors, tested = allowance.threshold(each.threshold, exact, keys=len(block.unknown))
 
-    def kept(query: str) -> Exact:
-        return allowance.keep(read(query, block.part_rows), survivors, keys=block.unknown)
+    def kept(*queries: str) -> Exact:
+        return allowance.keep(read(queries, block.part_rows), survivors, keys=block.unknown)
 
     numbers: list[Any] = [(tested,)] if block.one_shot else []
     if each.measured:
-        exact = kept(block.query)
+        exact = kept(*(block.query_in(part) for part in block.passes))
         for mechanism, measurement in zip(each.measured, block.measurements[block.one_shot :], strict=True):
             released = allowance.measure(
                 mechanism, exact, sizes=block.sizes, forms=measurement.forms, survivors=survivors, keys=block.unknown

@@ -45,6 +45,11 @@ class Exact:
     def __init__(self, values: pa.Table | Iterable[pa.Table]) -> None:
         self._tables = [values] if isinstance(values, pa.Table) else values
 
+    @classmethod
+    def chained(cls, several: Iterable[Exact]) -> Exact:
+        """What several hold, one after another."""
+        return cls(table for each in several for table in each.unwrap_parts())
+
     def unwrap(self) -> pa.Table:
         """The values. A test holds the list of who may call this: `Allowance`, and nobody else."""
         return pa.concat_tables(self._tables)

@@ -34,6 +34,7 @@ from discreet.total import tried
 MOST_DIGITS = 40  # of the position of a key in its domain
 HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
 PublicDomain = Number | Coded | Flag | Day | Moment
+PASSES = 4  # in which people are counted for unknown keys
 PART_BYTES, MOST_PART_ROWS = 1 << 26, 1 << 17  # of exact rows with unknown keys that are held at once
 
 
@@ -190,22 +191,50 @@ class Block:
         return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
 
     @property
+    def passes(self) -> tuple[str, ...]:
+        """Conditions that part what is read with unknown keys, by a hash of the keys: "" for all of it at once.
+
+        To count people, an engine holds every pair of key and person. A quarter of the keys at a time takes a quarter
+        of that memory; of a table's own columns it takes little more time, of what must be joined first four times.
+        """
+        plain = not any("(" in sql or "JOIN" in sql for sql in (self.source, *self.key_sql))
+        if not self.unknown or not plain or not any("count(DISTINCT" in sql for sql in (*self.sums, self._tested)):
+            return ("",)
+        keys = ", ".join(self.key_sql[key] for key in self.unknown)
+        return tuple(f"hash({keys}) % {PASSES} = {place}" for place in range(PASSES))
+
+    @property
+    def _tested(self) -> str:
+        """People, for the threshold; where a person has one row, rows are people."""
+        if self.one_shot:
+            return self.sums[self.measurements[0].forms[0].index(1)]
+        return "count(*)" if self.rows == 1 else f"count(DISTINCT {self.owner})"
+
+    @property
     def people_query(self) -> str:
-        """People per unknown key, for the threshold; where a person has one row, rows are people."""
+        """People per unknown key."""
+        return self.people_in("")
+
+    def people_in(self, part: str) -> str:
+        """People per unknown key, in one of the passes."""
         keys = [f"{self.key_sql[key]} AS u{index}" for index, key in enumerate(self.unknown)]
-        people = "count(*)" if self.rows == 1 else f"count(DISTINCT {self.owner})"
-        tested = self.sums[self.measurements[0].forms[0].index(1)] if self.one_shot else people
-        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
+        conditions = (*self.conditions, part) if part else self.conditions
+        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
         missing = [f"u{i} IS NOT NULL" for i, key in enumerate(self.unknown) if not self.keys[key].nullable]
         select = work.select(self.read)
-        inner = f"{select} {', '.join(keys)}, {tested} AS s0 FROM {self.source}{where}{_by_place(keys)}"
+        inner = f"{select} {', '.join(keys)}, {self._tested} AS s0 FROM {self.source}{where}{_by_place(keys)}"
         return f"{select} * FROM ({inner}) WHERE {' AND '.join(missing)}" if missing else inner
 
     @property
     def query(self) -> str:
         """The exact SELECT: at most one row per group leaves the engine."""
+        return self.query_in("")
+
+    def query_in(self, part: str) -> str:
+        """The exact SELECT, in one of the passes."""
         keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
-        return self._select(keys, [f"{sql} AS s{index}" for index, sql in enumerate(self.sums)], self.conditions)
+        conditions = (*self.conditions, part) if part else self.conditions
+        return self._select(keys, [f"{sql} AS s{index}" for index, sql in enumerate(self.sums)], conditions)
 
     def pick_query(self, pick: Pick) -> str:
         """Rows per group and cell of a pick's grid."""
@@ -237,9 +266,9 @@ class Block:
     def queries(self) -> Iterator[str]:
         """Every SELECT that the engine may be asked for, at some epsilon: what can be tried before it is paid."""
         if self.unknown:
-            yield self.people_query
+            yield self.people_in(self.passes[0])
         if self.measurements[self.one_shot :]:
-            yield self.query
+            yield self.query_in(self.passes[0])
         for pick in self.picks:
             if pick.fine:
                 choices = pick.mechanisms("sum", Fraction(1))
@@ -250,7 +279,7 @@ class Block:
     def seconds(self, letters: Mapping[str, int]) -> float:
         """How long the engine works on one person's rows at most, over all that this block reads (S21)."""
         times = max((steps(pick.domain.size, pick.groups) for pick in self.picks if pick.fine), default=1)
-        return times * sum(work.seconds(sql, letters) for sql in self.queries)
+        return times * len(self.passes) * sum(work.seconds(sql, letters) for sql in self.queries)
 
     def _select(self, keys: list[str], sums: list[str], conditions: tuple[str, ...]) -> str:
         where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
