@@ -12,7 +12,19 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 
 # From the ground up; a module may import its own layer and those below it.
 LAYERS = (
-    ("errors", "budget", "domain", "document", "declaration", "schedule", "policy", "noise", "threads", "total"),
+    (
+        "arrow",
+        "errors",
+        "budget",
+        "domain",
+        "document",
+        "declaration",
+        "schedule",
+        "policy",
+        "noise",
+        "threads",
+        "total",
+    ),
     ("accounting", "mechanisms"),
     ("release", "ledger", "engines"),
     ("sql", "synthetic", "local", "continual"),

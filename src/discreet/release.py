@@ -23,6 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from discreet import arrow
 from discreet.accounting import Accountant
 from discreet.budget import Budget, Charge, Loss
 from discreet.errors import BudgetExceeded
@@ -124,19 +125,19 @@ class Allowance:
             # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
             items = text_items([_texts(column) for column in named.columns], stream)
             places, noisy = mechanism.release(_integers(table.column("s0")), stream, items)
-            left.append(named.take(pa.array(places, pa.int64())))
+            left.append(named.take(arrow.array(np.asarray(places), pa.int64())))
             numbers.append(np.asarray(noisy))
             self._hold(left)
         survivors = pa.concat_tables(left)
         order = pc.sort_indices(survivors, sort_keys=[(name, "ascending") for name in survivors.column_names])
-        return survivors.take(order), np.concatenate(numbers)[order.to_numpy()]
+        return survivors.take(order), np.concatenate(numbers)[arrow.numbers(order).astype(np.int64)]
 
     def keep(self, exact: Exact, survivors: pa.Table, *, keys: Sequence[int]) -> Exact:
         """The rows of keys that have left, taken part by part; the columns numbered `keys` are those of the keys."""
         kept = list[pa.Table]()
         for table in exact.unwrap_parts():
             _, among = _places(table, survivors, keys)
-            kept.append(_wide(table.filter(pa.array(among))))
+            kept.append(_wide(table.filter(arrow.array(among))))
             self._hold(kept)
         return Exact(pa.concat_tables(kept))
 
@@ -172,9 +173,9 @@ class Allowance:
             part, shape = table, list(sizes)
             if survivors is not None:
                 shape[0] = min(at_once, first - begin)
-                places = pc.subtract(table.column("k0"), begin)
-                inside = pc.and_(pc.greater_equal(places, 0), pc.less(places, shape[0]))
-                part = table.set_column(0, "k0", places).filter(inside)
+                places = arrow.numbers(table.column("k0")) - begin
+                inside = (places >= 0) & (places < shape[0])
+                part = table.set_column(0, "k0", arrow.array(places)).filter(arrow.array(inside))
             counts = _dense(part, [*shape, cells], [(1,)])[0].reshape(-1, cells)
             here = slice(begin * math.prod(sizes[1:]), begin * math.prod(sizes[1:]) + len(counts))
             found.append(np.asarray(release(counts, stream, items.at(here))).reshape(len(counts), -1))
@@ -315,9 +316,9 @@ def _among(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> pa.Tabl
     """The rows of surviving keys: the columns of unknown keys give way to one, k0, the place of the survivor."""
     nearest, kept = _places(table, survivors, keys)
     public = [name for name in table.column_names if name.startswith("k") and int(name[1:]) not in keys]
-    columns = {"k0": pa.array(nearest)} | {f"k{index + 1}": table.column(name) for index, name in enumerate(public)}
+    columns = {"k0": arrow.array(nearest)} | {f"k{index + 1}": table.column(name) for index, name in enumerate(public)}
     columns |= {name: table.column(name) for name in table.column_names if name.startswith("s")}
-    return pa.table(columns).filter(pa.array(kept))
+    return pa.table(columns).filter(arrow.array(kept))
 
 
 def _places(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> tuple[IntegerArray, npt.NDArray[np.bool_]]:
@@ -328,9 +329,9 @@ def _places(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> tuple[
     for column, left in zip(own.columns, _wide(survivors).columns, strict=True):
         values = left.unique()
         found = pc.index_in(column, value_set=values, skip_nulls=False)
-        kept &= found.is_valid().to_numpy(zero_copy_only=False)
-        place = place * len(values) + found.fill_null(0).to_numpy().astype(np.int64)
-        wanted = wanted * len(values) + pc.index_in(left, value_set=values, skip_nulls=False).to_numpy()
+        kept &= arrow.numbers(found.is_valid())
+        place = place * len(values) + arrow.numbers(found).astype(np.int64)
+        wanted = wanted * len(values) + arrow.numbers(pc.index_in(left, value_set=values, skip_nulls=False))
     order = np.argsort(wanted)
     nearest = np.searchsorted(wanted, place, sorter=order)
     nearest = order[np.minimum(nearest, len(order) - 1)] if len(order) else nearest
@@ -396,14 +397,14 @@ def _texts(column: pa.ChunkedArray) -> Texts:
     return Texts(
         content=np.frombuffer(content or b"", dtype=np.uint8),
         places=np.frombuffer(places or bytes(8), dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1],
-        missing=texts.is_null().to_numpy(zero_copy_only=False),
+        missing=arrow.numbers(texts.is_null()),
     )
 
 
 def _integers(column: pa.ChunkedArray) -> IntegerArray:
     """A column of exact integers; NULL, the sum of no rows, is 0."""
     try:
-        return np.asarray(column.cast(pa.int64()).fill_null(0).to_numpy())
+        return arrow.numbers(column.cast(pa.int64()))
     except pa.ArrowInvalid:
         return np.array([0 if value is None else int(value) for value in column.to_pylist()], dtype=object)
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from discreet import arrow
 from discreet.mechanisms.simulate import Noise, part, redrawn, simulated
 from discreet.sql.margins import half_width, ratio_quantile
 
@@ -94,12 +95,12 @@ class Linear:
         largest = max(abs(int(units.min())), abs(int(units.max()))) if len(units) else 0
         kind = number_type(self.step, 32 * largest)  # with room for a few that are added up after noise
         if pa.types.is_integer(kind) and units.dtype != object:
-            return pa.array(units * self.step.numerator, kind)
+            return arrow.array(units * self.step.numerator, kind)
         if pa.types.is_decimal(kind) and units.dtype != object:
             times = int(self.step * 10**kind.scale)
             if largest * times < 2**63:
                 return _decimals(units * times, kind)
-        return pa.array([as_written(int(unit) * self.step, kind) for unit in units], kind)
+        return arrow.array([as_written(int(unit) * self.step, kind) for unit in units], kind)
 
     def _units(self, components: Components) -> npt.NDArray[Any]:
         scale = math.lcm(*(factor.denominator for factor in self.factors))
@@ -136,7 +137,7 @@ class Mean:
 
     def values(self, components: Components) -> pa.Array:
         a, b = self._sides(tuple(numbers.astype(np.float64) for numbers in components))
-        return pa.array((self.lo + self.width * _share(a, b)) * float(self.step), mask=a + b <= 0)
+        return arrow.array((self.lo + self.width * _share(a, b)) * float(self.step), mask=a + b <= 0)
 
     def _sides(self, parts: tuple[Floats, ...]) -> tuple[Floats, Floats]:
         if self.degree == 1:
@@ -231,7 +232,7 @@ class Spread:
     def values(self, components: Components) -> pa.Array:
         found, count = self._spread(np.stack([numbers.astype(np.float64) for numbers in components[:3]]))
         variance = self._nearest(found, count)
-        return pa.array(np.sqrt(variance) if self.root else variance, mask=count <= (1.5 if self.sample else 0))
+        return arrow.array(np.sqrt(variance) if self.root else variance, mask=count <= (1.5 if self.sample else 0))
 
     def _spread(self, sums: Floats) -> tuple[Floats, Floats]:
         """The variance in the column's own unit, possible or not, and the noisy count; sums along the first axis."""
@@ -286,7 +287,7 @@ class Together:
 
     def values(self, components: Components) -> pa.Array:
         found, count, _ = self._joint(np.stack([numbers.astype(np.float64) for numbers in components]))
-        return pa.array(self._nearest(found, count), mask=(count <= 1.5) | ~np.isfinite(found))
+        return arrow.array(self._nearest(found, count), mask=(count <= 1.5) | ~np.isfinite(found))
 
     def _joint(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
         """The covariance or correlation, possible or not, the noisy count, and what it was divided by.

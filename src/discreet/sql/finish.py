@@ -13,6 +13,7 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from discreet import arrow
 from discreet.errors import EngineFailure
 from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulated
 from discreet.sql.after import guarded, unfiltered
@@ -45,7 +46,7 @@ def noisy_table(block: Block, noisy: Noisy, mechanisms: Sequence[Noise], run: Ru
             continue
         numbers, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
         columns[f"a{index}"] = estimate.values(numbers)
-        columns[f"m{index}"] = pa.array(estimate.margins(numbers, mechanism))
+        columns[f"m{index}"] = arrow.array(estimate.margins(numbers, mechanism))
     if block.derived:
         margins = _derived_margins(block, noisy, mechanisms, run, name, pa.table(columns))
         columns |= {f"d{index}": margin for index, margin in enumerate(margins)}
@@ -73,7 +74,7 @@ def half_widths(plan: Plan, noise: Sequence[Sequence[Noise]]) -> dict[str, pa.Ta
     if not plan.combined:
         return {}
     found = [half_width(form, plan.blocks, noise, assuming=None) for form in plan.combined]
-    return {HALF_WIDTHS: pa.table({f"c{index}": pa.array([each], pa.float64()) for index, each in enumerate(found)})}
+    return {HALF_WIDTHS: pa.table({f"c{index}": arrow.array([each], pa.float64()) for index, each in enumerate(found)})}
 
 
 def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
@@ -99,7 +100,7 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
 def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
     keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.keys)
     unknown = [key for key in keys if isinstance(key, Unknown)]
-    names = [pa.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
+    names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
     survivors = pa.table(names, [f"u{index}" for index in range(len(names))]) if names else None
     few = replace(block, keys=keys)
     columns = {name: values[:64] for name, values in _keys(few, survivors, 1).items()}
@@ -136,7 +137,7 @@ def _keys(block: Block, survivors: pa.Table | None, times: int) -> dict[str, pa.
         else:
             labels, place = key.labels(), places[public]
             public += 1
-        columns[f"k{index}"] = labels.take(pa.array(np.tile(place, times)))
+        columns[f"k{index}"] = labels.take(arrow.array(np.tile(place, times)))
     return columns
 
 
@@ -199,7 +200,7 @@ def _with_divisors(sql: str) -> list[str]:
 
 
 def _floats(table: pa.Table, index: int) -> Any:
-    return table.column(index).to_numpy(zero_copy_only=False).astype(np.float64)
+    return arrow.numbers(table.column(index).cast(pa.float64()))
 
 
 def _half_widths(center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]) -> pa.Array:
@@ -219,7 +220,7 @@ def _half_widths(center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise
     straight = (bend <= np.maximum(farther, widths[None, :]) / 2).all(axis=0)
     farthest = np.where(np.isfinite(farther), farther, 0.0).max(axis=0)
     widths = np.where(straight, simulated(farther, slopes, noises, drawn), np.maximum(widths, farthest))
-    return pa.array(widths, mask=~np.isfinite(widths))
+    return arrow.array(widths, mask=~np.isfinite(widths))
 
 
 def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
@@ -240,7 +241,7 @@ def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Tab
     for place, index in enumerate(carriers if present else []):
         half_width = result.column(len(shown) + place).combine_chunks().cast(pa.float64())
         margins[index] = pa.compute.if_else(
-            table.column(index).combine_chunks().is_valid(), half_width, pa.scalar(None, pa.float64())
+            table.column(index).combine_chunks().is_valid(), half_width, arrow.scalar(None, pa.float64())
         )
     return table, pa.Table.from_arrays(margins, names=shown)
 
@@ -262,8 +263,8 @@ def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
         there = pa.compute.is_finite(column)
     elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
         kind = datetime.date if pa.types.is_date(column.type) else datetime.datetime
-        first, last = (pa.scalar(end, column.type) for end in (kind.min, kind.max))
+        first, last = (arrow.scalar(end, column.type) for end in (kind.min, kind.max))
         there = pa.compute.and_(pa.compute.greater_equal(column, first), pa.compute.less_equal(column, last))
     else:
         return column
-    return pa.compute.if_else(there, column, pa.scalar(None, column.type))
+    return pa.compute.if_else(there, column, arrow.scalar(None, column.type))

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from discreet import arrow
 from discreet.budget import AccountantName, Neighbors
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip, root_below, selection
@@ -137,15 +138,15 @@ class Pick:
         match domain:
             case Number():
                 kind = number_type(domain.step, domain.largest)
-                return pa.array([as_written(domain.at(domain.lo + place), kind) for place in places], kind)
+                return arrow.array([as_written(domain.at(domain.lo + place), kind) for place in places], kind)
             case Coded(values=values):
-                return pa.array([values[place] for place in places], pa.array(values).type)
+                return arrow.array([values[place] for place in places], arrow.array(values).type)
             case Flag():
-                return pa.array([bool(place) for place in places], pa.bool_())
+                return arrow.array([bool(place) for place in places], pa.bool_())
             case Day():
-                return pa.array([domain.at(place) for place in places], pa.date32())
+                return arrow.array([domain.at(place) for place in places], pa.date32())
         step = timedelta(microseconds=int(domain.step * 1_000_000))
-        return pa.array([domain.lo + step * place for place in places], pa.timestamp("us"))
+        return arrow.array([domain.lo + step * place for place in places], pa.timestamp("us"))
 
     @property
     def cell(self) -> str:

@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet import arrow
 from discreet.budget import Neighbors
 from discreet.declaration import HIDDEN
 from discreet.mechanisms.fine_quantile import FineQuantile
@@ -55,20 +56,22 @@ class Key:
         match domain:
             case Number():
                 kind = number_type(domain.step, domain.largest)
-                return pa.array(
+                return arrow.array(
                     [as_written(domain.at(units), kind) for units in range(domain.lo, domain.hi + 1)] + null, kind
                 )
             case Coded(values=values):
-                return pa.array([*values, *null])
+                return arrow.array([*values, *null])
             case Flag():
-                return pa.array([False, True, *null])
+                return arrow.array([False, True, *null])
             case Day():
                 days = [domain.at(index) for index in range(domain.size)]
                 if domain.stamp:
-                    return pa.array([datetime(day.year, day.month, day.day) for day in days] + null, pa.timestamp("us"))
-                return pa.array(days + null, pa.date32())
+                    return arrow.array(
+                        [datetime(day.year, day.month, day.day) for day in days] + null, pa.timestamp("us")
+                    )
+                return arrow.array(days + null, pa.date32())
         step = timedelta(microseconds=int(domain.step * 1_000_000))
-        return pa.array([domain.lo + step * index for index in range(domain.size)] + null, pa.timestamp("us"))
+        return arrow.array([domain.lo + step * index for index in range(domain.size)] + null, pa.timestamp("us"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,15 +99,15 @@ class Unknown:
         known = self.domain
         if isinstance(known, Number):
             kind = number_type(known.step, known.largest)
-            return pa.array(
+            return arrow.array(
                 [None if v is None or v == size else as_written(known.at(known.lo + v), kind) for v in labels], kind
             )
         if isinstance(known, Moment):
             step = timedelta(microseconds=int(known.step * 1_000_000))
-            return pa.array(
+            return arrow.array(
                 [None if v is None or v == size else known.lo + step * v for v in labels], pa.timestamp("us")
             )
-        places = pa.array([size if place is None else place for place in labels], pa.int64())
+        places = arrow.array([size if place is None else place for place in labels], pa.int64())
         return Key(domain=known, nullable=True).labels().take(places)
 
 
