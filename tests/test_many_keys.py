@@ -20,6 +20,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.threshold import on_people
 from discreet.policy import Policy
 from discreet.release import Allowance, Exact
+from discreet.sql.plan import PASSES
 
 MECHANISM = on_people("sum", amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 1000))
 SUM = DiscreteLaplace(scale=Fraction(3), l1=Fraction(3))
@@ -142,7 +143,7 @@ def test_people_are_counted_in_passes_over_the_keys(tmp_path: Path, monkeypatch:
         asked.clear()
         sql = f"SELECT word, COUNT(DISTINCT person_id) AS n{extra} FROM visits GROUP BY word"
         found = curator.ask(sql, analyst="curator", epsilon=100).table.to_pydict()
-        assert len(asked) == (8 if extra else 4)
+        assert len(asked) == (2 * PASSES if extra else PASSES)
         assert dict(zip(found["word"], found["n"], strict=True)) == pytest.approx(
             {word: len(people) for word, people in truth.items()}, abs=4
         )

@@ -35,7 +35,7 @@ from discreet.total import tried
 MOST_DIGITS = 40  # of the position of a key in its domain
 HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
 PublicDomain = Number | Coded | Flag | Day | Moment
-PASSES = 4  # in which people are counted for unknown keys
+PASSES = 5  # in which people are counted for unknown keys
 PART_BYTES, MOST_PART_ROWS = 1 << 26, 1 << 17  # of exact rows with unknown keys that are held at once
 
 
@@ -197,8 +197,8 @@ class Block:
     def passes(self) -> tuple[str, ...]:
         """Conditions that part what is read with unknown keys, by a hash of the keys: "" for all of it at once.
 
-        To count people, an engine holds every pair of key and person. A quarter of the keys at a time takes a quarter
-        of that memory; of a table's own columns it takes little more time, of what must be joined first four times.
+        To count people, an engine holds every pair of key and person. A fifth of the keys at a time takes a fifth of
+        that memory. Of a table's own columns it takes little more time; what must be joined first is read at once.
         """
         plain = not any("(" in sql or "JOIN" in sql for sql in (self.source, *self.key_sql))
         if not self.unknown or not plain or not any("count(DISTINCT" in sql for sql in (*self.sums, self._tested)):
