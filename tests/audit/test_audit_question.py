@@ -18,7 +18,7 @@ from discreet.errors import DiscreetError, UsageError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.offer import Offer
 from discreet.policy import Policy
-from discreet.release import Allowance
+from discreet.release import Allowance, Exact
 from small_town import POLICY, town
 
 SURE = 1 - 1e-9
@@ -177,8 +177,8 @@ def test_a_key_that_leaves_without_a_threshold_is_found_out(policy: Policy, monk
     real = Allowance.threshold
 
     def open_door(self: Any, mechanism: Any, exact: Any, *, keys: int) -> Any:
-        real(self, mechanism, exact, keys=keys)
         table = exact.unwrap()
+        real(self, mechanism, Exact(table), keys=keys)
         return table.select([f"u{index}" for index in range(keys)]), np.asarray(table.column("s0"))
 
     monkeypatch.setattr(Allowance, "threshold", open_door)
