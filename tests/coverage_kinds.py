@@ -118,7 +118,7 @@ class Seen:
     answers: int
     told: int
     missed: int
-    missed_by_fewer: int  # with 0.8 of the margin
+    missed_by_fewer: int  # with 0.6 of the margin
 
     @property
     def coverage(self) -> float:
@@ -182,7 +182,7 @@ def answered(kind: str, accountant: str, *, answers: int) -> Seen:
             if row[-1] is None or margin is None or exact is None:
                 continue
             off = abs(float(row[-1]) - float(exact)) / (1 + 1e-9) - 1e-9
-            told, missed, fewer = told + 1, missed + (off > margin), fewer + (off > 0.8 * margin)
+            told, missed, fewer = told + 1, missed + (off > margin), fewer + (off > 0.6 * margin)
     return Seen(answers=total, told=told, missed=missed, missed_by_fewer=fewer)
 
 

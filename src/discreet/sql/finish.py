@@ -186,7 +186,8 @@ def _derived_margins(
             signs = np.sign(_floats(replicas, index)).reshape(times, groups)
             values[signs != np.sign(_floats(center, index))] = np.nan
         around = values[2 * pairs :].reshape(2, len(noises), groups)
-        slopes = (around[1] - around[0]) / (2 * np.array(steps, dtype=np.float64)[:, None])
+        with np.errstate(invalid="ignore", over="ignore"):  # infinities have no slope
+            slopes = (around[1] - around[0]) / (2 * np.array(steps, dtype=np.float64)[:, None])
         both = values[: 2 * pairs].reshape(2, pairs, groups)
         margins.append(_half_widths(_floats(center, 0), both, slopes, noises, drawn))
     return margins
