@@ -23,7 +23,7 @@ LAYERS = (
         "policy",
         "noise",
         "threads",
-        "total",
+        "algebra",
     ),
     ("accounting", "mechanisms"),
     ("release", "ledger", "engines"),

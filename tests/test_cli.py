@@ -116,7 +116,7 @@ def test_json_holds_every_kind_of_value_without_loss(command: Command) -> None:
 
 def test_json_of_a_quote(command: Command) -> None:
     quote = command("quote", "SELECT COUNT(*) AS n, AVG(height) AS h FROM pupils", *ALICE, "--format", "json").json
-    assert set(quote) == {"statistics", "columns", "margins", "cost", "left"}
+    assert set(quote) == {"statistics", "columns", "margins", "max_rows", "cost", "left"}
     assert {"name", "l0", "l1", "l2", "linf", "step", "mechanism", "scale"} == set(quote["statistics"][0])
     assert quote["columns"] == ["n", "h"]
     assert isinstance(quote["margins"]["n"], float | int)

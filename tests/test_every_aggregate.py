@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -51,8 +50,7 @@ def read(found: databases.Family, sql: str, keys: int) -> dict[int, dict[Any, tu
 
 def vectors(block: Block, found: databases.Family) -> dict[int, harness.Vector]:
     """The block's sums in every database of a family."""
-    sql = harness.by_database(block, keys=list(block.key_sql), sums=list(block.sums), base=databases.BASE)
-    return read(found, sql, len(block.key_sql))
+    return read(found, harness.by_database(block.sums, base=databases.BASE), len(block.places))
 
 
 def dense(found: databases.Family, numbers: dict[int, dict[Any, int]]) -> np.ndarray[Any, Any]:
@@ -116,11 +114,8 @@ def check_keys(case: Case, found: databases.Family) -> list[Reached]:
         for block in harness.plan_of(case, neighbors).blocks:
             if not block.unknown:
                 continue
-            keys = [block.key_sql[key] for key in block.unknown]
-            tested = block.people_query.split(" AS s0 FROM ")[0].rpartition(", ")[2]
-            bare = replace(block, keys=tuple(block.keys[key] for key in block.unknown), key_sql=tuple(keys))
-            sql = harness.by_database(bare, keys=keys, sums=[tested], base=databases.BASE)
-            people = {db: {key: n for key, (n,) in each.items()} for db, each in read(found, sql, len(keys)).items()}
+            sql, keys = harness.by_database(block.people, base=databases.BASE), len(block.unknown)
+            people = {db: {key: n for key, (n,) in each.items()} for db, each in read(found, sql, keys).items()}
             moved = largest(dense(found, people), found, neighbors)
             touched = block.touched * (2 if neighbors == "change_one" else 1)
             assert moved["linf"] <= 1
@@ -154,12 +149,9 @@ def check_picks(case: Case, found: databases.Family) -> list[Reached]:
 
 def _cells(block: Block, pick: Pick, found: databases.Family) -> dict[int, dict[Any, dict[int, int]]]:
     """Rows per cell, in every database and group."""
-    extra = () if pick.condition is None else (pick.condition,)
-    sql = harness.by_database(
-        block, keys=[*block.key_sql, pick.cell], sums=["count(*)"], extra=extra, base=databases.BASE
-    )
+    sql = harness.by_database(block.rows_in(pick), base=databases.BASE)
     result: dict[int, dict[Any, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
-    for database, rows in read(found, sql, len(block.key_sql) + 1).items():
+    for database, rows in read(found, sql, len(block.places) + 1).items():
         for key, (count,) in rows.items():
             assert 0 <= int(key[-1]) < pick.domain.size, "a row falls outside of the grid"
             result[database][key[:-1]][int(key[-1])] = count
@@ -270,8 +262,8 @@ def test_databases_by_themselves_give_the_same(name: str) -> None:
             exact = vectors(block, found)
             for database in dice.sample(range(found.backgrounds * found.size), 3):
                 found.single.execute(f"SET VARIABLE db = {database}")
-                width = len(block.key_sql)
-                rows = found.single.sql(block.query).fetchall()
+                width = len(block.places)
+                rows = found.single.sql(harness.spelled(block.sums)).fetchall()
                 alone = {row[:width]: tuple(map(harness.whole, row[width:])) for row in rows}
                 expected = exact.get(database, {}) or ({(): (0,) * len(block.sums)} if not width else {})
                 assert alone == expected, case.id

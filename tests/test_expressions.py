@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from discreet.engines.spelling import Spelling
 from discreet.errors import Rejected
 from discreet.policy import Policy
 from discreet.sql.analyze import Analysis
@@ -85,7 +86,9 @@ def analyzed(expression: str) -> tuple[Relation, Value]:
 
 def stored_values(relation: Relation, value: Value) -> list[Any]:
     """What the engine computes, translated back by the claimed domain, which must hold it."""
-    rows = engine().sql(f"SELECT {value.sql} FROM {relation.source} ORDER BY {relation.owner}").fetchall()
+    spell = Spelling()
+    computed, owner = spell.expression(value.expression), spell.expression(relation.owner)
+    rows = engine().sql(f"SELECT {computed} FROM {spell.source(relation.source)} ORDER BY {owner}").fetchall()
     return [shown(row[0], value) for row in rows]
 
 

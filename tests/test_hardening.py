@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import discreet
+from discreet.algebra import Sum
 from discreet.curator import Curator, create_ledger
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure
 
@@ -107,15 +108,15 @@ def curator(tmp_path: Path) -> Curator:
 
 def exact(curator: Curator, sql: str, form: int = 0) -> Any:
     block = curator._offer(sql, epsilon=1, margin=None, assuming=None).plan.blocks[0]
-    table = curator._engine.fetch(block.query, 10)
-    return [int(table.column(f"s{i}")[form].as_py()) for i in range(len(block.sums))]
+    table = curator._engine.fetch(block.sums, 10)
+    return [int(table.column(f"s{i}")[form].as_py()) for i in range(len(block.readings))]
 
 
 def test_the_second_wall(curator: Curator) -> None:
     """With the first wall off: SQL of an attacker's own, straight to the engine. One sentence, and nothing done."""
     for sql in ESCAPES:
         with pytest.raises(EngineFailure) as failure:
-            curator._engine.fetch(sql, 10)
+            curator._engine.read(sql, 10)
         assert str(failure.value) == str(EngineFailure()), sql
     assert exact(curator, "SELECT COUNT(*) FROM people") == [50]
     assert not Path("/tmp/people.csv").exists()
@@ -180,7 +181,9 @@ def test_sums_have_bits_for_all_rows(curator: Curator, largest: int, bits: int) 
     """2^36 rows of the largest number do not overflow; whether 64 bits are enough is decided by the range alone."""
     sql = f"SELECT SUM(CASE WHEN age > 19 THEN {largest} ELSE 0 END) FROM people"
     offered = curator._offer(sql, epsilon="1", margin=None, assuming=None)
-    assert ("sum_no_overflow" in offered.plan.blocks[0].query) == (bits == 64)
+    [reading] = offered.plan.blocks[0].readings
+    assert isinstance(reading, Sum)
+    assert reading.bits == bits
     assert abs(largest) * 2**36 < 2 ** (bits - 1)
     adults = sum(age is not None and age > 19 for age in town()["people"].column("age").to_pylist())
     assert exact(curator, sql) == [adults * largest]
@@ -221,7 +224,7 @@ def test_no_private_value_in_any_log(curator: Curator, caplog: pytest.LogCapture
                 curator.ask(sql.format(n=n), analyst="alice", epsilon="0.01")
             except DiscreetError as error:
                 seen.append(str(error))
-    failing = curator._engine.fetch
+    failing = curator._engine.read
     for sql in ("SELECT CAST(name AS INTEGER) FROM people", 'SELECT CAST("wealth" AS TINYINT) FROM people'):
         with pytest.raises(EngineFailure) as failure:
             failing(sql, 10)

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from discreet.algebra import Constant
 from discreet.curator import accountant_of, terms_of
 from discreet.engines.workbench import Workbench
 from discreet.mechanisms import (
@@ -94,7 +95,7 @@ def answered(sql: str, accountant: str, *, neighbors: str = "add_remove", epsilo
     plan, purse = harness.planned(sql, policy, name="hospital"), accountant_of(policy)
     offered = offer(plan, purse, amount=purse.allot(epsilon=Fraction(epsilon)), limit=terms_of(policy).limit)
     (block_offer,) = offered.blocks
-    exact = population().sql(block_offer.block.query).fetchall()[0][len(block_offer.block.keys) :]
+    exact = population().sql(harness.spelled(block_offer.block.sums)).fetchall()[0][len(block_offer.block.keys) :]
     tables = [_noised(block_offer, exact, offered.cost, purse) for _ in range(ANSWERS // CHUNK)]
     table, result = pa.concat_tables(tables), {}
     for column in plan.columns:
@@ -119,7 +120,7 @@ def _columns(plan: Any, name: str) -> tuple[str, str] | None:
 def _noised(each: BlockOffer, exact: Sequence[Any], paid: Any, purse: Any) -> pa.Table:
     """A chunk of independent answers: the block with its sums repeated under a made-up key, noised with a fresh key."""
     key = Key(domain=Number(step=Fraction(1), lo=0, hi=CHUNK - 1), nullable=False)
-    block = replace(each.block, keys=(key,), key_sql=("0",))
+    block = replace(each.block, keys=(key,), places=(Constant(0),))
     columns = {"k0": pa.array(range(CHUNK))}
     columns |= {f"s{index}": pa.array([harness.whole(value)] * CHUNK) for index, value in enumerate(exact)}
     secret = Stream.fresh().bits(256).to_bytes(32, "little")
@@ -402,7 +403,7 @@ def test_margins_of_computed_columns_cover_few_people(expression: str, accountan
     offered = offer(plan, purse, amount=purse.allot(epsilon=Fraction(1, 2)), limit=terms_of(policy).limit)
     (block,) = offered.blocks
     exact = COMPUTED[expression]
-    assert len(exact) == len(block.block.sums)
+    assert len(exact) == len(block.block.readings)
     table = pa.concat_tables([_noised(block, exact, offered.cost, purse) for _ in range(2 * ANSWERS // CHUNK)])
     off, margins = np.abs(_floats(table, "d") - _true(block, exact, "d")), _floats(table, "d0")
     missed = (off > margins * (1 + 1e-9) + 1e-9).sum()  # of which NaN, a column or a margin that is NULL, is none

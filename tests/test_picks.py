@@ -22,9 +22,11 @@ from scipy import stats
 
 import discreet
 from by_definition import rho
+from discreet.algebra import Aggregate, Cast, Column, Expression, Scan, Sum
 from discreet.bounds import BEYOND, suggested
 from discreet.budget import Budget, Charge
 from discreet.curator import Curator, create_ledger
+from discreet.engines.spelling import Spelling
 from discreet.measure import measure
 from discreet.mechanisms import Quantiles
 from discreet.offer import _ranks, offer
@@ -89,28 +91,27 @@ def test_what_is_read_is_what_lies_within_reach(size: int, quantiles: Any, keys:
         group_counts[place] = group_counts.get(place, 0) + 1
     columns = {key: [row[index] for row in rows] for index, key in enumerate(keys)}
     table = pa.table({**columns, "text": [str(row[-1]) for row in rows]})
-    listed = "".join(f"{key}, " for key in keys)
-    sql = nearest(
-        f"SELECT {listed}CAST(text AS HUGEINT) AS p FROM rows_",
-        keys=keys,
-        nullable=keys[:1],
-        choices=choices,
-        groups=10,
-        read=1,
-    )
     connection = duckdb.connect()
     connection.register("rows_", table)
-    found = connection.execute(sql).fetchall()
+    found = connection.execute(near("rows_", keys, Cast(Column("t", "text"), "HUGEINT"), choices)).fetchall()
     expected = {(*key, *each) for key, held in counts.items() for each in within_reach(choices, held)}
     assert len(found) == len(set(found))
     assert set(found) == expected
 
 
+def near(table: str, keys: list[str], cell: Expression, choices: list[Any]) -> str:
+    """The SQL that reads the cells near the wanted ranks; the first key may be NULL."""
+    places = (*(Column("t", key) for key in keys), cell)
+    counted = Aggregate(Scan(table, "t"), places, (Sum(),), known=tuple(range(min(len(keys), 1), len(places))))
+    return Spelling().nearest(nearest(counted, choices, groups=10 if keys else 1))
+
+
 def test_no_more_is_read_than_told() -> None:
     """Whatever the data: at most `most_near` cells of a group, of a hundred thousand that hold rows."""
     [choice] = pick(10**6, (Fraction(1, 2),)).mechanisms("sum", Fraction(1))
-    rows = "SELECT CAST(range * 7 AS BIGINT) AS p FROM range(100000)"
-    found = duckdb.sql(nearest(rows, keys=[], nullable=[], choices=[choice], groups=1, read=1)).fetchall()
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE cells AS SELECT CAST(range * 7 AS BIGINT) AS p FROM range(100000)")
+    found = connection.execute(near("cells", [], Column("t", "p"), [choice])).fetchall()
     assert choice.most_near - 4 <= len(found) <= choice.most_near < 200
 
 
@@ -209,7 +210,7 @@ def answers(curator: Curator, sql: str, epsilon: Fraction, times: int) -> list[p
 
 def test_right_answers_at_a_large_epsilon(curator: Curator) -> None:
     sql = "SELECT state, QUANTILE_CONT(income, [0.1, 0.25, 0.5, 0.75, 0.9]) AS q FROM people GROUP BY state"
-    table = curator._fetch("SELECT state AS k, income / 100 AS x FROM main.people WHERE income IS NOT NULL").unwrap()
+    table = curator._engine.read("SELECT state AS k, income / 100 AS x FROM main.people WHERE income IS NOT NULL", 60)
     [answer] = answers(curator, sql, Fraction(10**6), 1)
     for place, found in enumerate(answer.column("q").to_pylist()):
         incomes = np.sort(table.column("x").to_numpy()[table.column("k").to_numpy() == place])
@@ -224,7 +225,7 @@ def test_five_together_are_nearer_than_five_one_by_one(curator: Curator) -> None
     Their errors are as 3 to 5, and each mean's own error is a fortieth of it; so a false alarm is one in 10^20.
     """
     quantiles = [0.1, 0.25, 0.5, 0.75, 0.9]
-    table = curator._fetch("SELECT salary AS x FROM main.people").unwrap()
+    table = curator._engine.read("SELECT salary AS x FROM main.people", 60)
     salaries = np.sort(table.column("x").to_numpy())
     wanted = np.array(quantiles) * len(salaries)
 
@@ -285,7 +286,7 @@ def test_quantiles_on_a_fine_grid_are_as_near_as_told(narrow: Curator, sql: str,
     planned = narrow._offer(sql, epsilon=1, margin=None, assuming=None).plan
     budget = Charge(amount=Fraction(2), delta=Fraction(1, 1000))
     offered = offer(planned, narrow._accountant, amount=Fraction(2), limit=budget)
-    cents = np.sort(narrow._fetch("SELECT income AS x FROM main.people").unwrap().column("x").to_numpy())
+    cents = np.sort(narrow._engine.read("SELECT income AS x FROM main.people", 60).column("x").to_numpy())
     fetch, inside, runs = cache(narrow._fetch), 0, 60
     for _ in range(runs):
         allowance = Allowance(key=os.urandom(32), accountant=narrow._accountant, paid=offered.cost)
@@ -490,7 +491,7 @@ def test_quantiles_per_unknown_key_are_as_near_as_told(towns: Curator, wanted: f
     """Within the ranks that a quote tells, which hold for any data, with 95 % in every town."""
     offered, found = picked(towns, f"SELECT town, QUANTILE_CONT(income, {wanted}) AS q FROM people GROUP BY town")
     ranks = offered.ranks()["q"]
-    table = towns._fetch("SELECT town, income FROM main.people").unwrap()
+    table = towns._engine.read("SELECT town, income FROM main.people", 60)
     assert offered.plan.blocks[0].picks[0].fine  # 10,001 values, where 4,096 are read at most
     assert found.keys() == TOWNS.keys()
     for town, answers_ in found.items():
@@ -504,7 +505,7 @@ def test_quantiles_per_unknown_key_are_as_near_as_their_mechanism_says(towns: Cu
     """Within two ranks as often as by the mass of the choice, and not of one with a ninth or nine times the epsilon."""
     offered, found = picked(towns, "SELECT town, MEDIAN(shoe) AS q FROM people GROUP BY town")
     [[mechanism]], wrong = offered.blocks[0].picked, 0
-    table = towns._fetch("SELECT town, shoe FROM main.people").unwrap()
+    table = towns._engine.read("SELECT town, shoe FROM main.people", 60)
     for town, answers_ in found.items():
         shoes = np.sort(table.column("shoe").to_numpy()[table.column("town").to_numpy() == town])
         counts, half = np.bincount(shoes, minlength=mechanism.cells), np.array([0.5])
@@ -530,7 +531,7 @@ def test_modes_per_unknown_key_are_chosen_as_often_as_their_mechanism_says(towns
     """Given the counts, by the mass of the choice; and not by that of a ninth or nine times the epsilon."""
     offered, found = picked(towns, "SELECT town, MODE(pet) AS pet FROM people GROUP BY town")
     [[mechanism]] = offered.blocks[0].picked
-    table = towns._fetch("SELECT town, pet FROM main.people").unwrap()
+    table = towns._engine.read("SELECT town, pet FROM main.people", 60)
     pets, wrong = ["cat", "dog", "fish", "none"], 0
     assert found.keys() == TOWNS.keys()
     for town, answers_ in found.items():

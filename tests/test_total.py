@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 import discreet
+from discreet.algebra import OWNER, Cast, Column, Exists, Fold, Over, Scan, call
 from discreet.curator import Curator, create_ledger
+from discreet.engines.spelling import Spelling
 from discreet.policy import Policy
 from discreet.sql import numbers, values
-from discreet.total import null_where_it_fails, tried
 from small_town import POLICY, town
 
 BIG = "* 1000000007" * 40 + " / 1000000009" * 40  # a factor of about 1 that no number of the engine holds
@@ -72,19 +73,18 @@ def _fails_above(most: int) -> object:
     """A function that the engine cannot compute of large numbers: as if it did something else than we think."""
 
     def broken(value: values.Value, *rest: object, **options: object) -> values.Value:
-        failing = f"CAST(CAST({value.sql} + {127 - most} AS TINYINT) AS BIGINT) - {127 - most}"
-        return values.Value(sql=failing, domain=value.domain)
+        failing = Cast(Cast(value.expression + (127 - most), "TINYINT"), "BIGINT") - (127 - most)
+        return values.Value(expression=failing, domain=value.domain)
 
     return broken
 
 
-def test_marks() -> None:
-    assert tried("a") == "a"
-    assert null_where_it_fails(f"SELECT {tried('f(a)')}") == "SELECT TRY(f(a))"
-    nested = tried(f"f({tried('g(a)')})")
-    assert null_where_it_fails(nested) == "TRY(f(TRY(g(a))))"
-    quoted = f"""SELECT '{tried("f(x)")} '' {tried("f(x)")}', "{tried("f(x)")}" """
-    assert null_where_it_fails(quoted) == quoted
-    for window in ("sum(a) OVER (PARTITION BY b)", "(EXISTS (SELECT 1 FROM t))"):
-        assert tried(window) == window
-    assert tried("f('it''s OVER (') ") != "f('it''s OVER (') "
+def test_only_what_looks_at_one_row_is_tried() -> None:
+    age, person = Column("t", "age"), Column("t", OWNER)
+    assert values.careful(age) == age
+    looked = call("sqrt", age)
+    assert Spelling(careful=True).expression(values.careful(looked)) == 'TRY(sqrt(t."age"))'
+    assert Spelling().expression(values.careful(looked)) == 'sqrt(t."age")'
+    for several in (Over(Fold("sum", (age,)), person), Exists(Scan("people", "u"), person, ())):
+        assert values.careful(several) == several
+        assert values.careful(call("NOT", several)) == call("NOT", several)

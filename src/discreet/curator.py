@@ -20,11 +20,13 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import pyarrow as pa
 
 from discreet import accounting
+from discreet.algebra import Numbers
 from discreet.bounds import BEYOND, Bounds, suggested
 from discreet.budget import Charge, amount
 from discreet.document import nearest
 from discreet.engines.duckdb import DuckDB
 from discreet.engines.prepare import prepare
+from discreet.engines.source import name as named
 from discreet.engines.store import Snapshot, Store
 from discreet.engines.until import Until
 from discreet.engines.workbench import Workbench
@@ -39,8 +41,7 @@ from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
 from discreet.sql.analyze import plan
 from discreet.sql.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
-from discreet.sql.plan import Plan, table_name
-from discreet.sql.values import quoted as named
+from discreet.sql.plan import Plan, prove, table_name
 
 if TYPE_CHECKING:
     from discreet.continual.running import Release
@@ -151,10 +152,10 @@ class Curator:
         self._ledger.post(reservation, sheet.to_bytes())
         return sheet
 
-    def _fetch(self, query: str) -> Exact:
+    def _fetch(self, query: Numbers) -> Exact:
         return Exact(self._engine.fetch(query, self._until.at_most(float(self.policy.limits.seconds))))
 
-    def _fetch_parts(self, queries: Sequence[str], rows: int) -> Exact:
+    def _fetch_parts(self, queries: Sequence[Numbers], rows: int) -> Exact:
         seconds = float(self.policy.limits.seconds)
         parts = (self._engine.fetch_parts(query, self._until.at_most(seconds), rows) for query in queries)
         return Exact(chain.from_iterable(parts))
@@ -198,6 +199,7 @@ class Curator:
         if (epsilon is None) == (margin is None):
             raise UsageError("Give either epsilon, what the answer may cost, or margin, how wrong it may be.")
         found = plan(sql, self.policy, self._public, self._of_public)
+        prove(found, self.policy)
         self._rehearse(found)
         if spend is None:
             wanted = amount(margin, name="margin")
@@ -219,8 +221,8 @@ class Curator:
     def _rehearse(self, found: Plan) -> None:
         """Try what will run, on tables without rows and made-up numbers: what cannot be computed is refused unpaid."""
         try:
-            for sql in (sql for block in found.blocks if block.same_as is None for sql in block.queries):
-                self._engine.check(sql)
+            for query in (query for block in found.blocks if block.same_as is None for query in block.queries):
+                self._engine.check(query)
         except EngineFailure:
             raise Rejected(
                 "a part of this question cannot be computed by the engine.", hint="Write it in another way."
@@ -296,7 +298,7 @@ class Curator:
         """What would happen, in numbered sentences, each with its cost. Free; touches no data."""
         left = self._ledger.left(analyst)
         offered = self._offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
-        return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left)
+        return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left, spell=self._engine.sql)
 
     def bounds(self, table: str, column: str, *, epsilon: object) -> Bounds:
         """A range beyond which few of a column's values lie, found by paid quantiles and widened to round numbers."""

@@ -6,6 +6,7 @@
     ├── Rejected            the question cannot be answered privately; says where, why and what to write instead
     ├── BudgetExceeded      the question is fine and there is not enough budget left for it
     ├── LedgerUnavailable   the ledger is missing, locked, full or tampered with: nothing is answered
+    ├── Unproved            the plan claims less than its proof: our mistake, told before anything is charged
     └── EngineFailure       the engine failed; the detail is in the curator's log, never in the message
 
 Messages depend on the question and the policy only, never on the data.
@@ -102,6 +103,13 @@ class BudgetExceeded(DiscreetError):
 class LedgerUnavailable(DiscreetError):
     kind = "ledger"
     exit_code = 5
+
+
+class Unproved(DiscreetError):
+    """A plan whose claims are smaller than what `sql.check` derives: an internal error, and nothing was charged."""
+
+    kind = "internal"
+    exit_code = 1
 
 
 class EngineFailure(DiscreetError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Accountant
+from discreet.algebra import Numbers
 from discreet.budget import Charge, number
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -14,9 +16,13 @@ from discreet.policy import Policy
 from discreet.show import left_out
 from discreet.sql.plan import Measurement, Way
 
+Spell = Callable[[Numbers], str]  # as the engine's SQL
 
-def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analyst: str, left: Charge) -> str:
-    """Numbered sentences: what is read, what is noised and at which cost, what is done afterwards."""
+
+def explanation(
+    offered: Offer, policy: Policy, accountant: Accountant, *, analyst: str, left: Charge, spell: Spell
+) -> str:
+    """Numbered sentences: what is read (as `spell` writes it), what is noised and at which cost, what is done then."""
     lines: list[str] = []
     if not offered.plan.blocks:
         lines.append("Only public tables are read: the answer is exact and free.")
@@ -24,7 +30,7 @@ def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analy
     for each in offered.blocks:
         if each.block.same_as is not None:
             continue
-        lines += _block(each, policy, accountant)
+        lines += _block(each, policy, accountant, spell)
     lines += [_way(way, offered) for way in offered.plan.ways]
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
@@ -37,7 +43,7 @@ def explanation(offered: Offer, policy: Policy, accountant: Accountant, *, analy
     return "\n".join(f"{index}. {line}" for index, line in enumerate(lines, start=1))
 
 
-def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str]:
+def _block(each: BlockOffer, policy: Policy, accountant: Accountant, spell: Spell) -> list[str]:
     """What is read and noised for one aggregation of private rows."""
     block, lines = each.block, []
 
@@ -45,8 +51,8 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
         return f"This costs {accountant.budget(accountant.price(mechanism.loss() for mechanism in mechanisms))}."
 
     if each.threshold is not None:
-        parts = f", in {len(block.passes)} parts of the keys" if len(block.passes) > 1 else ""
-        lines.append(f"Count people for each key that exists{parts}: {block.people_query}")
+        parts = f", in {block.passes} parts of the keys" if block.passes > 1 else ""
+        lines.append(f"Count people for each key that exists{parts}: {spell(block.people)}")
         lines.append(
             f"Keep the keys whose noisy count reaches {_threshold(each.threshold)}: "
             f"one {policy.unit} touches at most {block.touched} keys. {cost(each.threshold)}"
@@ -59,7 +65,8 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant) -> list[str
             if block.keys
             else "one group"
         )
-        lines.append(f"Read {len(block.sums)} exact sum{'s' * (len(block.sums) > 1)} for {groups}: {block.query}")
+        sums = len(block.readings)
+        lines.append(f"Read {sums} exact sum{'s' * (sums > 1)} for {groups}: {spell(block.sums)}")
     for measurement, mechanism in each.noised:
         lines.append(f"{_noise(measurement, mechanism, policy)} {cost(mechanism)}")
     for pick, choices in zip(block.picks, each.picked, strict=True):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.algebra import Numbers
 from discreet.mechanisms import Mechanism
 from discreet.offer import BlockOffer, Offer
 from discreet.release import Allowance, Exact
@@ -15,8 +16,8 @@ from discreet.sql.finish import Noisy, added_up
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
 
-Fetch = Callable[[str], Exact]
-Read = Callable[[Sequence[str], int], Exact]  # queries, and how many rows of them may be held at once
+Fetch = Callable[[Numbers], Exact]
+Read = Callable[[Sequence[Numbers], int], Exact]  # queries, and how many rows of them may be held at once
 
 
 def measure(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> list[Noisy]:
@@ -41,7 +42,7 @@ def _public(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
     """All keys are public: every group of the grid gets a number, whether or not anybody is in it."""
     block, numbers = each.block, []
     if each.measured:
-        exact = fetch(block.query)
+        exact = fetch(block.sums)
         for mechanism, measurement in zip(each.measured, block.measurements, strict=True):
             numbers.append(allowance.measure(mechanism, exact, sizes=block.sizes, forms=measurement.forms))
     picks = [
@@ -56,15 +57,15 @@ def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
     How many keys there are is for data to decide: they are read part by part, and what is not of survivors is let go.
     """
     block = each.block
-    exact = read([block.people_in(part) for part in block.passes], block.part_rows)
+    exact = read(block.in_passes(block.people), block.part_rows)
     survivors, tested = allowance.threshold(each.threshold, exact, keys=len(block.unknown))
 
-    def kept(*queries: str) -> Exact:
+    def kept(*queries: Numbers) -> Exact:
         return allowance.keep(read(queries, block.part_rows), survivors, keys=block.unknown)
 
     numbers: list[Any] = [(tested,)] if block.one_shot else []
     if each.measured:
-        exact = kept(*(block.query_in(part) for part in block.passes))
+        exact = kept(*block.in_passes(block.sums))
         for mechanism, measurement in zip(each.measured, block.measurements[block.one_shot :], strict=True):
             released = allowance.measure(
                 mechanism, exact, sizes=block.sizes, forms=measurement.forms, survivors=survivors, keys=block.unknown
@@ -86,7 +87,7 @@ def _pick(
     survivors: Any = None,
 ) -> Any:
     """The cells that a pick chooses in each group."""
-    exact = fetch(block.near_query(pick, choices) if pick.fine else block.pick_query(pick))  # type: ignore[arg-type]
+    exact = fetch(block.near(pick, choices) if pick.fine else block.rows_in(pick))  # type: ignore[arg-type]
     grid: dict[str, Any] = {"sizes": block.sizes, "survivors": survivors, "keys": block.unknown}
     found = [
         allowance.choose_near(choice, exact, **grid)

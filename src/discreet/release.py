@@ -115,13 +115,13 @@ class Allowance:
     def threshold(self, mechanism: Any, exact: Exact, *, keys: int) -> tuple[pa.Table, IntegerArray]:
         """The keys whose noisy number passes, in the order of their values, and those numbers (S5).
 
-        `exact` has columns u0, u1, ... (the keys themselves) and s0, the number that is tested; only existing keys.
+        `exact` has columns k0, k1, ... (the keys themselves) and s0, the number that is tested; only existing keys.
         How many there are is not public. They are taken part by part, and only those are held that leave.
         """
         stream = self._spend(mechanism)
         left, numbers = list[pa.Table](), list[IntegerArray]()
         for table in exact.unwrap_parts():
-            named = _wide(table.select([f"u{index}" for index in range(keys)]))
+            named = _wide(table.select([f"k{index}" for index in range(keys)]))
             # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
             items = text_items([_texts(column) for column in named.columns], stream)
             places, noisy = mechanism.release(_integers(table.column("s0")), stream, items)

@@ -19,5 +19,5 @@ def policy_of(tables: str, folder: Path) -> Policy:
 
 def kept(engine: DuckDB, table: str) -> Rows:
     """A prepared table as a sorted list of rows, the hidden owner first."""
-    found = engine.fetch(f'SELECT * FROM "{table}" ORDER BY ALL', 10)
+    found = engine.read(f'SELECT * FROM "{table}" ORDER BY ALL', 10)
     return [tuple(row.values()) for row in found.to_pylist()]

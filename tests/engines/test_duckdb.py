@@ -50,11 +50,11 @@ def engine(policy: Policy) -> Iterator[DuckDB]:
 
 def test_wide_sums_are_exact(engine: DuckDB) -> None:
     """SUM gives a HUGEINT; Arrow gets it as decimal128(38, 0), whose 128 bits are the number itself."""
-    found = engine.fetch("SELECT sum(pay) AS s, sum(-pay::HUGEINT) AS t, count(*) AS n FROM people", 5)
+    found = engine.read("SELECT sum(pay) AS s, sum(-pay::HUGEINT) AS t, count(*) AS n FROM people", 5)
     assert found.schema.types == [pa.decimal128(38, 0), pa.decimal128(38, 0), pa.int64()]
     assert found.to_pylist() == [{"s": Decimal(1000 * 2**62), "t": Decimal(-1000 * 2**62), "n": 1000}]
     edge = "170141183460469231731687303715884105727"  # 2^127 - 1, which has 39 digits
-    assert engine.fetch(f"SELECT {edge}::HUGEINT AS s", 5).to_pylist() == [{"s": Decimal(edge)}]
+    assert engine.read(f"SELECT {edge}::HUGEINT AS s", 5).to_pylist() == [{"s": Decimal(edge)}]
 
 
 def test_columns_and_public_tables(engine: DuckDB) -> None:
@@ -99,7 +99,7 @@ def test_columns_and_public_tables(engine: DuckDB) -> None:
 def test_everything_else_is_one_fixed_sentence(engine: DuckDB, sql: str, caplog: pytest.LogCaptureFixture) -> None:
     visible_in_python = pa.table({"a": [1]})  # noqa: F841
     with caplog.at_level(logging.DEBUG), pytest.raises(EngineFailure) as caught:
-        engine.fetch(sql, 5)
+        engine.read(sql, 5)
     assert str(caught.value) == SENTENCE
     assert caught.value.__cause__ is None
     assert caught.value.__suppress_context__
@@ -120,7 +120,7 @@ def test_the_configuration_stays(engine: DuckDB) -> None:
         "access_mode": "read_only",
     }
     listed = ", ".join(f"'{name}'" for name in wanted)
-    found = engine.fetch(f"SELECT name, value FROM duckdb_settings() WHERE name IN ({listed})", 5).to_pylist()
+    found = engine.read(f"SELECT name, value FROM duckdb_settings() WHERE name IN ({listed})", 5).to_pylist()
     assert {row["name"]: row["value"].lower() for row in found} == wanted
 
 
@@ -131,17 +131,17 @@ def test_no_statement_fails_for_what_statistics_say(tmp_path: Path, names: list[
     numbers = pa.array(range(len(names)), pa.int64())
     people = pa.table({"id": numbers, "name": pa.array(names, pa.string()), "pay": numbers})
     prepare(policy, {"people": people, "states": pa.table({"code": ["NY"], "people": [20]})}, policy.store, 1)
-    found = DuckDB.open(policy, 1).fetch("SELECT count(*) FROM people WHERE split_part(name, 'a', 1) = 'b'", 10.0)
+    found = DuckDB.open(policy, 1).read("SELECT count(*) FROM people WHERE split_part(name, 'a', 1) = 'b'", 10.0)
     assert found.column(0).to_pylist() == [names.count("b")]
 
 
 def test_a_question_is_stopped_in_time(engine: DuckDB) -> None:
     start = time.monotonic()
     with pytest.raises(Overrun) as caught:
-        engine.fetch(SLOW, 0.3)
+        engine.read(SLOW, 0.3)
     assert 0.3 <= time.monotonic() - start < 3
     assert str(caught.value) == SENTENCE
-    assert engine.fetch("SELECT 1 AS a", 5).to_pylist() == [{"a": 1}]
+    assert engine.read("SELECT 1 AS a", 5).to_pylist() == [{"a": 1}]
 
 
 def test_stopping_one_question_stops_no_other(engine: DuckDB) -> None:
@@ -149,7 +149,7 @@ def test_stopping_one_question_stops_no_other(engine: DuckDB) -> None:
 
     def ask(seconds: float) -> None:
         try:
-            engine.fetch(SLOW, seconds)
+            engine.read(SLOW, seconds)
         except Overrun:
             overruns.append(time.monotonic() - start)
 
@@ -168,7 +168,7 @@ def test_memory_has_a_limit(policy: Policy, tmp_path: Path) -> None:
     engine = DuckDB(copy, memory=100 * 10**6)
     try:
         with pytest.raises(Overrun):
-            engine.fetch("SELECT length(string_agg(range::VARCHAR, ',')) AS n FROM range(40000000)", 60)
+            engine.read("SELECT length(string_agg(range::VARCHAR, ',')) AS n FROM range(40000000)", 60)
     finally:
         engine.close()
 
@@ -178,7 +178,7 @@ def test_threads_open_one_snapshot(policy: Policy) -> None:
 
     def opened(number: int) -> Any:
         engine = DuckDB.open(policy, 1)
-        return engine.fetch("SELECT count(*) AS n FROM people", 5)["n"][0].as_py()
+        return engine.read("SELECT count(*) AS n FROM people", 5)["n"][0].as_py()
 
     with ThreadPoolExecutor(4) as pool:
         assert set(pool.map(opened, range(40))) == {1000}
@@ -189,7 +189,7 @@ def test_threads_share_an_engine(engine: DuckDB) -> None:
 
     def ask() -> None:
         for _ in range(10):
-            results.append(engine.fetch("SELECT count(*) AS n FROM people", 5).to_pylist()[0]["n"])
+            results.append(engine.read("SELECT count(*) AS n FROM people", 5).to_pylist()[0]["n"])
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:
@@ -204,14 +204,14 @@ def test_after_a_fork_it_refuses_instead_of_hanging(engine: DuckDB) -> None:
     child = os.fork()
     if child == 0:
         try:
-            engine.fetch("SELECT 1", 5)
+            engine.read("SELECT 1", 5)
         except EngineFailure:
             engine.close()
             os._exit(7)
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-    assert engine.fetch("SELECT 1 AS a", 5).num_rows == 1
+    assert engine.read("SELECT 1 AS a", 5).num_rows == 1
 
 
 def test_a_snapshot_of_other_tables_is_not_used(policy: Policy) -> None:

@@ -202,7 +202,7 @@ def test_texts_that_are_no_utf8_become_null(tmp_path: Path, kind: str, caplog: p
     policy = policy_of(TEXTS, tmp_path)
     snapshot = prepare(policy, source, policy.store, 1)
     engine = DuckDB.open(policy, 1)
-    found = engine.fetch('SELECT CAST(n AS INT) AS n, s FROM people ORDER BY CAST("#owner" AS INT)', 10).to_pylist()
+    found = engine.read('SELECT CAST(n AS INT) AS n, s FROM people ORDER BY CAST("#owner" AS INT)', 10).to_pylist()
     engine.close()
     assert found == [{"n": 7, "s": GOOD.get(place)} for place in range(len(BAD))]
     assert (snapshot.tables[0].columns[0].missing, snapshot.tables[0].columns[0].nulled) == (1, 5)
@@ -231,7 +231,7 @@ def test_a_view_that_is_another_each_time(tmp_path: Path) -> None:
         prepare(policy, tmp_path / "town.duckdb", policy.store, number)
         engine = DuckDB.open(policy, number)
         for table, most in (("people", 1), ("parts", 2)):
-            counts = engine.fetch(f'SELECT count(*) AS n FROM {table} GROUP BY "#owner"', 10)["n"].to_pylist()
+            counts = engine.read(f'SELECT count(*) AS n FROM {table} GROUP BY "#owner"', 10)["n"].to_pylist()
             assert max(counts) <= most
         engine.close()
 

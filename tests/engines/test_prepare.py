@@ -361,9 +361,9 @@ def test_texts_are_equal_when_their_bytes_are(tmp_path: Path) -> None:
     prepare(policy, tmp_path / "town.duckdb", policy.store, 1)
     engine = DuckDB.open(policy, 1)
     assert kept(engine, "people") == [("A", "X", 0), ("a", "x", 1), ("b", "x", 1)]
-    found = engine.fetch("SELECT s, count(*) AS n FROM people GROUP BY s ORDER BY s", 10)
+    found = engine.read("SELECT s, count(*) AS n FROM people GROUP BY s ORDER BY s", 10)
     assert found.to_pylist() == [{"s": "X", "n": 1}, {"s": "x", "n": 2}]
-    assert engine.fetch("SELECT count(*) AS n FROM public_tables.codes WHERE code = 'e'", 10).to_pylist() == [{"n": 1}]
+    assert engine.read("SELECT count(*) AS n FROM public_tables.codes WHERE code = 'e'", 10).to_pylist() == [{"n": 1}]
     assert engine.public_table("codes")["n"].to_pylist() == ["1", "340282366920938463463374607431768211455"]
     engine.close()
 
@@ -429,7 +429,7 @@ def test_a_line_in_the_middle_of_a_long_file(tmp_path: Path, place: int) -> None
     with suppress(EngineFailure):
         prepare(policy, policy.source, policy.store, 1)
         engine = DuckDB.open(policy, 1)
-        found = engine.fetch("SELECT count(*) AS n, max(x) AS x FROM people", 10)
+        found = engine.read("SELECT count(*) AS n, max(x) AS x FROM people", 10)
         assert found.to_pylist() == [{"n": before + 1001, "x": 1}]
         engine.close()
 

@@ -19,7 +19,9 @@ from typing import Any
 
 import duckdb
 
+from discreet.algebra import Aggregate, Numbers, Sum
 from discreet.curator import accountant_of, terms_of
+from discreet.engines.spelling import Spelling
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.measure import measure
@@ -28,8 +30,7 @@ from discreet.release import Allowance, Exact
 from discreet.sql.analyze import plan
 from discreet.sql.finish import answered, half_widths, noisy_table, rehearsals, split
 from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Key, Plan, table_name
-from discreet.total import null_where_it_fails
+from discreet.sql.plan import Block, Key, Plan, prove, table_name
 
 from .worlds import BACKGROUND, EMPTY, World
 
@@ -38,6 +39,7 @@ LONGER = 20.0  # for all of an answer: up to 5,000 groups, each with its draws, 
 CARRIED_OUT = 0.2  # of the answered statements: noise and all, on neighbors
 TINY = Fraction(1, 1000)  # an epsilon at which noise hides everything
 STUCK = 120.0  # seconds on the clock, which a busy machine may take for any of them
+PEOPLE = 2**36  # that there may be: what one of them adds to a sum, so many times, must fit its type
 SLOW = 4.0  # seconds of planning: parsing and analysis of any statement within the limits take less
 
 
@@ -72,6 +74,7 @@ def _planned(sql: str, world: World) -> Plan | str:
     with _within(SLOW, "planning"):
         try:
             planned = plan(sql, world.policy, world.public, world.evaluate)
+            prove(planned, world.policy)
             _rehearsed(planned, world)
         except (Rejected, UsageError) as refusal:
             return f"refused: {_general(str(refusal))}"
@@ -84,9 +87,9 @@ def _planned(sql: str, world: World) -> Plan | str:
 
 def _rehearsed(planned: Plan, world: World) -> None:
     """What `Curator` tries before it charges: on tables without rows, and on made-up numbers."""
-    for sql in (sql for block in planned.blocks if block.same_as is None for sql in block.queries):
+    for query in (query for block in planned.blocks if block.same_as is None for query in block.queries):
         try:
-            world.cursors[EMPTY].execute(f"PREPARE checked AS {sql}")
+            world.cursors[EMPTY].execute(f"PREPARE checked AS {Spelling().numbers(query)}")
         except duckdb.Error:
             raise Rejected("the engine does not bind this.", hint="") from None
     public = {name: world.public[name] for name in planned.public}
@@ -127,8 +130,8 @@ def _carried_out(planned: Plan, world: World, epsilon: Fraction, source: random.
         raise Violation("on some databases the engine failed, on others not")
 
 
-def _read(cursor: Any, sql: str) -> Exact:
-    return Exact(cursor.sql(sql).to_arrow_table())
+def _read(cursor: Any, query: Numbers) -> Exact:
+    return Exact(cursor.sql(Spelling().numbers(query)).to_arrow_table())
 
 
 def _finished(offered: Offer, noisy: list[Any], public: dict[str, Any], world: World) -> tuple[str, str]:
@@ -171,7 +174,8 @@ def _general(text: str) -> str:
     return " ".join(reason.split(". ")[0].split()[-9:])
 
 
-def fetched(world: World, sql: str) -> dict[str, list[tuple[Any, ...]]]:
+def fetched(world: World, query: Numbers) -> dict[str, list[tuple[Any, ...]]]:
+    sql, total = Spelling().numbers(query), Spelling(careful=True).numbers(query)
     found = {}
     for name, cursor in world.cursors.items():
         try:
@@ -179,7 +183,7 @@ def fetched(world: World, sql: str) -> dict[str, list[tuple[Any, ...]]]:
                 found[name] = cursor.execute(sql).fetchall()
         except Exception as error:
             raise Violation(f"the engine failed on {name!r}: {error}\n{sql}") from error
-    total = null_where_it_fails(sql)  # the second wall: what fails on no row is what it was
+    # The second wall: what fails on no row is what it was.
     if total != sql and sorted(world.cursors[BACKGROUND].execute(total).fetchall(), key=repr) != sorted(
         found[BACKGROUND], key=repr
     ):
@@ -190,11 +194,13 @@ def fetched(world: World, sql: str) -> dict[str, list[tuple[Any, ...]]]:
 def _measured(block: Block, world: World) -> None:
     width = len(block.keys)
     if block.measurements:
-        exact = fetched(world, block.query)
+        exact = fetched(world, block.sums)
         for rows in exact.values():
-            _once(rows, width, block.query)
+            _once(rows, width, block.sums)
             for row in rows:
                 _on_grid(block, row)
+        _fit(block, exact["alone"], width)
+        _rows_of_one(block, world)
         for measurement in block.measurements:
             vectors = {name: _forms(rows, width, measurement.forms) for name, rows in exact.items()}
             claim = measurement.sensitivity
@@ -205,29 +211,52 @@ def _measured(block: Block, world: World) -> None:
                 for norm, here, most in zip(("l0", "l1", "l2 squared", "linf"), found, allowed, strict=True):
                     if here > most:
                         what = f"{measurement.name}: {norm} {here} > {most} between {before!r} and {after!r}"
-                        raise Violation(f"{what}\n{block.query}")
+                        raise Violation(f"{what}\n{told(block.sums)}")
     if block.unknown:
-        found_people = fetched(world, block.people_query)
+        found_people = fetched(world, block.people)
         for rows in found_people.values():
-            _once(rows, len(block.unknown), block.people_query)
+            _once(rows, len(block.unknown), block.people)
         people = {name: {row[:-1]: int(row[-1]) for row in rows} for name, rows in found_people.items()}
         touched = block.touched * (2 if block.neighbors == "change_one" else 1)
         for before, after in world.pairs:
             moved = _moved(people[before], people[after])
             if len(moved) > touched or max(moved, default=0) > 1:
-                raise Violation(f"people per key: {moved} for {touched} keys\n{block.people_query}")
+                raise Violation(f"people per key: {moved} for {touched} keys\n{told(block.people)}")
+
+
+def _fit(block: Block, rows: list[tuple[Any, ...]], width: int) -> None:
+    """What one person adds to each sum, for 2^36 people, fits the type in which the engine adds it up (S21)."""
+    for place, reading in enumerate(block.readings):
+        added = isinstance(reading, Sum) and any(factor.power for factor in reading.factors)
+        bits = reading.bits - 1 if isinstance(reading, Sum) and added else 63
+        most = max((abs(int(row[width + place] or 0)) for row in rows), default=0)
+        if most * PEOPLE >= 2**bits:
+            raise Violation(
+                f"{reading}: {most} for one person, and 2^36 of them are beyond {bits} bits\n{told(block.sums)}"
+            )
+
+
+def told(query: Numbers) -> str:
+    return Spelling().numbers(query)
+
+
+def _rows_of_one(block: Block, world: World) -> None:
+    """Nobody has more rows than the plan says."""
+    rows = fetched(world, Aggregate(block.source, (), (Sum(),), block.conditions))["alone"][0][0]
+    if rows > block.rows:
+        raise Violation(f"one person has {rows} rows, of {block.rows}\n{told(block.sums)}")
 
 
 def _on_grid(block: Block, row: tuple[Any, ...]) -> None:
     for key, place in zip(block.keys, row, strict=False):
         if isinstance(key, Key) and not (isinstance(place, int) and 0 <= place < key.size):
-            raise Violation(f"a key lies at {place!r} of {key.size}\n{block.query}")
+            raise Violation(f"a key lies at {place!r} of {key.size}\n{told(block.sums)}")
 
 
-def _once(rows: list[tuple[Any, ...]], width: int, sql: str) -> None:
+def _once(rows: list[tuple[Any, ...]], width: int, query: Numbers) -> None:
     """A key stands in one row: of two, what reads them would take one."""
     if len({row[:width] for row in rows}) < len(rows):
-        raise Violation(f"a key stands twice\n{sql}")
+        raise Violation(f"a key stands twice\n{told(query)}")
 
 
 def _forms(rows: list[tuple[Any, ...]], width: int, forms: tuple[tuple[int, ...], ...]) -> dict[Any, int]:
@@ -250,11 +279,11 @@ def _picked(block: Block, pick: Pick, world: World) -> None:
     A rank score at any cell moves by no more than the rows that move, so this bounds the scores of all mechanisms.
     What is read of a fine grid must be what its counts say.
     """
-    counted = block.pick_query(pick)
+    counted = block.rows_in(pick)
     _cells(block, pick, counted, pick.domain.size, world)
     if not pick.fine:
         return
-    near = block.near_query(pick, pick.mechanisms("sum", Fraction(1)))  # type: ignore[arg-type]
+    near = block.near(pick, pick.mechanisms("sum", Fraction(1)))  # type: ignore[arg-type]
     every = fetched(world, counted)
     for name, rows in fetched(world, near).items():
         _once(rows, len(block.keys) + 1, near)
@@ -264,22 +293,22 @@ def _picked(block: Block, pick: Pick, world: World) -> None:
         for row in rows:
             held, (cell, count, before, total) = groups.get(row[:-4], []), row[-4:]
             if (cell, count) not in held or before != sum(n for place, n in held if place < cell):
-                raise Violation(f"{pick.name}: near the wanted rank {row} is read\n{near}")
+                raise Violation(f"{pick.name}: near the wanted rank {row} is read\n{told(near)}")
             if total != sum(n for _, n in held):
-                raise Violation(f"{pick.name}: near the wanted rank a group has {total} rows\n{near}")
+                raise Violation(f"{pick.name}: near the wanted rank a group has {total} rows\n{told(near)}")
 
 
-def _cells(block: Block, pick: Pick, sql: str, cells: int, world: World) -> None:
+def _cells(block: Block, pick: Pick, query: Numbers, cells: int, world: World) -> None:
     counts = {}
-    for name, rows in fetched(world, sql).items():
-        _once(rows, len(block.keys) + 1, sql)
+    for name, rows in fetched(world, query).items():
+        _once(rows, len(block.keys) + 1, query)
         for row in rows:
             _on_grid(block, row)
             if not 0 <= row[-2] < cells:
-                raise Violation(f"{pick.name}: a row lies in cell {row[-2]} of {cells}\n{sql}")
+                raise Violation(f"{pick.name}: a row lies in cell {row[-2]} of {cells}\n{told(query)}")
         counts[name] = {row[:-1]: row[-1] for row in rows}
     most = pick.rows * (2 if block.neighbors == "change_one" else 1)
     for before, after in world.pairs:
         moved = sum(_moved(counts[before], counts[after]))
         if moved > most:
-            raise Violation(f"{pick.name}: {moved} rows move, of {most}\n{sql}")
+            raise Violation(f"{pick.name}: {moved} rows move, of {most}\n{told(query)}")

@@ -40,6 +40,13 @@ FORMS = {
         IF({flag}, {number}, {number})
         (CASE WHEN {flag} THEN 1 ELSE 0 END)
         ({number} + (SELECT {MAX|MIN|SUM|COUNT}(population) FROM states))
+        ROUND({number}, {huge})
+        POWER({number}, {huge})
+        LOG({huge}, {number})
+        ({number} {+|-|*|/|//|%} {huge})
+        CLAMP({number}, -{huge}, {huge})
+        STRPOS({string}, {long})
+        LENGTH({string} || {long})
         """),
     "category": lines("""
         {UPPER|LOWER|TRIM}({category})
@@ -59,6 +66,12 @@ FORMS = {
         {LPAD|RPAD}({category}, {1|4}, {'x'|'yz'})
         STRFTIME({date}, {'%Y-%m'|'%a'|'%j'|'%%'|'x'})
         {MONTHNAME|DAYNAME}({date})
+        SPLIT_PART({category}, 'a', {huge})
+        {LPAD|RPAD}({category}, {huge}, {'x'|' '})
+        {LEFT|RIGHT}({category}, {huge})
+        SUBSTR({category}, {huge}, {huge})
+        REPLACE({category}, {'a'|''}, {long})
+        {category}[{huge}:{huge}]
         """),
     "text": lines("""
         {UPPER|LOWER|TRIM|LTRIM|RTRIM}({text})
@@ -70,6 +83,13 @@ FORMS = {
         CAST({time} AS VARCHAR)
         REPLACE({text}, {'a'|''}, {'b'|''})
         SPLIT_PART({text}, {' '|'a'}, {1|2|3|-1})
+        SPLIT_PART({text}, 'a', {huge})
+        {LPAD|RPAD}({text}, {huge}, {'x'|' '})
+        {LPAD|RPAD}({text}, {300|10000}, {'x'|'yz'})
+        {LEFT|RIGHT}({text}, {huge})
+        REPLACE({text}, 'a', {long})
+        ({text} || {text} || {text} || {text} || {text} || {text} || {text} || {text})
+        ({text} || {long})
         {LPAD|RPAD}({text}, {1|4}, {'x'|'yz'})
         """),
     "flag": lines("""
@@ -104,6 +124,8 @@ FORMS = {
         COALESCE({date}, {date})
         CASE WHEN {flag} THEN {date} ELSE {date} END
         {LEAST|GREATEST}({date}, {date})
+        ({date} {+|-} {huge})
+        ({date} {+|-} INTERVAL {huge} {DAY|MONTH|YEAR})
         """),
     "moment": lines("""
         DATE_TRUNC('{hour|minute|second}', {moment})
@@ -111,6 +133,7 @@ FORMS = {
         ({moment} {+|-} INTERVAL {1|90} {SECOND|MINUTE|HOUR|DAY|MONTH|YEAR})
         COALESCE({moment}, {moment})
         CASE WHEN {flag} THEN {moment} ELSE {moment} END
+        ({moment} {+|-} INTERVAL {huge} {SECOND|HOUR|DAY|YEAR})
         """),
 }
 CONSTANTS = {
@@ -124,6 +147,8 @@ CONSTANTS = {
 WORDS = {
     "part": words("YEAR MONTH DAY QUARTER WEEK DOW ISODOW DOY HOUR MINUTE SECOND EPOCH"),
     "unit": words("day week month quarter year hour minute second"),
+    "huge": words("99 10000 999999999 2147483648 9223372036854775807 1e18 1e40 1e400 -999999999"),
+    "long": [f"'{'a' * 300}'", f"'{'ab ' * 2_000}'"],
     "pattern": ["'a%'", "'%a%'", "'_'", "''", "'%%'", "'K_r%s'", "'\\\\%'"],
 }
 ALIKE = {"time": ("date", "moment"), "string": ("text", "category")}

@@ -75,6 +75,7 @@ class Relations:
         form = self.draw.any(
             *(self.joined, self.joined, self.with_public, self.with_public, self.derived, self.derived),
             *(self.per_person, self.per_person, self.windowed, self.stacked, self.linked, self.listed),
+            *((self.multiplied, self.piled) if self.draw.maybe(0.4) else (self.scan_again, self.derived)),
         )
         return form(depth - 1)
 
@@ -191,6 +192,33 @@ class Relations:
             sides.append(f"SELECT {', '.join(items)} FROM {inner}")
         columns = {f"{alias}.{name}": kind for name, kind in {"o": "owner", **kinds}.items()}
         return f"({' UNION ALL '.join(sides)}) AS {alias}", columns
+
+    def scan_again(self, depth: int) -> tuple[str, Columns]:
+        return self.scan()
+
+    def multiplied(self, depth: int) -> tuple[str, Columns]:
+        """Every row many times: beside written-out tables of up to a hundred rows each."""
+        text, columns = self.relation(depth)
+        for _ in range(self.draw.any(1, 1, 2, 3)):
+            alias = self.draw.alias()
+            rows = ", ".join(f"({place})" for place in range(self.draw.any(2, 7, 30, 100)))
+            text = f"{text} {self.draw.any('JOIN', 'LEFT JOIN')} (VALUES {rows}) AS {alias}(v) ON TRUE"
+            columns = columns | {f"{alias}.v": "number"}
+        return text, columns
+
+    def piled(self, depth: int) -> tuple[str, Columns]:
+        """One SELECT many times over, by UNION ALL, and that again."""
+        inner, columns, owner = self.owned(min(depth, 1))
+        kind, alias = self.draw.any("number", "number", "text", "category"), self.draw.alias()
+        once = f"SELECT {owner} AS o, {self.of.expression(columns, kind)} AS x FROM {inner}"
+        text = " UNION ALL ".join([once] * self.draw.any(2, 5, 20, 60))
+        for _ in range(self.draw.any(0, 0, 1, 2)):
+            again = self.draw.alias()
+            part = f"SELECT o, x FROM ({text}) AS {again}"
+            text = " UNION ALL ".join([part] * self.draw.any(2, 3, 10))
+            if len(text) > 40_000:
+                break
+        return f"({text}) AS {alias}", {f"{alias}.o": "owner", f"{alias}.x": kind}
 
     def where(self, columns: Columns) -> str:
         return f" WHERE {self.condition(columns)}" if self.draw.maybe(0.35) else ""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from discreet.algebra import Column, Factor, Fold, Over, Scan, Select, Stage, Sum
 from discreet.sql.plan import Block
 
 from . import check
@@ -67,12 +68,18 @@ def test_the_check_sees_violations() -> None:
     )
     block = planned.blocks[0]
     measurement = block.measurements[0]
+    assert isinstance(block.source, Scan)
+    stage = block.source.stage
+    # A window whose partition is no person: everybody's rows of a clinic.
+    across = Over(Fold("count", ()), Column(stage, "clinic"))
+    counted = Factor(Column("s", "n"), 0, 9, 1, False)
+    everybody = Stage(Select(block.source, (("n", across),)), "s")
     small = replace(measurement, sensitivity=replace(measurement.sensitivity, l1=0, l2_squared=0, linf=0))
     wrong = (
         replace(block, measurements=(small,)),
-        replace(block, sums=("sum(CAST(big * 4 AS BIGINT))",)),
-        replace(block, key_sql=("cost",)),
-        replace(block, sums=('(SELECT sum(c) FROM (SELECT count(*) AS c FROM "visits")) * count(*)',)),
+        replace(block, readings=(Sum((Factor(Column(stage, "big") * 4, 0, 9, 1, False),)),)),
+        replace(block, places=(Column(stage, "cost"),)),
+        replace(block, source=everybody, places=(), keys=(), readings=(Sum((counted,)),)),
     )
     unseen = list(wrong)
     for here in (world("shop", source) for _ in range(15)):  # the last is not seen in 1 of 20: in none of 15, 1e-19

@@ -240,7 +240,7 @@ def _source_type(table: Table, name: str) -> pa.DataType:
 # --- people -----------------------------------------------------------------------------------------------------------
 
 _SHAPES = ("low", "high", "any", "any", "ends", "ends", "nulls", "spread", "spread")
-_TEXTS = ("", "a", "b", "Karrie Ames", "02138", "%", "ä", "a" * 300, "t1", "it's", "\t", "12", "-0")
+_TEXTS = ("", "a", "b", "Karrie Ames", "02138", "%", "ä", "a" * 300, "ab " * 400, "t1", "it's", "\t", "12", "-0")
 
 
 def _person(policy: Policy, number: int, shape: str, source: random.Random) -> dict[str, list[dict[str, Any]]]:

@@ -21,9 +21,10 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
+from discreet.algebra import OWNER
 from discreet.curator import Curator, create_ledger
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Domain, Identifier, Integers, Timestamps
-from discreet.engines.store import OWNER, PUBLIC, Store
+from discreet.engines.store import PUBLIC, Store
 from discreet.policy import Policy, Table, Through
 
 from . import policies

@@ -18,9 +18,10 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from discreet.algebra import OWNER
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
 from discreet.engines.prepare import prepare
-from discreet.engines.store import OWNER, PUBLIC, Store
+from discreet.engines.store import PUBLIC, Store
 from discreet.policy import Policy, Table, Through
 
 from . import policies

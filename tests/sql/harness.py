@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import zip_longest
 from pathlib import Path
@@ -18,6 +18,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from discreet.algebra import Aggregate, owner_of
+from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure
 from discreet.offer import offer
 from discreet.policy import Policy
@@ -193,21 +195,20 @@ def forms_of(vector: Vector, forms: tuple[tuple[int, ...], ...]) -> dict[tuple[A
     }
 
 
-def by_database(block: Block, *, keys: list[str], sums: list[str], extra: tuple[str, ...] = (), base: int) -> str:
-    """The block's exact SELECT for many databases at once: owners are numbered `database * base + person`.
+def by_database(query: Aggregate, *, base: int) -> str:
+    """A block's exact query for many databases at once: owners are numbered `database * base + person`.
 
     As long as rows of different people never meet, databases of different people do not meet either; a test compares
     this with the block's own query on single databases.
     """
-    conditions = [*block.conditions, *extra]
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    listed = [f"({block.owner} // {base}) AS db"]
-    listed += [f"{sql} AS k{index}" for index, sql in enumerate(keys)]
-    listed += [f"{sql} AS s{index}" for index, sql in enumerate(sums)]
-    group = ", ".join(["db", *(f"k{index}" for index in range(len(keys)))])
-    required = [f"k{index} IS NOT NULL" for index in range(len(keys)) if index not in block.unknown]
-    inner = f"SELECT {', '.join(listed)} FROM {block.source}{where} GROUP BY {group}"
-    return f"SELECT * FROM ({inner}) WHERE {' AND '.join(required) or 'TRUE'}"
+    database = owner_of(query.source) // base
+    known = (0, *(place + 1 for place in query.known))
+    return spelled(replace(query, keys=(database, *query.keys), known=known))
+
+
+def spelled(query: Aggregate) -> str:
+    """A query as it runs."""
+    return Spelling().aggregate(query)
 
 
 def whole(value: Any) -> int:

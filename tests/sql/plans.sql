@@ -1984,8 +1984,8 @@ SELECT speed // 100 * 100 AS speed, COUNT(*) FROM subscribers GROUP BY 1;
 
 -- count / subscribers / is true: Who left for sure, who stayed for sure
 SELECT COUNT(*) FILTER (WHERE churned IS TRUE) AS gone, COUNT(*) FILTER (WHERE churned IS NOT TRUE) AS here FROM subscribers;
---> COUNT(*) FILTER(WHERE NOT churned IS TRUE): 1 1 1 | 1 1 1
 --> COUNT(*) FILTER(WHERE churned IS TRUE): 1 1 1 | 1 1 1
+--> COUNT(*) FILTER(WHERE NOT churned IS TRUE): 1 1 1 | 1 1 1
 
 -- count / subscribers / years: How old are contracts?
 SELECT DATE_DIFF('year', since, DATE '2024-12-31') AS years, COUNT(*) FROM subscribers GROUP BY years;

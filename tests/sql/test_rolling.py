@@ -111,7 +111,7 @@ def test_explain_tells_which_way_and_why() -> None:
 
     def told(sql: str) -> str:
         left = terms_of(policy).limit
-        return explanation(offered(sql), policy, accountant_of(policy), analyst="ann", left=left)
+        return explanation(offered(sql), policy, accountant_of(policy), analyst="ann", left=left, spell=harness.spelled)
 
     assert "3, 4, 12 of them to one, free of charge" in told(CUBE)
     assert "12 public groups, with one more of each key, for NULL" in told(CUBE)
@@ -190,7 +190,7 @@ KINDS = {
 def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: str) -> tuple[pa.Table, pa.Table]:
     """Many answers of a grouping, and what it is without noise: the source's cells, repeated under a made-up key."""
     key = Key(domain=Number(step=Fraction(1), lo=0, hi=times - 1), nullable=False)
-    exact = population().sql(source.block.query).to_arrow_table()
+    exact = population().sql(harness.spelled(source.block.sums)).to_arrow_table()
     columns = {"k0": pa.array(np.repeat(np.arange(times), exact.num_rows))}
     for index, column in enumerate(exact.column_names):
         renamed = f"k{index + 1}" if index < len(source.block.keys) else column

@@ -15,8 +15,10 @@ import duckdb
 import pytest
 
 import test_every_aggregate as every
+from discreet.algebra import Constant, PerPerson, owner_of
+from discreet.engines.spelling import Spelling
 from discreet.errors import Rejected
-from discreet.sql import aggregates, analyze, joins, persons, sets, windows
+from discreet.sql import aggregates, analyze, joins, sets, windows
 from discreet.sql.analyze import Analysis
 from discreet.sql.relation import Relation
 from discreet.sql.sensitivity import Sensitivity
@@ -146,7 +148,7 @@ def moved_by_a_newcomer(case: Case) -> tuple[int, int]:
     for present in (people[:3], people):
         connection = duckdb.connect(config={"threads": 1})
         databases.load(connection, "hospital", [tuple(present)])
-        counts.append(harness.whole(connection.sql(block.query).fetchall()[0][0]))
+        counts.append(harness.whole(connection.sql(harness.spelled(block.sums)).fetchall()[0][0]))
     return abs(counts[1] - counts[0]), block.measurements[0].sensitivity.l1
 
 
@@ -167,9 +169,10 @@ def test_joins_need_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Rejected, match="joined on the owner only"):
         harness.planned(sql, policies.policy("hospital"), name="hospital")
     monkeypatch.setattr(joins, "_same_owner", lambda left, right: True)
-    monkeypatch.setattr(joins, "_matches_owners", lambda *_: "TRUE")
+    monkeypatch.setattr(joins, "_matches_owners", lambda *_: Constant(True))
     plan = harness.planned(sql, policies.policy("hospital"), name="hospital")
-    assert '."#owner" = ' in plan.blocks[0].source, "rows of different people never meet, whatever the condition says"
+    run = harness.spelled(plan.blocks[0].sums)
+    assert '."#owner" = ' in run, "rows of different people never meet, whatever the condition says"
 
 
 @pytest.fixture
@@ -200,15 +203,16 @@ def test_keys_that_people_share_let_nobody_meet(shared_keys: databases.Family) -
 
 def test_a_visit_is_grouped_within_its_person(shared_keys: databases.Family, monkeypatch: pytest.MonkeyPatch) -> None:
     """GROUP BY visit_id without the owner, one of whom is shown as the owner of all."""
-    original = persons.grouped
+    original = Spelling.query
 
-    def across(*arguments: Any) -> Relation:
-        found = original(*arguments)
-        owner = arguments[1].owner
-        source = found.source.replace(f"{owner} AS", f"min({owner}) AS").replace(f"GROUP BY {owner}, ", "GROUP BY ")
-        return replace(found, source=source)
+    def across(self: Spelling, node: Any) -> str:
+        text = original(self, node)
+        if not isinstance(node, PerPerson):
+            return text
+        owner = self.expression(owner_of(node.source))
+        return text.replace(f"SELECT {owner} AS", f"SELECT min({owner}) AS", 1).replace("GROUP BY 1, ", "GROUP BY ")
 
-    monkeypatch.setattr(persons, "grouped", across)
+    monkeypatch.setattr(Spelling, "query", across)
     assert {"hospital: mean / each visit / plain", "hospital: count / each visit / group count"} & {
         *moved_too_far(shared_keys)
     }
@@ -223,7 +227,7 @@ def by_order(sql: str, times: int = 6) -> int:
     """How many different results a question has when the rows are stored in other orders."""
     dice, name = random.Random(), "hospital"
     people = [databases.person(policies.policy(name), dice, [], number=number) for number in range(1, 300)]
-    query = harness.planned(sql, policies.policy(name), name=name).blocks[0].query
+    query = harness.spelled(harness.planned(sql, policies.policy(name), name=name).blocks[0].sums)
     results = set()
     for attempt in range(times):
         shuffled = []

@@ -10,6 +10,8 @@ import duckdb
 import numpy as np
 import pytest
 
+from discreet.algebra import Column
+from discreet.engines.spelling import Spelling
 from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.sql.values import Value
@@ -48,15 +50,19 @@ def test_engine_and_file_have_the_same_cells(cut: Description) -> None:
         assert np.abs(counted - each.counts).max() <= 5, cut.axes[column].name
 
 
+AGE = Column("t", "age")
+
+
 def test_the_search_halves_and_finds_every_place(cut: Description) -> None:
     column = cut.axes[0].column
     axis = Axis(column=column, bins=5, cuts=(0, 1, 7, 8, 50, 100))
-    value = Value(sql="age", domain=duckdb_domain(), nullable=False)
-    found = duckdb.sql(f"SELECT {axis.position(value)} AS c FROM (SELECT unnest(range(100)) AS age)").fetchall()
+    value = Value(expression=AGE, domain=duckdb_domain(), nullable=False)
+    cell = Spelling().expression(axis.position(value))
+    found = duckdb.sql(f"SELECT {cell} AS c FROM (SELECT unnest(range(100)) AS age) AS t").fetchall()
     expected = [0, *[1] * 6, 2, *[3] * 42, *[4] * 50]
     assert [row[0] for row in found] == expected
     assert [axis.code(str(age)) for age in range(100)] == expected
-    assert duckdb.sql(f"SELECT {axis.position(value)} FROM (SELECT NULL::BIGINT AS age)").fetchall() == [(None,)]
+    assert duckdb.sql(f"SELECT {cell} FROM (SELECT NULL::BIGINT AS age) AS t").fetchall() == [(None,)]
 
 
 def duckdb_domain():  # type: ignore[no-untyped-def]

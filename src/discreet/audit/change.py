@@ -8,11 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.algebra import Numbers
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
 
-Fetch = Callable[[str, str], pa.Table]
-"""Of (database, SQL)."""
+Fetch = Callable[[str, Numbers], pa.Table]
+"""Of (database, query)."""
 Cells = dict[tuple[Any, ...], int]
 
 
@@ -35,7 +36,7 @@ def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Ite
     """Every statistic of a block on every pair of neighbors."""
     for pair in pairs:
         if block.measurements:
-            tables = [rows_of(fetch(each, block.query)) for each in pair]
+            tables = [rows_of(fetch(each, block.sums)) for each in pair]
             for measurement in block.measurements:
                 moved = movement(*(forms(rows, len(block.keys), measurement.forms) for rows in tables))
                 claim = measurement.sensitivity
@@ -43,10 +44,10 @@ def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Ite
                 yield _change(measurement.name, pair, norms(moved), allowed)
         touched = block.touched * (2 if block.neighbors == "change_one" else 1)
         if block.unknown:
-            moved = movement(*(cells(fetch(each, block.people_query)) for each in pair))
+            moved = movement(*(cells(fetch(each, block.people)) for each in pair))
             yield _change("people per key", pair, norms(moved), {"l0": touched, "linf": 1})
         for pick in block.picks:
-            moved = movement(*(cells(fetch(each, block.pick_query(pick))) for each in pair))
+            moved = movement(*(cells(fetch(each, block.rows_in(pick))) for each in pair))
             yield _change(pick.name, pair, norms(moved), {"l1": rows_moved(block, pick)})
 
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
+from discreet.algebra import OWNER, owner_of
 from discreet.engines.source import name
-from discreet.engines.store import OWNER
+from discreet.engines.spelling import Spelling, by_place
 from discreet.errors import UsageError
 from discreet.policy import Table
 from discreet.sql.plan import Block
@@ -59,7 +60,7 @@ def _named(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> Iterator[tup
         yield row[0], "named"
     if wanted.matching is None:
         return
-    parts = " UNION ALL ".join(f"SELECT {block.owner} AS o {_from(block)}" for block in wanted.matching)
+    parts = " UNION ALL ".join(f"SELECT {_owner(block)} AS o {_from(block)}" for block in wanted.matching)
     owners = _read(cursor, f"SELECT o FROM ({parts}) GROUP BY 1 ORDER BY random() LIMIT {wanted.people}")
     if not owners:
         raise UsageError("No row of the snapshot meets --where: nobody can be taken away by it.")
@@ -69,26 +70,32 @@ def _named(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> Iterator[tup
 
 def _searches(tables: Sequence[Table], wanted: Wanted) -> Iterator[tuple[str, str]]:
     """SELECTs of people, each with the reason to choose them, those who tell most first."""
-    most = f"LIMIT {wanted.people}"
+    most, spell = f"LIMIT {wanted.people}", Spelling()
     for block in wanted.measured:
-        rows = f"SELECT {block.owner} AS o {_from(block)}"
-        for each in block.sums[:_SUMS]:
-            yield "moves it most", f"{rows} GROUP BY 1 ORDER BY abs({each}) DESC NULLS LAST, random() {most}"
+        rows = f"SELECT {_owner(block)} AS o {_from(block)}"
+        for reading in block.readings[:_SUMS]:
+            moved = spell.reading(reading, block.sums)
+            yield "moves it most", f"{rows} GROUP BY 1 ORDER BY abs({moved}) DESC NULLS LAST, random() {most}"
         for pick in block.picks:
-            yield "largest", f"{rows} GROUP BY 1 ORDER BY max({pick.position}) DESC NULLS LAST, random() {most}"
-            yield "smallest", f"{rows} GROUP BY 1 ORDER BY min({pick.position}) NULLS LAST, random() {most}"
-        if block.key_sql:
-            places = ", ".join(str(place + 1) for place in range(len(block.key_sql)))
-            each = f"SELECT {', '.join(block.key_sql)}, any_value({block.owner}) AS o, count(*) AS n {_from(block)}"
-            yield "rare key", f"SELECT o FROM ({each} GROUP BY {places}) ORDER BY n, random() {most}"
+            place = spell.expression(pick.position)
+            yield "largest", f"{rows} GROUP BY 1 ORDER BY max({place}) DESC NULLS LAST, random() {most}"
+            yield "smallest", f"{rows} GROUP BY 1 ORDER BY min({place}) NULLS LAST, random() {most}"
+        if block.places:
+            keys = ", ".join(spell.all(block.places))
+            each = f"SELECT {keys}, any_value({_owner(block)}) AS o, count(*) AS n {_from(block)}"
+            yield "rare key", f"SELECT o FROM ({each} {by_place(len(block.places))}) ORDER BY n, random() {most}"
     everybody = f"SELECT {name(OWNER)} FROM ({_owners(tables)}) GROUP BY 1"
     yield "most rows", f"{everybody} ORDER BY count(*) DESC, random() {most}"
     yield "at random", f"{everybody} ORDER BY random() {most}"
 
 
 def _from(block: Block) -> str:
-    where = f" WHERE {' AND '.join(block.conditions)}" if block.conditions else ""
-    return f"FROM {block.source}{where}"
+    spell = Spelling()
+    return f"FROM {spell.source(block.source)}{spell.where(block.conditions)}"
+
+
+def _owner(block: Block) -> str:
+    return Spelling().expression(owner_of(block.source))
 
 
 def _owners(tables: Sequence[Table]) -> str:

@@ -13,11 +13,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.algebra import OWNER, Numbers
 from discreet.audit.chosen import Person, Wanted, choose
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
 from discreet.engines.prepare import engine_errors
 from discreet.engines.source import literal, name
-from discreet.engines.store import OWNER, PUBLIC, Store
+from discreet.engines.spelling import Spelling
+from discreet.engines.store import PUBLIC, Store
 from discreet.engines.watch import interrupted
 from discreet.policy import Policy, Table
 
@@ -33,16 +35,16 @@ class Neighborhood:
     pairs: tuple[tuple[str, str], ...]
     seconds: float
     cursors: Mapping[str, Any] = field(repr=False)
-    read: dict[tuple[str, str], pa.Table] = field(default_factory=dict, repr=False)
+    read: dict[tuple[str, Numbers], pa.Table] = field(default_factory=dict, repr=False)
 
-    def fetch(self, database: str, sql: str) -> pa.Table:
-        if (database, sql) not in self.read:
+    def fetch(self, database: str, query: Numbers) -> pa.Table:
+        if (database, query) not in self.read:
             if len(self.read) > 128:  # tables that need not all stay in memory
                 self.read.clear()
             cursor = self.cursors[database]
             with engine_errors("An audit"), interrupted(self.seconds, cursor.interrupt):
-                self.read[database, sql] = cursor.sql(sql).to_arrow_table()
-        return self.read[database, sql]
+                self.read[database, query] = cursor.sql(Spelling().numbers(query)).to_arrow_table()
+        return self.read[database, query]
 
 
 @contextmanager

@@ -19,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.accounting import Accountant
+from discreet.algebra import Numbers
 from discreet.audit.change import cells, forms, movement, rows_of
 from discreet.audit.epsilon import Codes
 from discreet.ledger.chain import fresh_secret
@@ -27,7 +28,7 @@ from discreet.offer import BlockOffer, Offer
 from discreet.release import Allowance, Exact
 
 Floats = NDArray[np.float64]
-Fetch = Callable[[str], pa.Table]
+Fetch = Callable[[Numbers], pa.Table]
 Progress = Callable[[str, float], None]
 Moved = dict[Any, tuple[int, int]]  # the numbers that differ, on the one neighbor and on the other
 
@@ -85,7 +86,7 @@ class _Block:
             yield from self._tested()
             return
         if self.block.measurements:
-            exact = [fetch(self.block.query) for fetch in self._fetches]
+            exact = [fetch(self.block.sums) for fetch in self._fetches]
             for mechanism, measurement in zip(self.each.measured, self.block.measurements, strict=True):
                 sides = [forms(rows_of(table), len(self.block.keys), measurement.forms) for table in exact]
                 scores = _noise_scores(mechanism, movement(*sides), self.block.sizes)
@@ -95,7 +96,7 @@ class _Block:
                 )
         for pick, choices in zip(self.block.picks, self.each.picked, strict=True):
             if len(choices) == 1 and not pick.fine:
-                exact, size = [fetch(self.block.pick_query(pick)) for fetch in self._fetches], pick.domain.size
+                exact, size = [fetch(self.block.rows_in(pick)) for fetch in self._fetches], pick.domain.size
                 release = self._picked(choices[0], size, movement(*map(cells, exact)))
                 slices = getattr(choices[0], "slices", 1)  # of a cell, in which several quantiles are looked for
                 yield self._run(pick.name, choices, exact, release, self.block.cells * size * slices)
@@ -138,8 +139,8 @@ class _Block:
         """Unknown keys: the threshold, and what is measured on the keys that pass it, together in one run."""
         block, exact = self.block, []
         for fetch in self._fetches:
-            measured = fetch(block.query) if self.each.measured else None
-            exact.append((fetch(block.people_query), measured))
+            measured = fetch(block.sums) if self.each.measured else None
+            exact.append((fetch(block.people), measured))
         people = [cells(table) for table, _ in exact]
         moved = movement(*people)
         width = max(1, *(len(each) for each in people)) * block.cells

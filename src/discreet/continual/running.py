@@ -146,7 +146,7 @@ class Release:
             arrivals.remember(frozen)
             for period in range(len(stored) - FIRST, due):
                 if period == len(frozen):
-                    content = arrivals.step(period, [asked.block.query])
+                    content = arrivals.step(period, [asked.block.sums])
                     if streams.freeze(stream, period + FIRST, content) != content:
                         # Privacy: whoever froze it has counted other people than `arrivals` remembers from here on.
                         raise LedgerUnavailable(f"Another run of {self.schedule.name} is at work: run again after it.")

@@ -24,10 +24,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from discreet.algebra import OWNER, Aggregate
 from discreet.engines.order import shuffled
 from discreet.engines.prepare import engine_errors, load
 from discreet.engines.source import connect, name
-from discreet.engines.store import OWNER
+from discreet.engines.spelling import Spelling
 from discreet.policy import Policy, Table, Through
 from discreet.schedule import Schedule
 
@@ -91,7 +92,7 @@ class Arrivals:
                 f"ON r.{owner} = s.owner AND r.{_CONTENT} = s.content WHERE r.{_COPY} > coalesce(s.copies, 0)"
             )
 
-    def step(self, period: int, queries: Sequence[str]) -> bytes:
+    def step(self, period: int, queries: Sequence[Aggregate]) -> bytes:
         """The exact answers to `queries` on the rows that count in a period, and what to remember of them."""
         owner, table, person = name(OWNER), name(self._table.name), self._schedule.per_person
         ended = f"{name(self._schedule.time)} < {_moment(self._schedule.begins(period + 1))}"
@@ -109,7 +110,12 @@ class Arrivals:
             self._run(f"INSERT INTO {_COUNTED} SELECT DISTINCT {owner}, {period} FROM {table}")
             seen = f"SELECT {owner} AS owner, {_CONTENT} AS content, max({_COPY}) AS copies FROM {_FRESH} GROUP BY ALL"
             counted = f"SELECT DISTINCT {owner} AS owner FROM {table}"
-            return packed([self._connection.sql(sql).to_arrow_table() for sql in (*queries, seen, counted)])
+            return packed(
+                [
+                    self._connection.sql(sql).to_arrow_table()
+                    for sql in (*map(Spelling().aggregate, queries), seen, counted)
+                ]
+            )
 
     def _fill(self, table: str, columns: str, parts: list[pa.Table], ending: str = "") -> None:
         if parts:

@@ -16,12 +16,13 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from discreet.algebra import OWNER, Numbers
 from discreet.engines.source import literal, lock, name
-from discreet.engines.store import OWNER, PUBLIC, Store
+from discreet.engines.spelling import Spelling
+from discreet.engines.store import PUBLIC, Store
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy import Policy
-from discreet.total import null_where_it_fails
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +32,7 @@ _log = logging.getLogger("discreet.engine")
 # split_part(x, ...) = 'a' where it knows x to be NULL in every row: the error told whether one person has a value.
 SAME_PLANS = {"disabled_optimizers": "statistics_propagation"}
 _ATTACHED = "snapshot"
+PLAIN, CAREFUL = Spelling(), Spelling(careful=True)
 _LOCKED: dict[str, Any] = {
     **SAME_PLANS,
     "enable_external_access": "false",
@@ -104,16 +106,15 @@ class DuckDB:
             )
         return cls(store.file(number), memory=policy.limits.engine_memory, threads=threads)
 
-    def fetch(self, sql: str, seconds: float) -> pa.Table:
-        """The exact result of one SELECT. Sums arrive as decimal128(38, 0), which holds a HUGEINT without loss.
+    def fetch(self, query: Numbers, seconds: float) -> pa.Table:
+        """The exact numbers of one aggregation. Sums arrive as decimal128(38, 0), which holds a HUGEINT without loss.
 
         What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence; the log gets our
         SQL and the kind of error, never the engine's message, which can print a value.
         """
-        began, total = time.monotonic(), null_where_it_fails(sql)
+        began, sql, total = time.monotonic(), PLAIN.numbers(query), CAREFUL.numbers(query)
         try:
-            with self._cursor(self._connection, seconds) as cursor:
-                return self._selected(cursor, sql)
+            return self.read(sql, seconds)
         except Overrun:
             raise
         except EngineFailure:
@@ -122,9 +123,9 @@ class DuckDB:
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
             return self._selected(cursor, total, begin=f"USE {_ATTACHED}")
 
-    def fetch_parts(self, sql: str, seconds: float, rows: int) -> Iterator[pa.Table]:
+    def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
         """The same as `fetch`, so many rows at a time; at least one table, which may have no rows."""
-        began, total, begun = time.monotonic(), null_where_it_fails(sql), False
+        began, begun, sql, total = time.monotonic(), False, PLAIN.numbers(query), CAREFUL.numbers(query)
         try:
             with self._cursor(self._connection, seconds) as cursor:
                 for part in self._parts(cursor, sql, rows):
@@ -138,6 +139,11 @@ class DuckDB:
                 raise
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
             yield from self._parts(cursor, total, rows, begin=f"USE {_ATTACHED}")
+
+    def read(self, sql: str, seconds: float) -> pa.Table:
+        """The result of one SELECT."""
+        with self._cursor(self._connection, seconds) as cursor:
+            return self._selected(cursor, sql)
 
     def _selected(self, cursor: Any, sql: str, *, begin: str = "") -> pa.Table:
         with _one_sentence(sql):
@@ -156,10 +162,15 @@ class DuckDB:
             if batches:
                 yield pa.Table.from_batches(batches)
 
-    def check(self, sql: str) -> None:
-        """Raise EngineFailure where a SELECT does not bind: to tables of the same columns that hold no rows."""
+    def sql(self, query: Numbers) -> str:
+        """A query as it will run."""
+        return PLAIN.numbers(query)
+
+    def check(self, query: Numbers) -> None:
+        """Raise EngineFailure where a query does not bind: to tables of the same columns that hold no rows."""
         import duckdb
 
+        sql = PLAIN.numbers(query)
         self._check_process()
         with self._lock:
             if self._empty is None:
@@ -219,12 +230,12 @@ class DuckDB:
             "SELECT column_name, data_type FROM duckdb_columns() "
             f"WHERE table_name = {literal(table)} AND schema_name IN ('main', '{PUBLIC}') ORDER BY column_index"
         )
-        rows = self.fetch(sql, 60).to_pylist()
+        rows = self.read(sql, 60).to_pylist()
         return {row["column_name"]: row["data_type"] for row in rows if row["column_name"] != OWNER}
 
     def public_table(self, name_of_table: str) -> pa.Table:
         """All of a public table, in an order that depends on its content alone (S19)."""
-        return self.fetch(f"SELECT * FROM {PUBLIC}.{name(name_of_table)} ORDER BY ALL", 60)
+        return self.read(f"SELECT * FROM {PUBLIC}.{name(name_of_table)} ORDER BY ALL", 60)
 
     def close(self) -> None:
         if self._process == os.getpid():

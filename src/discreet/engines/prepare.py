@@ -22,6 +22,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from discreet.algebra import OWNER
 from discreet.domain import Categories, Column
 from discreet.engines import encode
 from discreet.engines.order import ROW, first_rows
@@ -40,7 +41,7 @@ from discreet.engines.source import (
     source_at,
     tables_in,
 )
-from discreet.engines.store import OWNER, PUBLIC, ColumnReport, Snapshot, Store, TableReport
+from discreet.engines.store import PUBLIC, ColumnReport, Snapshot, Store, TableReport
 from discreet.engines.verify import verify
 from discreet.errors import EngineFailure, PolicyError, Problem, UsageError
 from discreet.policy import Policy, Table, Through

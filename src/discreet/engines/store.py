@@ -21,7 +21,6 @@ from discreet.engines.source import Fingerprint
 from discreet.errors import UsageError
 from discreet.noise.bits import SYSTEM
 
-OWNER = "#owner"  # the hidden column of every private table
 PUBLIC = "public_tables"  # the schema of the public ones
 RULES = 2  # of making snapshots: 2 since rows are a fair sample, texts are bounded and the finished file is checked
 _BUILDING = ".building"

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from discreet.algebra import OWNER
 from discreet.domain import (
     LETTERS,
     Booleans,
@@ -25,7 +26,6 @@ from discreet.domain import (
     Timestamps,
 )
 from discreet.engines.source import columns_of, connect, name
-from discreet.engines.store import OWNER
 from discreet.errors import UsageError
 from discreet.policy import Policy, Table
 

@@ -13,12 +13,14 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
 
 from sqlglot import exp
 
+from discreet.algebra import Distinct, Expression, Factor, Persons, Reading, Sum
 from discreet.budget import Neighbors
 from discreet.domain import MOST_PEOPLE
 from discreet.sql.estimates import Estimate, Linear, Mean, Spread, Together
@@ -28,22 +30,23 @@ from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Measurement, key_position
 from discreet.sql.requests import Request
 from discreet.sql.sensitivity import of_distinct, of_parts, of_persons, of_sum
-from discreet.sql.values import Coded, Day, Flag, Moment, Number, Value, integer_sql
-from discreet.total import tried
+from discreet.sql.unify import flag_as_number
+from discreet.sql.values import Coded, Day, Flag, Moment, Number, Value, careful, widened
 
+Target = tuple[Expression, object, Expression | None]  # a value, its range, and a condition on the rows
 UNBOUNDED = 2**31  # groups, where their number is not public
 
 
 @dataclass(slots=True)
-class _Sums:
-    """The exact sums that a block fetches, each once."""
+class _Readings:
+    """The exact numbers that a block fetches, each once."""
 
-    sql: list[str] = field(default_factory=list)
+    listed: list[Reading] = field(default_factory=list)
 
-    def index(self, sql: str) -> int:
-        if sql not in self.sql:
-            self.sql.append(sql)
-        return self.sql.index(sql)
+    def index(self, reading: Reading) -> int:
+        if reading not in self.listed:
+            self.listed.append(reading)
+        return self.listed.index(reading)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,22 +61,22 @@ class _Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    sums: tuple[str, ...]
+    readings: tuple[Reading, ...]
     measurements: tuple[Measurement, ...]
     picks: tuple[Pick, ...]
     estimates: tuple[Estimate | Picked, ...]  # one per request, in order
 
 
 def assemble(
-    requests: list[Request], *, rows: int, touched: int, groups: int, neighbors: Neighbors, node: exp.Expression
+    requests: list[Request], *, rows: Rows, touched: int, groups: int, neighbors: Neighbors, node: exp.Expression
 ) -> Assembly:
     """Measurements that serve all requests at the least noise (see the module's text), and each request's estimate."""
-    sums, parts, estimates = _Sums(), list[_Part](), dict[int, Estimate | Picked]()
+    sums, parts, estimates = _Readings(), list[_Part](), dict[int, Estimate | Picked]()
     picks: list[Pick] = []
     for index, request in enumerate(requests):
         if request.kind in ("quantile", "mode"):
             estimates[index] = Picked(pick=len(picks))
-            picks.append(_pick(request, rows=rows, groups=groups, neighbors=neighbors))
+            picks.append(_pick(request, rows=rows.most, groups=groups, neighbors=neighbors))
             if request.kind == "mode" and picks[-1].fine:
                 raise reject(
                     node, f"{request.label} has too many values for {groups} groups.", "Group by fewer columns."
@@ -81,11 +84,11 @@ def assemble(
         elif request.kind == "pair":
             part, estimates[index] = _together(request, sums, len(parts), rows, node)
             parts.append(part)
-    plain = {request.condition for request in requests if request.kind == "rows"}
+    plain = dict.fromkeys(request.condition for request in requests if request.kind == "rows")
     for target, wanted in _targets(requests).items():
         first = requests[wanted[0]]
         kinds = {requests[index].kind for index in wanted}
-        if first.kind in ("persons", "distinct") or (kinds in ({"count"}, {"sum"}) and target[1] not in plain):
+        if first.kind in ("persons", "distinct") or (kinds in ({"count"}, {"sum"}) and target[2] not in plain):
             labels = {requests[index].label: _unit(requests[index], int(first.kind == "sum")) for index in wanted}
             parts.append(_single(first, sums, labels, rows, node))
             for index in wanted:
@@ -93,9 +96,9 @@ def assemble(
                 estimates[index] = Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=step)
             continue
         degree = 2 if "variance" in kinds else 0 if kinds == {"count"} else 1
-        condition = target[1]
+        condition = target[2]
         with_rows = condition in plain
-        plain.discard(condition)
+        plain.pop(condition, None)
         parts.append(_parts_of(first, degree, sums, with_rows, rows, node))
         companions = [
             index
@@ -106,7 +109,7 @@ def assemble(
             request, value = requests[index], requests[index].value or first.value
             parts[-1].labels[request.label] = _unit(request if request.value else first, degree)
             estimates[index] = _estimate(request, value, degree, with_rows, len(parts) - 1)
-    for condition in sorted(plain, key=str):
+    for condition in sorted(plain, key=lambda each: each is not None):  # all rows first
         wanted = [
             index for index, request in enumerate(requests) if request.kind == "rows" and request.condition == condition
         ]
@@ -115,9 +118,9 @@ def assemble(
         estimates.update(
             {index: Linear(measurement=len(parts) - 1, factors=(Fraction(1),), step=Fraction(1)) for index in wanted}
         )
-    measurements = tuple(_measurement(part, len(sums.sql), rows, touched, groups, neighbors) for part in parts)
+    measurements = tuple(_measurement(part, len(sums.listed), rows.most, touched, groups, neighbors) for part in parts)
     return Assembly(
-        sums=tuple(sums.sql),
+        readings=tuple(sums.listed),
         measurements=measurements,
         picks=tuple(picks),
         estimates=tuple(estimates[index] for index in range(len(requests))),
@@ -146,17 +149,17 @@ def _reordered(assembly: Assembly, order: list[int]) -> Assembly:
     return replace(assembly, measurements=measurements, estimates=estimates)
 
 
-def _targets(requests: list[Request]) -> dict[tuple[str, str | None], list[int]]:
+def _targets(requests: list[Request]) -> dict[Target, list[int]]:
     """Requests over the same value and condition, which share their sums; persons stand by themselves."""
-    targets: dict[tuple[str, str | None], list[int]] = {}
+    targets: dict[Target, list[int]] = {}
     for index, request in enumerate(requests):
         if request.value is not None and request.kind not in ("quantile", "mode", "pair"):
             alone = request.kind in ("persons", "distinct")
             # Numbers that differ in their step only are one sum; codes of other labels, or of the same as numbers, not.
             domain = request.value.domain
             range_ = (domain.lo, domain.hi) if isinstance(domain, Number) else domain
-            name = f"distinct {request.value.sql}" if alone else f"{request.value.sql} in {range_}"
-            targets.setdefault((name, request.condition), []).append(index)
+            told = "distinct" if alone else range_
+            targets.setdefault((request.value.expression, told, request.condition), []).append(index)
     return targets
 
 
@@ -167,7 +170,7 @@ def _pick(request: Request, *, rows: int, groups: int, neighbors: Neighbors) -> 
     return Pick(
         name=request.label,
         kind="mode" if request.kind == "mode" else "quantile",
-        position=key_position(value.sql, value.domain, nullable=False),
+        position=key_position(value.expression, value.domain, nullable=False),
         condition=request.condition,
         domain=value.domain,
         quantiles=request.quantiles,
@@ -179,80 +182,97 @@ def _pick(request: Request, *, rows: int, groups: int, neighbors: Neighbors) -> 
     )
 
 
-def _filtered(sql: str, condition: str | None) -> str:
-    return sql if condition is None else f"{sql} FILTER (WHERE {condition})"
-
-
 def _unit(request: Request, degree: int) -> Fraction:
     """What one of the integers that are measured is in the column's own units: its step, squared for a variance."""
     return grid(request.value).step ** degree if request.value is not None and degree else Fraction(1)
 
 
-def _single(request: Request, sums: _Sums, labels: dict[str, Fraction], rows: int, node: exp.Expression) -> _Part:
+def _single(request: Request, sums: _Readings, labels: dict[str, Fraction], rows: Rows, node: exp.Expression) -> _Part:
+    value, where = request.value, request.condition
+    reading: Reading = Sum(where=where)
     match request.kind:
-        case "rows":
-            sql = "count(*)"
+        case "persons":
+            reading = Persons(where)
+        case "distinct":
+            reading = _distinct(value, where)
         case "count":
-            sql = f"count({request.value.sql})" if request.value else ""
-        case "persons" | "distinct":
-            sql = f"count(DISTINCT {request.value.sql})" if request.value else ""
-        case _:
-            sql = _total(request.value, 1, rows, node)
-    form = {sums.index(_filtered(sql, request.condition)): 1}
+            assert value is not None
+            reading = Sum((Factor(value.expression, 0, 0, 0, False),), where)
+        case "sum":
+            reading = rows.total(value, 1, where, node)
+    form = {sums.index(reading): 1}
     return _Part(labels=labels, forms=[form], width=None if request.kind in ("sum", "persons") else 1, request=request)
 
 
-def _total(value: Value | None, power: int, rows: int, node: exp.Expression) -> str:
-    """The exact sum of a number or of its square, of at most `rows` rows a person, in bits that hold it.
-
-    Where 64 bits do, the engine adds up twice as fast in them; it would choose them itself only after a look at the
-    data's range, which it may not take.
-    """
+def _distinct(value: Value | None, where: Expression | None) -> Distinct:
+    """How many distinct values there are: of numbers and categories, at most as many as are public."""
     assert value is not None
-    domain = grid(value)
-    check_size(domain.lo, domain.largest**power, node)
-    if bits_of_sum(domain.largest**power, rows, node) == 64:
-        short = f"CAST({value.sql} AS INTEGER)"
-        return f"sum_no_overflow({tried(short if power == 1 else f'{short} * {short}')})"
-    wide = integer_sql(value.sql, domain.largest**power)
-    return f"sum({value.sql if power == 1 else tried(f'{wide} * {wide}')})"
+    match value.domain:
+        case Number(lo=lo, hi=hi):
+            return Distinct((value.expression,), (lo, hi), where)
+        case Coded(values=values):
+            return Distinct((value.expression,), (0, len(values) - 1), where)
+        case Flag():
+            return Distinct((flag_as_number(value.expression),), (0, 1), where)
+    return Distinct((value.expression,), None, where)
 
 
-def bits_of_sum(largest: int, rows: int, node: exp.Expression) -> Literal[64, 128]:
-    """How many bits hold every sum, whole or partial, of numbers up to `largest`, `rows` of them for each person.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows that are aggregated: how many one person has, and which expressions a snapshot holds to their range."""
 
-    Privacy
-        S21. A sum that wraps around moves by 2^64 when one person arrives, and one that fails tells who did. Fewer
-        than 2^36 people have at most `rows` rows each (Relation holds every way to make rows to it), so no partial sum
-        is beyond 2^36 * rows * largest, in whatever order the engine adds. It keeps 64 bits for numbers that it
-        multiplies in 32, and gives sums of 128 back as decimals of 38 digits.
-    """
-    most = largest * max(rows, 1) * MOST_PEOPLE
-    if most < 2**63:
-        return 64
-    if most >= 10**38:
-        raise reject(
-            node,
-            f"{show(node)} adds up numbers that are too large for {rows} rows a person.",
-            "Scale them down, CLAMP them, or aggregate per person before joining.",
-        )
-    return 128
+    most: int
+    held: Callable[[Expression, int, int], bool]
+
+    def total(self, value: Value | None, power: int, where: Expression | None, node: exp.Expression) -> Sum:
+        """The exact sum of a power of a number; of the power 0, how many rows have it."""
+        assert value is not None
+        domain = grid(value)
+        check_size(domain.lo, domain.largest**power, node)
+        return self.product((self.factor(value.expression, domain.lo, domain.hi, power),), where, node)
+
+    def factor(self, value: Expression, lo: int, hi: int, power: int) -> Factor:
+        return Factor(value, lo, hi, power, clamp=not self.held(value, lo, hi))
+
+    def product(self, factors: tuple[Factor, ...], where: Expression | None, node: exp.Expression) -> Sum:
+        """A sum of products, in bits that hold every sum, whole or partial, of fewer than 2^36 people.
+
+        Privacy
+            S21. A sum that wraps around moves by 2^64 when one person arrives, and one that fails tells who did. Fewer
+            than 2^36 people have at most `most` rows each (Relation holds every way to make rows to it), so no partial
+            sum is beyond 2^36 * most * largest, in whatever order the engine adds; sums of 128 bits come back as
+            decimals of 38 digits. Where 64 bits do, the engine adds up twice as fast in them; it would choose them
+            itself only after a look at the data's range, which it may not take.
+        """
+        largest = math.prod(max(abs(each.lo), abs(each.hi)) ** each.power for each in factors)
+        reach = largest * max(self.most, 1) * MOST_PEOPLE
+        if reach >= 10**38:
+            raise reject(
+                node,
+                f"{show(node)} adds up numbers that are too large for {self.most} rows a person.",
+                "Scale them down, CLAMP them, or aggregate per person before joining.",
+            )
+        return Sum(factors, where, 64 if reach < 2**63 else 128)
 
 
-def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, rows: int, node: exp.Expression) -> _Part:
+def _parts_of(
+    request: Request, degree: int, sums: _Readings, with_rows: bool, rows: Rows, node: exp.Expression
+) -> _Part:
     """Parts of a constant width: see the module's text. Forms are written in the sums of 1, x and x²."""
     value = request.value
     assert value is not None
     lo, width = _range(value) if degree else (0, 1)
     condition = request.condition
-    one = sums.index(_filtered(f"count({value.sql})", condition))
-    x = sums.index(_filtered(_total(value, 1, rows, node), condition)) if degree else one
+    if degree:  # all of them over the same value: where it is NULL, a row adds to none
+        powers = [sums.index(rows.total(value, power, condition, node)) for power in range(degree + 1)]
+    else:
+        powers = [sums.index(Sum((Factor(value.expression, 0, 0, 0, False),), condition))]
+    one, x, square = (*powers, 0, 0)[:3]
     if degree == 0:
         forms = [{one: 1}]
     elif degree == 1:
         forms = [{x: 1, one: -lo}, {x: -1, one: lo + width}]
     else:
-        square = sums.index(_filtered(_total(value, 2, rows, node), condition))
         v = {x: 1, one: -lo}
         v2 = {square: 1, x: -2 * lo, one: lo * lo}
         forms = [
@@ -261,12 +281,12 @@ def _parts_of(request: Request, degree: int, sums: _Sums, with_rows: bool, rows:
             v2,
         ]
     if with_rows:
-        forms.append({sums.index(_filtered("count(*)", condition)): width**degree, one: -(width**degree)})
+        forms.append({sums.index(Sum(where=condition)): width**degree, one: -(width**degree)})
     return _Part(labels={}, forms=forms, width=width**degree, request=request)
 
 
 def _together(
-    request: Request, sums: _Sums, measurement: int, rows: int, node: exp.Expression
+    request: Request, sums: _Readings, measurement: int, rows: Rows, node: exp.Expression
 ) -> tuple[_Part, Together]:
     """Covariance and correlation: products of the parts of two columns, which again make a constant in every row.
 
@@ -276,13 +296,10 @@ def _together(
     assert request.other is not None
     degree = 2 if request.correlation else 1
     (x, rounded_x), (y, rounded_y) = (_coarse(each, node) for each in (request.value, request.other))
-    bits_of_sum((rounded_x[1] * rounded_y[1]) ** degree, rows, node)
-    both = f"({x} IS NOT NULL AND {y} IS NOT NULL)"
-    condition = both if request.condition is None else f"({both} AND {request.condition})"
     powers = {}
     for i, j in itertools.product(range(degree + 1), repeat=2):
-        factors = " * ".join([f"CAST({x} AS HUGEINT)"] * i + [f"CAST({y} AS HUGEINT)"] * j)
-        powers[i, j] = sums.index(_filtered(f"sum({tried(factors)})" if factors else "count(*)", condition))
+        factors = (rows.factor(x, 0, rounded_x[1], i), rows.factor(y, 0, rounded_y[1], j))
+        powers[i, j] = sums.index(rows.product(factors, request.condition, node))
     forms = []
     for a, b in itertools.product(_bernstein(rounded_x[1], degree), _bernstein(rounded_y[1], degree)):
         form: dict[int, int] = {}
@@ -305,14 +322,14 @@ def _together(
 PAIR_STEPS = 1 << 15
 
 
-def _coarse(value: Value, node: exp.Expression) -> tuple[str, tuple[Fraction, int]]:
-    """A column counted from the low end of its range in at most `PAIR_STEPS` steps: SQL, (step, steps)."""
+def _coarse(value: Value, node: exp.Expression) -> tuple[Expression, tuple[Fraction, int]]:
+    """A column counted from the low end of its range in at most `PAIR_STEPS` steps, and (step, steps)."""
     domain = grid(value)
     span = max(domain.hi - domain.lo, 1)
     ratio = -(-span // PAIR_STEPS)
-    shifted = f"({integer_sql(value.sql, 2 * domain.largest + ratio)} - ({domain.lo}))"
-    sql = shifted if ratio == 1 else f"((2 * {shifted} + {ratio}) // {2 * ratio})"
-    return sql, (domain.step * ratio, (2 * span + ratio) // (2 * ratio) if ratio > 1 else span)
+    shifted = widened(value.expression, 2 * domain.largest + ratio) - domain.lo
+    counted = shifted if ratio == 1 else (2 * shifted + ratio) // (2 * ratio)
+    return careful(counted), (domain.step * ratio, (2 * span + ratio) // (2 * ratio) if ratio > 1 else span)
 
 
 def _bernstein(width: int, degree: int) -> list[dict[int, int]]:

@@ -20,17 +20,19 @@ import pyarrow.compute as pc
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from discreet.algebra import Cast, Expression, Fold, Order, Over, call, weight_of
 from discreet.domain import Text as DeclaredText
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
 from discreet.sql import after, aggregates, grouping, persons, rolling, sets, work
 from discreet.sql.after import Output, Released
+from discreet.sql.check import Checker
 from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts, join, unbracketed
 from discreet.sql.linear import Form
 from discreet.sql.parse import (
-    MAX_SQL,
-    check_length,
+    MOST_NODES,
+    check_weight,
     columns_of,
     counted_labels,
     is_bare,
@@ -48,13 +50,14 @@ from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.scope import RowScope
 from discreet.sql.spelling import spelled
 from discreet.sql.unify import as_flag
-from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, quoted
+from discreet.sql.values import Coded, Day, Flag, Identity, Missing, Moment, Number, Opaque, Text, Value
 
 PublicTables = Mapping[str, pa.Table]
 Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are public
 Environment = Mapping[str, "Relation | Released"]
 
-Keys = dict[str, tuple[Key | Unknown, str]]
+Keys = dict[Identity, tuple[Key | Unknown, Expression]]
+MOST_ROWS = 1_000_000  # of one person, after joins: nobody alone can keep the engine busy for long (S13)
 
 _READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
 _SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", "offset"))
@@ -111,12 +114,13 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
 
 def check_work(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
     """Refuse a question in which one person alone could cost the engine more than a small part of its time (S21)."""
-    letters, limits = analysis.letters(), analysis.policy.limits
+    limits, checker = analysis.policy.limits, analysis.checker
     allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
-    own = [block for block in blocks if block.same_as is None]
-    needed = sum(block.seconds(letters) for block in own)
+    told = work.Work(rows=checker.rows, letters=analysis.letters)
+    queries = [(query, block) for block in blocks if block.same_as is None for query in block.queries]
+    needed = sum(block.passes * told.seconds(query) for query, block in queries)
     if needed > allowed:
-        rows = max(block.read for block in own)
+        rows = max(checker.rows(query.source) for query, _ in queries)
         raise reject(
             tree,
             f"one person alone could keep the engine busy for {_milliseconds(needed)} here, in up to {rows} rows, and"
@@ -158,31 +162,29 @@ class Analysis:
     private_used: dict[str, int] = field(default_factory=dict)  # with their max_rows
     aliases: int = 0
 
-    def letters(self) -> dict[str, int]:
-        """How many letters texts have at most, by the name of their column, in whatever table."""
-        found = [
-            (column.name, column.domain.letters)
-            for table in self.policy.tables.values()
-            for column in table.columns.values()
-            if isinstance(column.domain, DeclaredText)
-        ]
-        for name in self.public_used:
-            for column, values in zip(self.public[name].column_names, self.public[name].columns, strict=True):
-                if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-                    found.append((column, pc.max(pc.utf8_length(values)).as_py() or 0))
-        letters: dict[str, int] = {}
-        for name, most in found:
-            letters[quoted(name)] = max(letters.get(quoted(name), 0), most)
-        return letters
+    @property
+    def checker(self) -> Checker:
+        return Checker(policy=self.policy)
+
+    def letters(self, table: str, column: str) -> int:
+        """How many letters the texts of a column have at most."""
+        declared = self.policy.tables[table]
+        if not declared.public:
+            domain = declared.columns[column].domain if column in declared.columns else None
+            return domain.letters if isinstance(domain, DeclaredText) else 0
+        values = self.public[table].column(column)
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            return pc.max(pc.utf8_length(values)).as_py() or 0
+        return 0
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
         """What a query stands for; refused where names that are used twice, twice over, would grow without end."""
         result = self.parts(node, environment)
         if isinstance(result, Relation):
-            size = len(result.source) + sum(map(len, result.conditions))
+            nodes = weight_of(result.source) + sum(each.weight for each in result.conditions)
         else:
-            size = sum(20 for _ in itertools.islice(result.tree.walk(), MAX_SQL // 20 + 1))
-        check_length(size)
+            nodes = sum(1 for _ in itertools.islice(result.tree.walk(), MOST_NODES + 1))
+        check_weight(nodes)
         return result
 
     def parts(self, node: exp.Expression, environment: Environment) -> Relation | Released:
@@ -483,7 +485,7 @@ class Analysis:
         names = self.scope(relation, environment)
         keys = self.keys(node, values)
         if relation.max_groups is not None and any(isinstance(key, Unknown) for key, _ in keys.values()):
-            limited = self.limited(relation, [sql for key, sql in keys.values() if isinstance(key, Unknown)])
+            limited = self.limited(relation, [place for key, place in keys.values() if isinstance(key, Unknown)])
             return self.measure(node, limited, environment, self.group_values(node, self.scope(limited, environment)))
         meanings = meanings_of(node, names)
         rewrite = Rewrite(
@@ -512,9 +514,8 @@ class Analysis:
                 "GROUP BY without an aggregate lists which groups exist.",
                 "Add COUNT(*), which tells how large each group is.",
             )
-        assemble = partial(
-            aggregates.assemble, rows=relation.rows, touched=touched, neighbors=self.policy.neighbors, node=node
-        )
+        rows = aggregates.Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
+        assemble = partial(aggregates.assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=node)
         assembly = assemble(rewrite.requests, groups=aggregates.UNBOUNDED if unknown else groups)
         summed = [request for request in rewrite.requests if request.kind not in ("quantile", "mode")]
         self.again[rewrite.index] = cache(lambda groups: assemble(summed, groups=groups).measurements)
@@ -523,15 +524,13 @@ class Analysis:
             assembly, one_shot = aggregates.people_first(assembly, rewrite.requests, rows=relation.rows)
         self.blocks[rewrite.index] = Block(
             source=relation.source,
-            owner=relation.owner,
             rows=relation.rows,
-            read=relation.read,
             touched=keys_touched,
             neighbors=self.policy.neighbors,
             conditions=relation.conditions,
             keys=tuple(found),
-            key_sql=tuple(sql for _, sql in keys.values()),
-            sums=assembly.sums,
+            places=tuple(place for _, place in keys.values()),
+            readings=assembly.readings,
             measurements=assembly.measurements,
             picks=assembly.picks,
             estimates=assembly.estimates,
@@ -542,18 +541,17 @@ class Analysis:
             released = replace(released, selected=True)
         return released
 
-    def limited(self, relation: Relation, keys: list[str]) -> Relation:
+    def limited(self, relation: Relation, keys: list[Expression]) -> Relation:
         """Only the rows of each person's first `max_groups` keys, in an order of the keys' content alone (S4, S5)."""
-        order = ", ".join([f"md5(CAST({sql} AS VARCHAR))" for sql in keys] + keys)
-        rank = Value(
-            sql=f"dense_rank() OVER (PARTITION BY {relation.owner} ORDER BY {order})",
-            domain=Number(step=Fraction(1), lo=1, hi=relation.rows),
-        )
+        order = (*(call("md5", Cast(key, "VARCHAR")) for key in keys), *keys)
+        ranked_by = Over(Fold("dense_rank", ()), relation.owner, (), tuple(map(Order, order)))
+        rank = Value(expression=ranked_by, domain=Number(step=Fraction(1), lo=1, hi=relation.rows))
         ranked = replace(
             relation, fields=(*relation.fields, Field(table="#", name="rank", value=rank, origins=ANYTHING))
         )
         nested = ranked.nested(self.alias())
-        kept = f"({nested.fields[-1].value.sql} <= {relation.max_groups})"
+        assert relation.max_groups is not None
+        kept = nested.fields[-1].value.expression <= relation.max_groups
         return replace(
             nested, fields=nested.fields[:-1], conditions=(kept,), max_groups=None, touched=relation.max_groups
         )
@@ -588,14 +586,14 @@ class Analysis:
             self.require_delta(clause)
         return found
 
-    def key(self, value: Value, *, unknown: bool = False) -> tuple[Key | Unknown, str]:
+    def key(self, value: Value, *, unknown: bool = False) -> tuple[Key | Unknown, Expression]:
         domain, nullable = value.domain, value.nullable
         if isinstance(domain, Text):
-            return Unknown(domain=domain, nullable=nullable), value.sql
+            return Unknown(domain=domain, nullable=nullable), value.expression
         assert isinstance(domain, Number | Coded | Flag | Day | Moment)
         if unknown or domain.size > self.policy.limits.keys:
-            return Unknown(domain=domain, nullable=nullable), key_position(value.sql, domain, nullable=False)
-        return Key(domain=domain, nullable=nullable), key_position(value.sql, domain, nullable=nullable)
+            return Unknown(domain=domain, nullable=nullable), key_position(value.expression, domain, nullable=False)
+        return Key(domain=domain, nullable=nullable), key_position(value.expression, domain, nullable=nullable)
 
     def require_delta(self, node: exp.Expression) -> None:
         """Unknown keys need a δ (S5, S6)."""

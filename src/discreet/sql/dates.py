@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from sqlglot import exp
 
+from discreet.algebra import Cast, Constant, Expression, Interval, call, case
 from discreet.sql.numbers import common_step
 from discreet.sql.parse import reject, show
 from discreet.sql.strings import relabelled
@@ -25,7 +26,6 @@ from discreet.sql.values import (
     Text,
     Value,
     grain_start,
-    literal,
     seconds_between,
 )
 
@@ -87,14 +87,12 @@ def parse_moment(text: str) -> datetime | None:
 
 
 def day_constant(day: date) -> Value:
-    return Value(sql=f"DATE '{day.isoformat()}'", domain=Day(lo=day, hi=day), constant=True)
+    return Value(expression=Constant(day), domain=Day(lo=day, hi=day), constant=True)
 
 
 def moment_constant(moment: datetime) -> Value:
-    text = moment.isoformat(sep=" ")
-    return Value(
-        sql=f"TIMESTAMP '{text}'", domain=Moment(lo=moment, hi=moment, step=Fraction(1, 1_000_000)), constant=True
-    )
+    domain = Moment(lo=moment, hi=moment, step=Fraction(1, 1_000_000))
+    return Value(expression=Constant(moment), domain=domain, constant=True)
 
 
 def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
@@ -114,14 +112,14 @@ def as_day(value: Value, node: exp.Expression) -> Value:
     match value.domain:
         case Day() as domain:
             return Value(
-                sql=value.sql,
+                expression=value.expression,
                 domain=Day(lo=domain.lo, hi=domain.hi, grain=domain.grain),
                 nullable=value.nullable,
                 constant=value.constant,
             )
         case Moment() as domain:
             return Value(
-                sql=f"CAST({value.sql} AS DATE)",
+                expression=Cast(value.expression, "DATE"),
                 domain=Day(lo=domain.lo.date(), hi=domain.hi.date()),
                 nullable=value.nullable,
             )
@@ -142,9 +140,8 @@ def as_moment(value: Value, node: exp.Expression) -> Value:
             return value
         case Day() as domain:
             bounds = Moment(lo=_midnight(domain.lo), hi=_midnight(domain.hi), step=Fraction(86_400))
-            return Value(
-                sql=f"CAST({value.sql} AS TIMESTAMP)", domain=bounds, nullable=value.nullable, constant=value.constant
-            )
+            found = Cast(value.expression, "TIMESTAMP")
+            return Value(expression=found, domain=bounds, nullable=value.nullable, constant=value.constant)
         case Coded(values=(only,)) if value.constant:
             moment = parse_moment(str(only))
             if moment is not None:
@@ -204,7 +201,7 @@ def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
             node, f"{show(node)} is not answered.", "A date may be moved by a constant number of days: day + 7."
         )
     days = sign * int(right.domain.at(right.domain.lo))
-    return _moved(left, timedelta(days=_bounded(days, node)), f"({left.sql} + ({days}))", node)
+    return _moved(left, timedelta(days=_bounded(days, node)), left.expression + days, node)
 
 
 def _bounded(days: int, node: exp.Expression) -> int:
@@ -213,23 +210,27 @@ def _bounded(days: int, node: exp.Expression) -> int:
     return days
 
 
-def _moved(value: Value, gap: timedelta, sql: str, node: exp.Expression) -> Value:
+def _moved(value: Value, gap: timedelta, found: Expression, node: exp.Expression) -> Value:
     domain = value.domain
     assert isinstance(domain, Day)
     try:
         bounds = Day(lo=domain.lo + gap, hi=domain.hi + gap)
     except OverflowError:
         raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
-    return Value(sql=sql, domain=bounds, nullable=value.nullable)
+    return Value(expression=found, domain=bounds, nullable=value.nullable)
 
 
 def _difference(left: Value, right: Value, node: exp.Expression) -> Value:
     """date - date in days; timestamp - timestamp is refused in favor of date_diff, which names its unit."""
     if isinstance(left.domain, Day) and isinstance(right.domain, Day):
         lo, hi = (left.domain.lo - right.domain.hi).days, (left.domain.hi - right.domain.lo).days
-        sql = f"date_diff('day', {right.sql}, {left.sql})"
-        return Value(sql=sql, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=left.nullable or right.nullable)
+        found, domain = _between("day", right, left), Number(step=Fraction(1), lo=lo, hi=hi)
+        return Value(expression=found, domain=domain, nullable=left.nullable or right.nullable)
     raise reject(node, f"{show(node)} has no stated unit.", "Write DATE_DIFF('hour', earlier, later).")
+
+
+def _between(unit: str, earlier: Value, later: Value) -> Expression:
+    return call("date_diff", unit, earlier.expression, later.expression)
 
 
 def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Translate) -> Value:
@@ -275,14 +276,12 @@ _UNITS = {  # months, seconds
 def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> Value:
     domain = value.domain
     assert isinstance(domain, Day | Moment)
-    gap, interval = timedelta(seconds=seconds), f"INTERVAL '{seconds}' SECOND"
-    if months:
-        interval = f"INTERVAL '{months}' MONTH"
+    gap = timedelta(seconds=seconds)
+    moved = value.expression + (Interval(months, "month") if months else Interval(seconds, "second"))
     try:
         if isinstance(domain, Day):
             lo, hi = (_months_later(end, months) + gap for end in (domain.lo, domain.hi))
-            sql = f"CAST({value.sql} + {interval} AS DATE)"
-            return Value(sql=sql, domain=Day(lo=lo, hi=hi), nullable=value.nullable)
+            return Value(expression=Cast(moved, "DATE"), domain=Day(lo=lo, hi=hi), nullable=value.nullable)
         first, last = domain.lo + gap, domain.hi + gap
         if months:  # moves of days keep their order; of times within the last days of a month, not
             first = _midnight(_months_later(first.date(), months))
@@ -292,7 +291,7 @@ def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> V
     # Months keep the time of day, which counted from midnight is on the grid only if the range begins at midnight.
     even = not months or (86_400 % domain.step == 0 and domain.lo == _midnight(domain.lo.date()))
     bounds = Moment(lo=first, hi=last, step=domain.step if even else Fraction(1, 1_000_000))
-    return Value(sql=f"({value.sql} + {interval})", domain=bounds, nullable=value.nullable)
+    return Value(expression=moved, domain=bounds, nullable=value.nullable)
 
 
 def _months_later(day: date, months: int) -> date:
@@ -319,12 +318,10 @@ def part(value: Value, name: str, node: exp.Expression) -> Value:
     engine_name, lo, hi = PARTS[name]
     if name in _LONG:
         lo, hi = (_LONG[name](end) for end in (value.domain.lo, value.domain.hi))
-    sql = (
-        f"(CASE WHEN {value.sql} IS NOT NULL THEN 0 END)"
-        if name in _CLOCK and isinstance(value.domain, Day)
-        else f"date_part('{engine_name}', {value.sql})"
-    )
-    return Value(sql=sql, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=value.nullable)
+    found: Expression = call("date_part", engine_name, value.expression)
+    if name in _CLOCK and isinstance(value.domain, Day):
+        found = case((value.expression.is_known, 0))
+    return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=value.nullable)
 
 
 def _extract(node: exp.Expression, read: Read) -> Value:
@@ -358,9 +355,8 @@ def _apart(earlier: Value, later: Value) -> Value:
     steps = [each.step for each in (a, b) if each.lo < each.hi]  # a single moment needs no grid of its own
     step = common_step(*steps, seconds_between(a.lo, b.lo)) or Fraction(1)
     lo, hi = (math.floor(seconds_between(*ends) / step) for ends in ((a.hi, b.lo), (a.lo, b.hi)))
-    micros = f"date_diff('microsecond', {earlier.sql}, {later.sql})"
     return Value(
-        sql=f"({micros} // {int(step * 1_000_000)})",
+        expression=_between("microsecond", earlier, later) // int(step * 1_000_000),
         domain=Number(step=step, lo=lo, hi=hi),
         nullable=earlier.nullable or later.nullable,
     )
@@ -376,15 +372,17 @@ def passed(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
     months, seconds = _UNITS[unit]
     if months:
         # A month has passed when its day and time have come: those are counted as if every month had 31 days.
-        clock = [f"(date_diff('microsecond', date_trunc('month', {x.sql}), {x.sql}))" for x in (a, b)]
-        ahead = f"date_diff('month', {a.sql}, {b.sql})"
-        late = f"(CASE WHEN {ahead} > 0 AND {clock[1]} < {clock[0]} THEN 1 ELSE 0 END)"
-        early = f"(CASE WHEN {ahead} < 0 AND {clock[1]} > {clock[0]} THEN 1 ELSE 0 END)"
-        sql = f"(({ahead} - {late} + {early}) // {months})"
+        first, second = (
+            call("date_diff", "microsecond", call("date_trunc", "month", x.expression), x.expression) for x in (a, b)
+        )
+        ahead = _between("month", a, b)
+        late = case((call("AND", ahead > 0, second < first), 1), otherwise=0)
+        early = case((call("AND", ahead < 0, second > first), 1), otherwise=0)
+        found: Expression = (ahead - late + early) // months
     else:
-        sql = f"(date_diff('microsecond', {a.sql}, {b.sql}) // {seconds * 1_000_000})"
+        found = _between("microsecond", a, b) // (seconds * 1_000_000)
     nullable = start.nullable or end.nullable
-    return Value(sql=sql, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=nullable)
+    return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=nullable)
 
 
 def _whole(unit: str, start: datetime, end: datetime) -> int:
@@ -412,7 +410,7 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
         step = Fraction(_CLOCK[grain])
         lo = value.domain.lo - timedelta(seconds=float(seconds_between(datetime(1970, 1, 1), value.domain.lo) % step))
         return Value(
-            sql=f"date_trunc('{grain}', {value.sql})",
+            expression=call("date_trunc", grain, value.expression),
             domain=Moment(lo=lo, hi=value.domain.hi, step=step),
             nullable=value.nullable,
         )
@@ -426,7 +424,8 @@ def _truncate(node: exp.Expression, read: Read) -> Value:
     day = as_day(value, node)
     assert isinstance(day.domain, Day)
     domain = Day(lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain, stamp=True)
-    return Value(sql=f"CAST(date_trunc('{grain}', {day.sql}) AS DATE)", domain=domain, nullable=value.nullable)
+    found = Cast(call("date_trunc", grain, day.expression), "DATE")
+    return Value(expression=found, domain=domain, nullable=value.nullable)
 
 
 def _date_diff(node: exp.Expression, read: Read) -> Value:
@@ -443,11 +442,10 @@ def _date_diff(node: exp.Expression, read: Read) -> Value:
     lo, hi = (
         _count(unit, earlier, later) for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
     )
-    sql = f"date_diff('{unit}', {a.sql}, {b.sql})"
-    if unit == "week":  # DuckDB counts whole stretches of seven days, and not Mondays passed
-        sql = f"(date_diff('day', {a.sql}, {b.sql}) // 7)"
+    # Of weeks DuckDB counts whole stretches of seven days, and not Mondays passed.
+    found = _between("day", a, b) // 7 if unit == "week" else _between(unit, a, b)
     return Value(
-        sql=sql,
+        expression=found,
         domain=Number(step=Fraction(1), lo=lo, hi=hi),
         nullable=start.nullable or end.nullable,
     )
@@ -519,16 +517,15 @@ def _formatted(node: exp.Expression, read: Read) -> Value:
     def label(moment: date) -> str:
         return _FIELD.sub(lambda found: _FIELDS[found[0]][1](moment), written.this)
 
-    code = f"date_diff('{grain}', DATE '{domain.lo.isoformat()}', {day.sql})"
-    codes = Value(sql=code, domain=Coded(values=tuple(range(domain.size))), nullable=day.nullable)
+    code = call("date_diff", grain, domain.lo, day.expression)
+    codes = Value(expression=code, domain=Coded(values=tuple(range(domain.size))), nullable=day.nullable)
     return relabelled(codes, [label(domain.at(index)) for index in range(domain.size)])
 
 
 def _as_text(value: Value, written: str) -> Value:
     letters = 10 * len(written)  # no field has two characters and more than nine letters, as %B in September
-    return Value(
-        sql=f"strftime({value.sql}, {literal(written)})", domain=Text(letters=letters), nullable=value.nullable
-    )
+    found = call("strftime", value.expression, written)
+    return Value(expression=found, domain=Text(letters=letters), nullable=value.nullable)
 
 
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {

@@ -1,4 +1,4 @@
-"""Row-wise expressions: the analyst's syntax tree to a `Value`, engine SQL of our own with a public domain.
+"""Row-wise expressions: the analyst's syntax tree to a `Value`, an expression of our own with a public domain.
 
 Only total functions pass: no expression may fail on data. `TRANSLATORS` maps each kind of node that is understood to
 the function that translates it; a node that is not in it is refused, so that no part of a question is ever ignored.
@@ -14,11 +14,25 @@ from typing import Protocol
 
 from sqlglot import exp
 
+from discreet.algebra import Constant, call, case
 from discreet.sql import dates, numbers, strings
-from discreet.sql.parse import check_length, reject, show, whole
-from discreet.sql.unify import as_flag, as_number, comparison, flag, join_domains, null_in, unify
-from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Value, integer_sql, number
-from discreet.total import tried
+from discreet.sql.parse import check_weight, reject, show, whole
+from discreet.sql.unify import among_others, as_flag, as_number, comparison, flag, join_domains, unify
+from discreet.sql.values import (
+    NO_NUMBER,
+    NULL,
+    Coded,
+    Day,
+    Flag,
+    Missing,
+    Moment,
+    Number,
+    Opaque,
+    Value,
+    careful,
+    number,
+    widened,
+)
 
 
 class Scope(Protocol):
@@ -40,9 +54,9 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
     if translator is not None:
         check_arguments(node)
         value = translator(node, scope)
-        check_length(len(value.sql))
+        check_weight(value.expression.weight)
         leaf = value.constant or isinstance(node, exp.Column | exp.Paren | exp.Boolean | exp.Null)
-        return value if leaf else replace(value, sql=tried(value.sql))
+        return value if leaf else replace(value, expression=careful(value.expression))
     if isinstance(node, exp.Tuple):
         raise reject(node, f"{show(node)} is several values.", "Compare column by column: a = 1 AND b = 2.")
     if isinstance(node, exp.AggFunc):
@@ -177,7 +191,7 @@ def _literal(node: exp.Literal, scope: Scope) -> Value:
 
 
 def text_constant(text: str) -> Value:
-    return Value(sql="0", domain=Coded(values=(text,)), constant=True)
+    return Value(expression=Constant(0), domain=Coded(values=(text,)), constant=True)
 
 
 # --- operators ------------------------------------------------------------------------------------------------------
@@ -213,14 +227,14 @@ def _compare(operator: str) -> Translator:
 def _and_or(operator: str) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
         parts = [as_flag(translate(part, scope), part) for part in node.flatten()]
-        return flag(f" {operator} ".join(part.sql for part in parts), *parts)
+        return flag(call(operator, *(part.expression for part in parts)), *parts)
 
     return apply
 
 
 def _not(node: exp.Not, scope: Scope) -> Value:
     part = as_flag(translate(node.this, scope), node.this)
-    return flag(f"NOT {part.sql}", part)
+    return flag(call("NOT", part.expression), part)
 
 
 def _between(node: exp.Between, scope: Scope) -> Value:
@@ -228,7 +242,7 @@ def _between(node: exp.Between, scope: Scope) -> Value:
         raise reject(node, "BETWEEN SYMMETRIC is not answered.", "Write BETWEEN with the smaller bound first.")
     value, low, high = (translate(part, scope) for part in (node.this, node.args["low"], node.args["high"]))
     above, below = comparison(">=", value, low, node), comparison("<=", value, high, node)
-    return flag(f"{above.sql} AND {below.sql}", above, below)
+    return flag(call("AND", above.expression, below.expression), above, below)
 
 
 def _in(node: exp.In, scope: Scope) -> Value:
@@ -237,18 +251,19 @@ def _in(node: exp.In, scope: Scope) -> Value:
             node, "this form of IN is not answered.", "Write a list of constants, or owner IN (SELECT owner FROM ...)."
         )
     value = translate(node.this, scope)
-    check_length(len(value.sql) * len(node.expressions))
+    check_weight(value.expression.weight * len(node.expressions))
     parts = [comparison("=", value, translate(item, scope), node) for item in node.expressions]
-    return flag(" OR ".join(part.sql for part in parts), *parts)
+    return flag(call("OR", *(part.expression for part in parts)), *parts)
 
 
 def _is(node: exp.Is, scope: Scope) -> Value:
     value = translate(node.this, scope)
     match node.expression:
         case exp.Null():
-            return Value(sql=f"({value.sql} IS NULL)", domain=Flag())
+            return Value(expression=value.expression.is_null, domain=Flag())
         case exp.Boolean(this=truth):
-            return Value(sql=f"({as_flag(value, node).sql} IS {'TRUE' if truth else 'FALSE'})", domain=Flag())
+            name = "is true" if truth else "is false"
+            return Value(expression=call(name, as_flag(value, node).expression), domain=Flag())
     raise reject(node, f"{show(node)} is not answered.", "IS goes with NULL, TRUE or FALSE.")
 
 
@@ -256,9 +271,9 @@ def _distinct_from(equal: bool) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
         left, right = translate(node.this, scope), translate(node.expression, scope)
         same = comparison("=", left, right, node)
-        both = f"({left.sql} IS NULL AND {right.sql} IS NULL)"
-        sql = f"(coalesce({same.sql}, FALSE) OR {both})"
-        return Value(sql=sql if equal else f"(NOT {sql})", domain=Flag())
+        both = call("AND", left.expression.is_null, right.expression.is_null)
+        found = call("OR", call("coalesce", same.expression, False), both)
+        return Value(expression=found if equal else call("NOT", found), domain=Flag())
 
     return apply
 
@@ -270,12 +285,12 @@ def _like(node: exp.Expression, scope: Scope) -> Value:
         raise reject(node, f"{show(node)} is not answered.", "ESCAPE goes with LIKE.")
     check_arguments(inner)
     found = strings.like(translate(inner.this, scope), inner, ignore_case=isinstance(inner, exp.ILike), escape=sign)
-    return flag(f"NOT {found.sql}", found) if inner.args.get("negate") else found
+    return flag(call("NOT", found.expression), found) if inner.args.get("negate") else found
 
 
 def _case(node: exp.Case, scope: Scope) -> Value:
     subject = translate(node.this, scope) if node.this else None
-    check_length(len(subject.sql) * len(node.args["ifs"]) if subject else 0)
+    check_weight(subject.expression.weight * len(node.args["ifs"]) if subject else 0)
     conditions: list[Value] = []
     for branch in node.args["ifs"]:
         if subject is None:
@@ -284,7 +299,7 @@ def _case(node: exp.Case, scope: Scope) -> Value:
             conditions.append(comparison("=", subject, translate(branch.this, scope), branch.this))
     results = [translate(branch.args["true"], scope) for branch in node.args["ifs"]]
     default = node.args.get("default")
-    results.append(translate(default, scope) if default else Value(sql="NULL", domain=Missing(), nullable=True))
+    results.append(translate(default, scope) if default else Value(expression=NULL, domain=Missing(), nullable=True))
     return _choose(conditions, results, node)
 
 
@@ -293,26 +308,25 @@ def _if(node: exp.If, scope: Scope) -> Value:
     otherwise = node.args.get("false")
     results = [
         translate(node.args["true"], scope),
-        translate(otherwise, scope) if otherwise else Value(sql="NULL", domain=Missing(), nullable=True),
+        translate(otherwise, scope) if otherwise else Value(expression=NULL, domain=Missing(), nullable=True),
     ]
     return _choose([condition], results, node)
 
 
 def _choose(conditions: Sequence[Value], results: Sequence[Value], node: exp.Expression) -> Value:
     common = unify(results, node)
-    branches = " ".join(
-        f"WHEN {condition.sql} THEN {null_in(result, common)}"
-        for condition, result in zip(conditions, common[:-1], strict=True)
-    )
-    sql = f"(CASE {branches} ELSE {null_in(common[-1], common)} END)"
-    return Value(sql=sql, domain=join_domains(common), nullable=any(result.nullable for result in results))
+    branches = [
+        (condition.expression, among_others(result)) for condition, result in zip(conditions, common[:-1], strict=True)
+    ]
+    found = case(*branches, otherwise=among_others(common[-1]))
+    return Value(expression=found, domain=join_domains(common), nullable=any(result.nullable for result in results))
 
 
 def _coalesce(node: exp.Coalesce, scope: Scope) -> Value:
     values = [translate(part, scope) for part in (node.this, *node.expressions)]
     common = unify(values, node)
-    sql = f"coalesce({', '.join(null_in(value, common) for value in common)})"
-    return Value(sql=sql, domain=join_domains(common), nullable=all(value.nullable for value in values))
+    found = call("coalesce", *map(among_others, common))
+    return Value(expression=found, domain=join_domains(common), nullable=all(value.nullable for value in values))
 
 
 def _nullif(node: exp.Nullif, scope: Scope) -> Value:
@@ -321,7 +335,8 @@ def _nullif(node: exp.Nullif, scope: Scope) -> Value:
         # Privacy: S4. What is NULL for some people is no owner: as a window's partition it would hold many people.
         raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
     same = comparison("=", value, other, node)
-    return Value(sql=f"(CASE WHEN {same.sql} THEN NULL ELSE {value.sql} END)", domain=value.domain, nullable=True)
+    found = case((same.expression, None), otherwise=value.expression)
+    return Value(expression=found, domain=value.domain, nullable=True)
 
 
 def _extreme(function: str) -> Translator:
@@ -331,7 +346,7 @@ def _extreme(function: str) -> Translator:
         common = unify([translate(part, scope) for part in (node.this, *node.expressions)], node)
         domain = join_domains(common)
         if isinstance(domain, Missing):
-            return Value(sql="NULL", domain=domain, nullable=True)
+            return Value(expression=NULL, domain=domain, nullable=True)
         if isinstance(domain, Coded):
             raise reject(node, f"{function.upper()} of categories is not answered.", "Use CASE.")
         if isinstance(domain, Number):
@@ -342,12 +357,11 @@ def _extreme(function: str) -> Translator:
                 domain = Number(step=domain.step, lo=domain.lo, hi=min(fixed))
             elif fixed:
                 domain = Number(step=domain.step, lo=max(fixed), hi=domain.hi)
-            wide = [integer_sql(value.sql, most) for value in common if not isinstance(value.domain, Missing)]
+            known = [widened(value.expression, most) for value in common if not isinstance(value.domain, Missing)]
+            found = call(function, *known)
         else:
-            wide = [value.sql for value in common if not isinstance(value.domain, Missing)]
-        return Value(
-            sql=f"{function}({', '.join(wide)})", domain=domain, nullable=all(value.nullable for value in common)
-        )
+            found = call(function, *(value.expression for value in common if not isinstance(value.domain, Missing)))
+        return Value(expression=found, domain=domain, nullable=all(value.nullable for value in common))
 
     return apply
 
@@ -359,11 +373,16 @@ def _numeric_function(apply: Callable[[Value, exp.Expression], Value]) -> Transl
     return lambda node, scope: apply(as_number(translate(node.this, scope), node), node)
 
 
-def _real(sql: str, function: Callable[[float], float], *, above: float = -math.inf) -> Translator:
+def _real(name: str, function: Callable[[float], float], *, above: float = -math.inf) -> Translator:
     """A function of real numbers above a point at which it is not defined itself."""
     return _numeric_function(
         lambda value, node: numbers.real_function(
-            value, node, sql=sql, function=function, above=above, strict=math.isfinite(above)
+            value,
+            node,
+            engine=lambda x: call(name, x),
+            function=function,
+            above=above,
+            strict=math.isfinite(above),
         )
     )
 
@@ -396,7 +415,9 @@ def _power(node: exp.Pow, scope: Scope) -> Value:
 
 
 def _square_root(value: Value, node: exp.Expression) -> Value:
-    return numbers.real_function(value, node, sql="sqrt({x})", function=math.sqrt, above=0.0, strict=False)
+    return numbers.real_function(
+        value, node, engine=lambda x: call("sqrt", x), function=math.sqrt, above=0.0, strict=False
+    )
 
 
 def _logarithm(node: exp.Log, scope: Scope) -> Value:
@@ -413,9 +434,13 @@ def _logarithm(node: exp.Log, scope: Scope) -> Value:
         ):
             raise reject(node, "LOG needs a constant base above zero other than 1.", "Write LOG(x) or LN(x).")
         radix = float(base.domain.at(base.domain.lo))
-    sql = f"(ln({{x}}) / {math.log(radix)!r})"
     return numbers.real_function(
-        value, node, sql=sql, function=lambda x: math.log(x) / math.log(radix), above=0.0, strict=True
+        value,
+        node,
+        engine=lambda x: call("ln", x) / math.log(radix),
+        function=lambda x: math.log(x) / math.log(radix),
+        above=0.0,
+        strict=True,
     )
 
 
@@ -474,11 +499,10 @@ def _fitting(value: Value, largest: Fraction) -> Value:
     if domain.largest <= most:
         return value
     if domain.lo > most or domain.hi < -most:
-        return Value(sql="CAST(NULL AS BIGINT)", domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
+        return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
     bounds = Number(step=domain.step, lo=max(domain.lo, -most), hi=min(domain.hi, most))
-    return Value(
-        sql=f"(CASE WHEN {value.sql} BETWEEN {-most} AND {most} THEN {value.sql} END)", domain=bounds, nullable=True
-    )
+    inside = call("AND", value.expression >= -most, value.expression <= most)
+    return Value(expression=case((inside, value.expression)), domain=bounds, nullable=True)
 
 
 def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
@@ -553,8 +577,8 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Column: lambda node, scope: scope.column(node),
     exp.Paren: lambda node, scope: translate(node.this, scope),
     exp.Literal: _literal,
-    exp.Null: lambda node, scope: Value(sql="NULL", domain=Missing(), nullable=True),
-    exp.Boolean: lambda node, scope: Value(sql="TRUE" if node.this else "FALSE", domain=Flag()),
+    exp.Null: lambda node, scope: Value(expression=NULL, domain=Missing(), nullable=True),
+    exp.Boolean: lambda node, scope: Value(expression=Constant(bool(node.this)), domain=Flag()),
     exp.Add: _plus_or_minus(1),
     exp.Sub: _plus_or_minus(-1),
     exp.Mul: _arithmetic(numbers.multiply),
@@ -593,11 +617,11 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Trunc: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "toward_zero", node)),
     exp.Pow: _power,
     exp.Sqrt: _numeric_function(_square_root),
-    exp.Cbrt: _real("cbrt({x})", math.cbrt),
-    exp.Ln: _real("ln({x})", math.log, above=0.0),
+    exp.Cbrt: _real("cbrt", math.cbrt),
+    exp.Ln: _real("ln", math.log, above=0.0),
     exp.Log: _logarithm,
     exp.Pi: lambda node, scope: number(Fraction(str(math.pi))),
-    exp.Exp: _real("exp({x})", math.exp),
+    exp.Exp: _real("exp", math.exp),
     exp.Cast: _cast,
     exp.TryCast: _cast,
     exp.Anonymous: _anonymous,

@@ -15,12 +15,22 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from sqlglot import exp
 
+from discreet.algebra import (
+    OWNER,
+    Call,
+    Careful,
+    Column,
+    Exists,
+    Expression,
+    OwnerJoin,
+    PublicJoin,
+    walk,
+)
 from discreet.errors import Rejected
-from discreet.sql import work
 from discreet.sql.expressions import translate
 from discreet.sql.parse import reject, show
 from discreet.sql.public import PublicSide
-from discreet.sql.relation import OWNER, Field, Names, Relation
+from discreet.sql.relation import Field, Names, Relation
 from discreet.sql.unify import as_flag, comparison
 from discreet.sql.values import Coded, Flag, Opaque, Text, Value
 
@@ -169,7 +179,7 @@ def _named(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
     if not found:
         raise reject(node, f"{name} is not a column of both sides.", "Write ON a.x = b.y.")
     owners = [field for field in found if isinstance(field.value.domain, Opaque) and field.value.domain.owner]
-    if len({field.value.sql for field in found}) > 1 and not owners:
+    if len({field.value.expression for field in found}) > 1 and not owners:
         which = f"{found[0].table}.{name}"
         raise reject(node, f"USING ({name}) could mean several columns.", f"Write ON {which} = b.{name}.")
     return owners[0] if owners else found[0]
@@ -178,15 +188,26 @@ def _named(name: str, fields: Sequence[Field], node: exp.Expression) -> Field:
 def _with_public(
     left: Relation, right: PublicSide, condition: _Condition, side: str, names: Names, node: exp.Join
 ) -> Relation:
-    sql, met, origins = [], list[int](), set[tuple[str, int]]()
+    pins, on, met, origins = list[Pin](), list[Expression](), list[int](), set[tuple[str, int]]()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
-        sql.append(comparison("=", ours.value, theirs.value, node).sql)
         place = right.fields.index(theirs)
-        met += [place] if _tells_apart(ours.value, place, right) else []
+        told = comparison("=", ours.value, theirs.value, node).expression
+        pin = _pinned(told, right) if _tells_apart(ours.value, place, right) else None
+        if pin is None:
+            on.append(told)
+        else:
+            pins.append(pin)
+            met.append(place)
         origins |= ours.origins
     for part in condition.parts:
-        sql.append(as_flag(translate(part, names), part).sql)
-        met += _equated(part, left, right, names)
+        told = as_flag(translate(part, names), part).expression
+        places = _equated(part, left, right, names)
+        pin = _pinned(told, right) if places else None
+        if pin is None:
+            on.append(told)
+        else:
+            pins.append(pin)
+            met += places
         origins |= names.origins(part)
     multiplicity = right.multiplicity(list(dict.fromkeys(met)))
     nullable = side == "LEFT"
@@ -195,18 +216,31 @@ def _with_public(
     if rows == 0:
         raise reject(node, "this join matches no row of the public table.", "Check the condition.")
     # A public row that is met alone is a function of what it is met by; one of several is not.
-    found = frozenset(origins) if multiplicity <= 1 else frozenset({(right.source, rows)})
+    found = frozenset(origins) if multiplicity <= 1 else frozenset({(right.source.stage, rows)})
     fields = tuple(replace(field, origins=found) for field in right.fields)
-    word = "LEFT JOIN" if nullable else "JOIN"
-    source = f"{left.source} {word} {right.source} ON {' AND '.join(sql) or 'TRUE'}"
-    return replace(
-        left,
-        source=source,
-        fields=_fields(left, fields, nullable, condition, node),
-        rows=rows,
-        read=left.read * met_at_most,
-        plain=False,
-    )
+    source = PublicJoin(left.source, right.source, multiplicity, tuple(pins), tuple(on), nullable)
+    return replace(left, source=source, fields=_fields(left, fields, nullable, condition, node), rows=rows, plain=False)
+
+
+Pin = tuple[Expression, Expression]
+
+
+def _pinned(condition: Expression, right: PublicSide) -> Pin | None:
+    """An equality of a private expression with a public one, in this order."""
+    bare = condition.value if isinstance(condition, Careful) else condition
+    if not isinstance(bare, Call) or bare.name != "=":
+        return None
+    first, second = bare.arguments
+    if _mentions(first, right.source.stage):
+        first, second = second, first
+    only_public = all(part.stage == right.source.stage for part in walk(second) if isinstance(part, Column))
+    if _mentions(first, right.source.stage) or not _mentions(second, right.source.stage) or not only_public:
+        return None
+    return first, second
+
+
+def _mentions(node: Expression, stage: str) -> bool:
+    return any(isinstance(part, Column) and part.stage == stage for part in walk(node))
 
 
 def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Names) -> list[int]:
@@ -216,9 +250,10 @@ def _equated(part: exp.Expression, left: Relation, right: PublicSide, names: Nam
     for ours, theirs in ((part.this, part.expression), (part.expression, part.this)):
         if isinstance(theirs, exp.Column):
             value = names.column(theirs)
-            place = next((place for place, each in enumerate(right.fields) if each.value.sql == value.sql), None)
-            uses = {names.column(column).sql for column in ours.find_all(exp.Column)}
-            alone = not uses & {each.value.sql for each in right.fields}
+            public = [each.value.expression for each in right.fields]
+            place = public.index(value.expression) if value.expression in public else None
+            uses = {names.column(column).expression for column in ours.find_all(exp.Column)}
+            alone = not uses & set(public)
             if place is not None and alone and _tells_apart(translate(ours, names), place, right):
                 return [place]
     return []
@@ -253,20 +288,20 @@ def _with_private(
     if not right.plain or (side == "LEFT" and right.conditions):
         right = right.nested(alias)
         names = Names(fields=(*left.fields, *right.fields))
-    owned, sql = False, []
+    owned, on = False, list[Expression]()
     for ours, theirs in _pairs(condition, left.fields, right.fields, node):
         if _same_owner(ours.value, theirs.value):
             owned = True
-            sql.append(f"{ours.value.sql} = {theirs.value.sql}")
+            on.append(ours.value.expression.equals(theirs.value.expression))
         else:
-            sql.append(comparison("=", ours.value, theirs.value, node).sql)
+            on.append(comparison("=", ours.value, theirs.value, node).expression)
     for part in condition.parts:
         match = _matches_owners(part, left, right, names)
         if match is None:
-            sql.append(as_flag(translate(part, names), part).sql)
+            on.append(as_flag(translate(part, names), part).expression)
         else:
             owned = True
-            sql.append(match)
+            on.append(match)
     # FROM a, b WHERE a.owner = b.owner: the condition stands in WHERE, and is applied there too.
     owned = owned or any(_matches_owners(part, left, right, names) is not None for part in conjuncts(where))
     if not owned and condition.using:
@@ -274,11 +309,11 @@ def _with_private(
         raise reject(node, f"USING ({listed}) joins different people's rows.", _owner_hint(left, right))
     if not owned:
         raise reject(node, "private tables can be joined on the owner only.", _owner_hint(left, right))
-    # Privacy: S4. Whatever else the condition says, rows of different people never meet.
-    sql = [f"{left.owner} = {right.owner}", *(each for each in sql if each != f"{left.owner} = {right.owner}")]
+    # That the owners are equal is said by OwnerJoin itself.
+    on = [each for each in dict.fromkeys(on) if each != left.owner.equals(right.owner)]
     nullable = side == "LEFT"
     rows = left.rows * (max(1, right.rows) if nullable else right.rows)
-    source = f"{left.source} {'LEFT JOIN' if nullable else 'JOIN'} {right.source} ON {' AND '.join(sql)}"
+    source = OwnerJoin(left.source, right.source, tuple(on), nullable)
     conditions = left.conditions if nullable else (*left.conditions, *right.conditions)
     fields = _fields(left, right.fields, nullable, condition, node)
     bounds = [each for each in (left.max_groups, right.max_groups) if each is not None]
@@ -287,7 +322,6 @@ def _with_private(
         source=source,
         fields=fields,
         rows=rows,
-        read=left.read * max(1, right.read),
         conditions=conditions,
         plain=False,
         max_groups=min(bounds, default=None),
@@ -316,7 +350,7 @@ def _outer(field: Field) -> Field:
     """A column of the side that may be missing: NULL is one more value. An owner that may be NULL owns no rows."""
     value = field.value
     domain = Opaque(owner=False, link=_leads(value)) if isinstance(value.domain, Opaque) else value.domain
-    origins = frozenset((alias, rows + 1) for alias, rows in field.origins) or frozenset({(value.sql, 2)})
+    origins = frozenset((alias, rows + 1) for alias, rows in field.origins) or frozenset({(field.name, 2)})
     return replace(field, value=replace(value, nullable=True, domain=domain, constant=False), origins=origins)
 
 
@@ -343,8 +377,8 @@ def _owner_hint(left: Relation, right: Relation) -> str:
     return "Join on the owner: ON a.owner = b.owner, with the owner columns of both tables."
 
 
-def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names: Names) -> str | None:
-    """SQL of a conjunct that equates the two sides' owners (or keys that lead to the owner), else None."""
+def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names: Names) -> Expression | None:
+    """A conjunct that equates the two sides' owners (or keys that lead to the owner), else None."""
     if (
         not isinstance(part, exp.EQ)
         or not isinstance(part.this, exp.Column)
@@ -355,15 +389,16 @@ def _matches_owners(part: exp.Expression, left: Relation, right: Relation, names
         a, b = names.column(part.this), names.column(part.expression)
     except Rejected:
         return None
-    ours, theirs = {field.value.sql for field in left.fields}, {field.value.sql for field in right.fields}
-    across = (a.sql in ours and b.sql in theirs) or (b.sql in ours and a.sql in theirs)
-    return f"{a.sql} = {b.sql}" if across and _same_owner(a, b) else None
+    x, y = a.expression, b.expression
+    ours, theirs = ({field.value.expression for field in side.fields} for side in (left, right))
+    across = (x in ours and y in theirs) or (y in ours and x in theirs)
+    return x.equals(y) if across and _same_owner(a, b) else None
 
 
 # --- semi- and anti-joins ---------------------------------------------------------------------------------------------
 
 
-def member(value: Value, owner: str, inner: Relation, node: exp.Expression) -> Value:
+def member(value: Value, owner: Column, inner: Relation, node: exp.Expression) -> Value:
     """owner IN (SELECT owner FROM ...): whether the row's own person is among those."""
     listed = inner.fields[0].value
     if len(inner.fields) != 1 or not _same_owner(value, listed) or value.nullable or listed.nullable:
@@ -372,34 +407,29 @@ def member(value: Value, owner: str, inner: Relation, node: exp.Expression) -> V
             f"{show(node)} would let one person's rows decide about other people's.",
             "IN (SELECT ...) on private tables is answered for the owner: owner IN (SELECT owner FROM ...).",
         )
-    # Privacy: S4. Only rows of the same person decide, whatever the keys are.
-    where = [*inner.conditions, f"{listed.sql} = {value.sql}", f"{inner.owner} = {owner}"]
-    select = work.select(inner.read)
-    return _flag(f"EXISTS ({select} 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(where))})")
+    # That only rows of the same person decide, whatever the keys are, is said by Exists itself.
+    same = listed.expression.equals(value.expression)
+    return _exists(inner, owner, [*inner.conditions, same])
 
 
 def exists(inner: Relation, outer: Relation, condition: exp.Expression | None, node: exp.Expression) -> Value:
     """EXISTS (SELECT ... WHERE inner.owner = outer.owner AND ...)."""
     names = Names(fields=inner.fields, outer=outer.fields)
-    owned, sql, paired = False, list(inner.conditions), False
+    owned, where = False, list(inner.conditions)
     for part in conjuncts(condition):
         match = _matches_owners(part, outer, inner, names)
-        # Where more than the owners must match, the engine looks at every pair of one person's rows here and there.
-        paired = paired or (
-            match is None and any(names.field(each) in outer.fields for each in part.find_all(exp.Column))
-        )
         owned = owned or match is not None
-        sql.append(match if match is not None else as_flag(translate(part, names), part).sql)
+        where.append(match if match is not None else as_flag(translate(part, names), part).expression)
     if not owned:
         raise reject(
             node,
             "EXISTS without an equality of owners flips for everybody when one person arrives.",
             "Correlate it: EXISTS (SELECT 1 FROM visits v WHERE v.owner = p.owner AND ...).",
         )
-    sql.append(f"{inner.owner} = {outer.owner}")  # Privacy: S4. Only rows of the same person decide.
-    select = work.select(inner.read * (outer.read if paired else 1))
-    return _flag(f"EXISTS ({select} 1 FROM {inner.source} WHERE {' AND '.join(dict.fromkeys(sql))})")
+    return _exists(inner, outer.owner, where)
 
 
-def _flag(sql: str) -> Value:
-    return Value(sql=f"({sql})", domain=Flag())
+def _exists(inner: Relation, owner: Column, where: Sequence[Expression]) -> Value:
+    same = (inner.owner.equals(owner), owner.equals(inner.owner))
+    kept = tuple(each for each in dict.fromkeys(where) if each not in same)
+    return Value(expression=Exists(inner.source, owner, kept), domain=Flag())

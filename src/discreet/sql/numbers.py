@@ -1,4 +1,4 @@
-"""Arithmetic on grid numbers: every operation gives engine SQL over integers, and exact bounds of its result.
+"""Arithmetic on grid numbers: every operation gives an expression over integers, and exact bounds of its result.
 
 All of it is total: division by zero is NULL, and an operation whose result could overflow is refused.
 """
@@ -12,8 +12,9 @@ from typing import Literal
 
 from sqlglot import exp
 
+from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.sql.parse import reject, show
-from discreet.sql.values import Number, Value, integer_sql, number
+from discreet.sql.values import Number, Value, number, widened
 
 LARGEST = 2**90  # units; leaves room for 2^36 people's rows in the engine's 128-bit sums (aggregates.bits_of_sum)
 QUOTIENT_STEP = Fraction(1, 1_000_000)  # the grid of a quotient of two columns
@@ -37,8 +38,10 @@ def on_step(value: Value, step: Fraction, node: exp.Expression) -> Value:
     check_size(0, factor.numerator, node)  # which stands in the SQL, whatever it is multiplied with
     if factor == 1:
         return value
-    sql = str(lo) if value.constant else f"({integer_sql(value.sql, max(abs(lo), abs(hi)))} * {factor.numerator})"
-    return Value(sql=sql, domain=Number(step=step, lo=lo, hi=hi), nullable=value.nullable, constant=value.constant)
+    wide = widened(value.expression, max(abs(lo), abs(hi)))
+    found = Constant(lo) if value.constant else wide * factor.numerator
+    domain = Number(step=step, lo=lo, hi=hi)
+    return Value(expression=found, domain=domain, nullable=value.nullable, constant=value.constant)
 
 
 def grid(value: Value) -> Number:
@@ -65,16 +68,15 @@ def add(left: Value, right: Value, node: exp.Expression, *, sign: int = 1) -> Va
     lo, hi = lows.lo + ends[0], lows.hi + ends[1]
     check_size(lo, hi, node)
     bound = max(abs(lo), abs(hi), lows.largest, highs.largest)
-    operator = "+" if sign > 0 else "-"
-    sql = f"({integer_sql(a.sql, bound)} {operator} {integer_sql(b.sql, bound)})"
-    return Value(sql=sql, domain=Number(step=step, lo=lo, hi=hi), nullable=left.nullable or right.nullable)
+    x, y = widened(a.expression, bound), widened(b.expression, bound)
+    found = x + y if sign > 0 else x - y
+    return Value(expression=found, domain=Number(step=step, lo=lo, hi=hi), nullable=left.nullable or right.nullable)
 
 
 def negate(value: Value) -> Value:
     domain = grid(value)
-    sql = str(-domain.lo) if value.constant else f"(-{integer_sql(value.sql, domain.largest)})"
     return Value(
-        sql=sql,
+        expression=Constant(-domain.lo) if value.constant else -widened(value.expression, domain.largest),
         domain=Number(step=domain.step, lo=-domain.hi, hi=-domain.lo),
         nullable=value.nullable,
         constant=value.constant,
@@ -89,25 +91,26 @@ def multiply(left: Value, right: Value, node: exp.Expression) -> Value:
     a, b = grid(left), grid(right)
     corners = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
     lo, hi = min(corners), max(corners)
-    if left.sql == right.sql:
+    if left.expression == right.expression:
         lo = max(lo, 0)
     check_size(lo, hi, node)
     check_step(a.step * b.step, node)
     bound = max(abs(lo), abs(hi), a.largest, b.largest)
-    sql = f"({integer_sql(left.sql, bound)} * {integer_sql(right.sql, bound)})"
-    return Value(sql=sql, domain=Number(step=a.step * b.step, lo=lo, hi=hi), nullable=left.nullable or right.nullable)
+    product = widened(left.expression, bound) * widened(right.expression, bound)
+    domain = Number(step=a.step * b.step, lo=lo, hi=hi)
+    return Value(expression=product, domain=domain, nullable=left.nullable or right.nullable)
 
 
 def scale(value: Value, factor: Fraction, node: exp.Expression) -> Value:
     """value * factor: the engine's integers stay, only what one unit means changes."""
     if factor == 0:
-        sql = f"({integer_sql(value.sql, grid(value).largest)} * 0)"
-        return Value(sql=sql, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=value.nullable)
+        zero = widened(value.expression, grid(value).largest) * 0
+        return Value(expression=zero, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=value.nullable)
     positive = value if factor > 0 else negate(value)
     domain = grid(positive)
     check_step(domain.step * abs(factor), node)
     scaled = Number(step=domain.step * abs(factor), lo=domain.lo, hi=domain.hi)
-    return Value(sql=positive.sql, domain=scaled, nullable=value.nullable, constant=value.constant)
+    return Value(expression=positive.expression, domain=scaled, nullable=value.nullable, constant=value.constant)
 
 
 def divide(left: Value, right: Value, node: exp.Expression) -> Value:
@@ -121,15 +124,15 @@ def divide(left: Value, right: Value, node: exp.Expression) -> Value:
     check_step(ratio, node)
     bound = 2 * (a.largest * ratio.numerator + b.largest * ratio.denominator)  # of the numbers on the way, too
     check_size(0, bound, node)
-    n = f"({integer_sql(left.sql, bound)} * {ratio.numerator})"
-    d = f"({integer_sql(right.sql, bound)} * {ratio.denominator})"
+    n = widened(left.expression, bound) * ratio.numerator
+    d = widened(right.expression, bound) * ratio.denominator
     smallest = b.lo if b.lo > 0 else -b.hi if b.hi < 0 else 1
     most = -(-a.largest * ratio.numerator // (smallest * ratio.denominator)) + 1
     check_size(0, most, node)
     lo = 0 if a.lo >= 0 and b.lo >= 0 else -most
-    magnitude = f"((2 * abs({n}) + abs({d})) // (2 * abs(NULLIF({d}, 0))))"
-    sql = f"(CASE WHEN ({n} < 0) = ({d} < 0) THEN {magnitude} ELSE -{magnitude} END)"
-    return Value(sql=sql, domain=Number(step=QUOTIENT_STEP, lo=lo, hi=most), nullable=True)
+    magnitude = (2 * call("abs", n) + call("abs", d)) // (2 * call("abs", call("nullif", d, 0)))
+    found = case(((n < 0).equals(d < 0), magnitude), otherwise=-magnitude)
+    return Value(expression=found, domain=Number(step=QUOTIENT_STEP, lo=lo, hi=most), nullable=True)
 
 
 def whole_quotient(left: Value, right: Value, node: exp.Expression) -> Value:
@@ -140,8 +143,8 @@ def whole_quotient(left: Value, right: Value, node: exp.Expression) -> Value:
     most = grid(a).largest
     lo = 0 if grid(a).lo >= 0 and grid(b).lo >= 0 else -most
     bound = max(most, grid(b).largest)
-    sql = f"({integer_sql(a.sql, bound)} // NULLIF({integer_sql(b.sql, bound)}, 0))"
-    return Value(sql=sql, domain=Number(step=Fraction(1), lo=lo, hi=most), nullable=True)
+    found = widened(a.expression, bound) // call("nullif", widened(b.expression, bound), 0)
+    return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=most), nullable=True)
 
 
 def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
@@ -152,9 +155,9 @@ def remainder(left: Value, right: Value, node: exp.Expression) -> Value:
         raise reject(node, "division by zero.", "Divide by something else.")
     most = min(dividend.largest, max(divisor.largest - 1, 0))
     bound = max(dividend.largest, divisor.largest)
-    sql = f"({integer_sql(a.sql, bound)} % NULLIF({integer_sql(b.sql, bound)}, 0))"
+    found = widened(a.expression, bound) % call("nullif", widened(b.expression, bound), 0)
     domain = Number(step=dividend.step, lo=0 if dividend.lo >= 0 else -most, hi=0 if dividend.hi <= 0 else most)
-    return Value(sql=sql, domain=domain, nullable=left.nullable or right.nullable or not right.constant)
+    return Value(expression=found, domain=domain, nullable=left.nullable or right.nullable or not right.constant)
 
 
 def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -> Value:
@@ -167,27 +170,26 @@ def rounded(value: Value, step: Fraction, how: Rounding, node: exp.Expression) -
     check_step(ratio, node)
     lo, hi = (_round_fraction(Fraction(end * up, down), how) for end in (domain.lo, domain.hi))
     check_size(0, domain.largest * up * 2 + down, node)
-    n = (
-        f"({integer_sql(value.sql, domain.largest * up * 2 + down)} * {up})"
-        if up > 1
-        else integer_sql(value.sql, domain.largest * 2 + down)
-    )
-    sql = str(lo) if value.constant else _round_sql(n, down, how, negative=domain.lo < 0)
-    return Value(sql=sql, domain=Number(step=step, lo=lo, hi=hi), nullable=value.nullable, constant=value.constant)
+    wide = widened(value.expression, domain.largest * up * 2 + down)
+    n = wide * up if up > 1 else wide
+    found = Constant(lo) if value.constant else _quotient(n, down, how, negative=domain.lo < 0)
+    bounds = Number(step=step, lo=lo, hi=hi)
+    return Value(expression=found, domain=bounds, nullable=value.nullable, constant=value.constant)
 
 
 def absolute(value: Value) -> Value:
     domain = grid(value)
     lo = 0 if domain.lo <= 0 <= domain.hi else min(abs(domain.lo), abs(domain.hi))
-    sql = f"abs({integer_sql(value.sql, domain.largest)})"
-    return Value(sql=sql, domain=Number(step=domain.step, lo=lo, hi=domain.largest), nullable=value.nullable)
+    found = call("abs", widened(value.expression, domain.largest))
+    return Value(expression=found, domain=Number(step=domain.step, lo=lo, hi=domain.largest), nullable=value.nullable)
 
 
 def sign(value: Value) -> Value:
     domain = grid(value)
-    sql = f"(CASE WHEN {value.sql} > 0 THEN 1 WHEN {value.sql} < 0 THEN -1 WHEN {value.sql} = 0 THEN 0 END)"
+    x = value.expression
+    found = case((x > 0, 1), (x < 0, -1), (x.equals(0), 0))
     bounds = Number(step=Fraction(1), lo=(domain.lo > 0) - (domain.lo < 0), hi=(domain.hi > 0) - (domain.hi < 0))
-    return Value(sql=sql, domain=bounds, nullable=value.nullable)
+    return Value(expression=found, domain=bounds, nullable=value.nullable)
 
 
 def clamp(value: Value, lo: Value, hi: Value, node: exp.Expression) -> Value:
@@ -200,10 +202,10 @@ def clamp(value: Value, lo: Value, hi: Value, node: exp.Expression) -> Value:
         raise reject(node, "the range of CLAMP is reversed.", "Write the smaller number first.")
     domain = grid(x)
     bounds = Number(step=step, lo=min(max(domain.lo, least), most), hi=max(min(domain.hi, most), least))
-    wide = integer_sql(x.sql, max(domain.largest, abs(least), abs(most)))
+    wide = widened(x.expression, max(domain.largest, abs(least), abs(most)))
     # LEAST and GREATEST skip NULLs, so NULL has to be kept by hand.
-    sql = f"(CASE WHEN {x.sql} IS NULL THEN NULL ELSE least(greatest({wide}, {least}), {most}) END)"
-    return Value(sql=sql, domain=bounds, nullable=value.nullable)
+    found = case((x.expression.is_known, call("least", call("greatest", wide, least), most)))
+    return Value(expression=found, domain=bounds, nullable=value.nullable)
 
 
 def bucket(value: Value, ends: tuple[Fraction, Fraction], count: int, node: exp.Expression) -> Value:
@@ -215,12 +217,18 @@ def bucket(value: Value, ends: tuple[Fraction, Fraction], count: int, node: exp.
 
 
 def real_function(
-    value: Value, node: exp.Expression, *, sql: str, function: Callable[[float], float], above: float, strict: bool
+    value: Value,
+    node: exp.Expression,
+    *,
+    engine: Callable[[Expression], Expression],
+    function: Callable[[float], float],
+    above: float,
+    strict: bool,
 ) -> Value:
     """A monotone float function, taken to a grid of a millionth row by row; NULL outside its domain."""
     domain = grid(value)
-    x = f"(CAST({value.sql} AS DOUBLE) * {domain.step.numerator} / {domain.step.denominator})"
-    inside = f"{x} {'>' if strict else '>='} {above!r}" if math.isfinite(above) else f"{x} IS NOT NULL"
+    x = Cast(value.expression, "DOUBLE") * domain.step.numerator / domain.step.denominator
+    inside = x.is_known if math.isinf(above) else x > above if strict else x >= above
     ends = [float(domain.at(end)) for end in (domain.lo, domain.hi)]
     # The smallest argument inside the domain that the grid can hold bounds functions with a pole, such as ln at 0.
     least = max(ends[0], above + (float(domain.step) if strict else 0.0))
@@ -234,10 +242,10 @@ def real_function(
     check_size(lo, hi, node)
     if max(abs(lo), abs(hi)) >= 2**53:
         raise reject(node, f"{show(node)} can become too large.", "CLAMP its argument.")
-    units = f"CAST(round({sql.format(x=x)} * 1000000) AS BIGINT)"
-    clamped = f"(CASE WHEN {inside} THEN least(greatest({units}, {lo}), {hi}) END)"
+    units = Cast(call("round", engine(x) * 1_000_000), "BIGINT")
+    clamped = case((inside, call("least", call("greatest", units, lo), hi)))
     return Value(
-        sql=clamped, domain=Number(step=QUOTIENT_STEP, lo=lo, hi=hi), nullable=value.nullable or ends[0] < least
+        expression=clamped, domain=Number(step=QUOTIENT_STEP, lo=lo, hi=hi), nullable=value.nullable or ends[0] < least
     )
 
 
@@ -261,29 +269,27 @@ def _round_fraction(value: Fraction, how: Rounding) -> int:
             return size if value >= 0 else -size
 
 
-def _round_sql(n: str, d: int, how: Rounding, *, negative: bool) -> str:
+def _quotient(n: Expression, d: int, how: Rounding, *, negative: bool) -> Expression:
     """n / d for a constant d > 0, rounded; the engine's // drops the fraction."""
+    if how == "toward_zero":
+        return n // d
+    upwards: dict[str, Callable[[Expression], Expression]] = {
+        "down": lambda x: x // d,
+        "up": lambda x: (x + (d - 1)) // d,
+        "nearest": lambda x: (2 * x + d) // (2 * d),
+        "even": lambda x: _half_even(x, d),
+    }
     if not negative:
-        return {
-            "down": f"({n} // {d})",
-            "toward_zero": f"({n} // {d})",
-            "up": f"(({n} + {d - 1}) // {d})",
-            "nearest": f"((2 * {n} + {d}) // {2 * d})",
-            "even": _half_even(n, d),
-        }[how]
-    return {
-        "toward_zero": f"({n} // {d})",
-        "down": f"(CASE WHEN {n} >= 0 THEN {n} // {d} ELSE -((-{n} + {d - 1}) // {d}) END)",
-        "up": f"(CASE WHEN {n} >= 0 THEN ({n} + {d - 1}) // {d} ELSE -((-{n}) // {d}) END)",
-        "nearest": f"(CASE WHEN {n} >= 0 THEN (2 * {n} + {d}) // {2 * d} ELSE -((-2 * {n} + {d}) // {2 * d}) END)",
-        "even": f"(CASE WHEN {n} >= 0 THEN {_half_even(n, d)} ELSE -{_half_even(f'(-{n})', d)} END)",
-    }[how]
+        return upwards[how](n)
+    mirrored = {"down": "up", "up": "down"}.get(how, how)  # -n rounded the other way
+    return case((n >= 0, upwards[how](n)), otherwise=-upwards[mirrored](-n))
 
 
-def _half_even(n: str, d: int) -> str:
+def _half_even(n: Expression, d: int) -> Expression:
     """n / d for n >= 0 to the nearest whole number; from the middle between two, to the even one."""
-    up = f"((2 * {n} + {d}) // {2 * d})"
-    return f"({up} - (CASE WHEN (2 * {n} + {d}) % {2 * d} = 0 AND {up} % 2 = 1 THEN 1 ELSE 0 END))"
+    up = (2 * n + d) // (2 * d)
+    halfway = call("AND", ((2 * n + d) % (2 * d)).equals(0), (up % 2).equals(1))
+    return up - case((halfway, 1), otherwise=0)
 
 
 _FLOATS = (exp.Div, exp.Sqrt, exp.Cbrt, exp.Ln, exp.Log, exp.Exp, exp.Pow, exp.Pi)

@@ -23,7 +23,7 @@ from discreet.errors import NO_TEXT, Rejected
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
 MAX_LABELS = 1_000_000  # values of categories that the functions in one statement are computed of: a second or two
-MAX_SQL = 100_000  # characters of engine SQL of one expression; nested expressions repeat their parts
+MOST_NODES = 20_000  # of one expression, each counted as often as it is written; nested ones repeat their parts
 MAX_TABLES = 50  # the engine's planning grows faster than their number
 MAX_OPEN_JOINS = 8  # JOINs in a row without a condition: the parser tries every way to nest them
 
@@ -153,9 +153,9 @@ def columns_of(node: exp.Expression) -> list[str]:
     return [column.name for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
 
 
-def check_length(length: int) -> None:
-    """Refuse engine SQL that grew out of all proportion to the question."""
-    if length > MAX_SQL:
+def check_weight(nodes: int) -> None:
+    """Refuse an expression that grew out of all proportion to the question."""
+    if nodes > MOST_NODES:
         raise Rejected("this nests expressions too deeply to be computed.", hint="Compute parts of it in a subquery.")
 
 

@@ -6,14 +6,27 @@ decided by the rows' content, never by their position (S4).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.algebra import (
+    OWNER,
+    Column,
+    Constant,
+    Expression,
+    Fold,
+    Operand,
+    Over,
+    PerPerson,
+    Stage,
+    call,
+    case,
+    expression,
+)
 from discreet.errors import Rejected
-from discreet.sql import work
 from discreet.sql.expressions import check_arguments, translate
 from discreet.sql.numbers import check_size, grid
 from discreet.sql.parse import reject, show, spelt
@@ -21,9 +34,26 @@ from discreet.sql.relation import Field, Names, Relation, distinct_values
 from discreet.sql.rewrite import meanings_of
 from discreet.sql.strings import all_numeric
 from discreet.sql.unify import as_flag, as_number
-from discreet.sql.values import Coded, Flag, Missing, Number, Opaque, Text, Value, integer_sql
+from discreet.sql.values import Coded, Flag, Identity, Missing, Number, Opaque, Text, Value, widened
 
 MEAN_STEPS = 1_000  # a mean per person is kept to a thousandth of the column's step
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folding:
+    """How one person's rows are folded: those that satisfy a condition, and in a window, if there is one."""
+
+    where: Expression | None = None
+    window: Over | None = None
+
+    @property
+    def partial(self) -> bool:
+        """Whether some of the rows may be left out, so that there may be none."""
+        return self.where is not None
+
+    def __call__(self, name: str, *arguments: Operand) -> Expression:
+        fold = Fold(name, tuple(expression(each) for each in arguments), self.where)
+        return fold if self.window is None else replace(self.window, function=fold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +63,8 @@ class PersonScope:
     names: Names
     alias: str
     rows: int
-    keys: dict[str, Value]
-    columns: list[str] = field(default_factory=list)
+    keys: Mapping[Identity, Value]
+    columns: list[Expression] = field(default_factory=list)
 
     def column(self, node: exp.Column) -> Value:
         value = self.names.column(node)
@@ -57,20 +87,20 @@ class PersonScope:
         return None
 
     def aggregate(self, node: exp.Expression) -> Value:
-        condition, inner = "", node
+        fold, inner = Folding(), node
         if isinstance(node, exp.Filter):
             check_arguments(node)
-            condition = f" FILTER (WHERE {as_flag(translate(node.expression.this, self.names), node).sql})"
+            fold = Folding(where=as_flag(translate(node.expression.this, self.names), node).expression)
             inner = node.this
         function = AGGREGATES.get(type(inner))
         if function is None:
             raise reject(
                 node, f"{show(inner)} is not answered within each person.", f"Within each person: {PERSON_NAMES}."
             )
-        value = function(inner, self.names, self.rows, condition)
-        if value.sql not in self.columns:
-            self.columns.append(value.sql)
-        return replace(value, sql=f"{self.alias}.p{self.columns.index(value.sql)}")
+        value = function(inner, self.names, self.rows, fold)
+        if value.expression not in self.columns:
+            self.columns.append(value.expression)
+        return replace(value, expression=Column(self.alias, f"p{self.columns.index(value.expression)}"))
 
 
 def _argument(node: exp.Expression, names: Names) -> Value:
@@ -82,25 +112,26 @@ def _argument(node: exp.Expression, names: Names) -> Value:
     return translate(node.this, names)
 
 
-def _count(node: exp.Count, names: Names, rows: int, condition: str) -> Value:
+def _count(node: exp.Count, names: Names, rows: int, fold: Folding) -> Value:
     domain = Number(step=Fraction(1), lo=0, hi=rows)
     if node.expressions:
         raise reject(node, f"{show(node)} counts several columns at once.", "Count one.")
     if node.this is None or isinstance(node.this, exp.Star):
-        return Value(sql=f"count(*){condition}", domain=domain)
+        return Value(expression=fold("count"), domain=domain)
     if isinstance(node.this, exp.Distinct):
         if len(node.this.expressions) != 1:
             raise reject(node, f"{show(node)} counts several columns at once.", "Count one.")
-        return Value(sql=f"count(DISTINCT {translate(node.this.expressions[0], names).sql}){condition}", domain=domain)
-    return Value(sql=f"count({translate(node.this, names).sql}){condition}", domain=domain)
+        value = translate(node.this.expressions[0], names)
+        return Value(expression=fold("count distinct", value.expression), domain=domain)
+    return Value(expression=fold("count", translate(node.this, names).expression), domain=domain)
 
 
-def _count_if(node: exp.CountIf, names: Names, rows: int, condition: str) -> Value:
-    flag = as_flag(translate(node.this, names), node).sql
-    return Value(sql=f"count(CASE WHEN {flag} THEN 1 END){condition}", domain=Number(step=Fraction(1), lo=0, hi=rows))
+def _count_if(node: exp.CountIf, names: Names, rows: int, fold: Folding) -> Value:
+    flag = as_flag(translate(node.this, names), node).expression
+    return Value(expression=fold("count", case((flag, 1))), domain=Number(step=Fraction(1), lo=0, hi=rows))
 
 
-def _sum(node: exp.Sum, names: Names, rows: int, condition: str) -> Value:
+def _sum(node: exp.Sum, names: Names, rows: int, fold: Folding) -> Value:
     value = as_number(_argument(node, names), node)
     domain = grid(value)
     lo, hi = rows * min(domain.lo, 0), rows * max(domain.hi, 0)
@@ -109,25 +140,26 @@ def _sum(node: exp.Sum, names: Names, rows: int, condition: str) -> Value:
     if domain.hi < 0:
         hi = domain.hi
     check_size(lo, hi, node)
-    sql = f"CAST(sum({value.sql}){condition} AS {'BIGINT' if max(abs(lo), abs(hi)) < 2**62 else 'HUGEINT'})"
-    return Value(sql=sql, domain=Number(step=domain.step, lo=lo, hi=hi), nullable=value.nullable or bool(condition))
+    found = widened(fold("sum", value.expression), max(abs(lo), abs(hi)))
+    bounds = Number(step=domain.step, lo=lo, hi=hi)
+    return Value(expression=found, domain=bounds, nullable=value.nullable or fold.partial)
 
 
-def _mean(node: exp.Avg, names: Names, rows: int, condition: str) -> Value:
+def _mean(node: exp.Avg, names: Names, rows: int, fold: Folding) -> Value:
     """The mean on a grid a thousand times finer than the column's, rounded half away from zero."""
     value = as_number(_argument(node, names), node)
     domain = grid(value)
     bound = domain.largest * rows * MEAN_STEPS * 2 + rows
     check_size(0, bound, node)
-    n = f"({integer_sql(f'sum({value.sql}){condition}', bound)} * {MEAN_STEPS})"
-    d = f"NULLIF(count({value.sql}){condition}, 0)"
-    sql = f"(CASE WHEN {n} >= 0 THEN (2 * {n} + {d}) // (2 * {d}) ELSE -((-2 * {n} + {d}) // (2 * {d})) END)"
+    n = widened(fold("sum", value.expression), bound) * MEAN_STEPS
+    d = call("nullif", fold("count", value.expression), 0)
+    found = case((n >= 0, (2 * n + d) // (2 * d)), otherwise=-((-2 * n + d) // (2 * d)))
     scaled = Number(step=domain.step / MEAN_STEPS, lo=domain.lo * MEAN_STEPS, hi=domain.hi * MEAN_STEPS)
-    return Value(sql=sql, domain=scaled, nullable=value.nullable or bool(condition))
+    return Value(expression=found, domain=scaled, nullable=value.nullable or fold.partial)
 
 
 def _extreme(function: str) -> Function:
-    def apply(node: exp.Expression, names: Names, rows: int, condition: str) -> Value:
+    def apply(node: exp.Expression, names: Names, rows: int, fold: Folding) -> Value:
         value = _argument(node, names)
         if node.expressions:
             raise reject(node, f"{show(node)} is not answered.", f"Write {function.upper()}(x).")
@@ -135,19 +167,17 @@ def _extreme(function: str) -> Function:
             value = as_number(value, node)
         if isinstance(value.domain, Coded | Opaque):
             raise reject(node, f"{show(node)} needs numbers or dates.", "Use a number or a date.")
-        return Value(
-            sql=f"{function}({value.sql}){condition}", domain=value.domain, nullable=value.nullable or bool(condition)
-        )
+        found = fold(function, value.expression)
+        return Value(expression=found, domain=value.domain, nullable=value.nullable or fold.partial)
 
     return apply
 
 
 def _logical(function: str) -> Function:
-    def apply(node: exp.Expression, names: Names, rows: int, condition: str) -> Value:
+    def apply(node: exp.Expression, names: Names, rows: int, fold: Folding) -> Value:
         value = as_flag(_argument(node, names), node)
-        return Value(
-            sql=f"{function}({value.sql}){condition}", domain=Flag(), nullable=value.nullable or bool(condition)
-        )
+        found = fold(function, value.expression)
+        return Value(expression=found, domain=Flag(), nullable=value.nullable or fold.partial)
 
     return apply
 
@@ -155,23 +185,22 @@ def _logical(function: str) -> Function:
 def _at_extreme(function: str) -> Function:
     """arg_max(x, y): x in the row of the largest y; of several such rows, the one with the largest x."""
 
-    def apply(node: exp.Expression, names: Names, rows: int, condition: str) -> Value:
+    def apply(node: exp.Expression, names: Names, rows: int, fold: Folding) -> Value:
         if node.args.get("count"):
             raise reject(node, f"{show(node)} lists several values.", "Leave the number out.")
         value, key = translate(node.this, names), translate(node.expression, names)
         if isinstance(key.domain, Coded | Opaque | Text) or isinstance(value.domain, Opaque):
             raise reject(node, f"{show(node)} needs a number or a date to order by.", "Order by a number or a date.")
         # Privacy: S4. The pair is ordered by content alone, so equal keys cannot make the choice depend on position.
-        pair = (
-            f"CASE WHEN {key.sql} IS NOT NULL AND {value.sql} IS NOT NULL THEN {{'k': {key.sql}, 'v': {value.sql}}} END"
-        )
-        sql = f"struct_extract({function}({pair}){condition}, 'v')"
-        return Value(sql=sql, domain=value.domain, nullable=True)
+        known = call("AND", key.expression.is_known, value.expression.is_known)
+        pair = case((known, call("pair", key.expression, value.expression)))
+        found = call("second of pair", fold(function, pair))
+        return Value(expression=found, domain=value.domain, nullable=True)
 
     return apply
 
 
-Function = Callable[[exp.Expression, Names, int, str], Value]
+Function = Callable[[exp.Expression, Names, int, Folding], Value]
 
 AGGREGATES: dict[type[exp.Expression], Function] = {
     exp.Count: _count,
@@ -204,13 +233,13 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     names = Names(fields=relation.fields)
     others = [key for key in keys if not (isinstance(key.domain, Opaque) and key.domain.owner)]
     # A number that stands in GROUP BY would be taken for the place of a column.
-    if any(key.constant or isinstance(key.domain, Missing) or key.sql.lstrip("-").isdigit() for key in others):
+    if any(key.constant or isinstance(key.domain, Missing) or isinstance(key.expression, Constant) for key in others):
         raise reject(node.args["group"], "a constant key is the same for everybody.", "Leave it out of GROUP BY.")
     stage = {
-        key.identity: replace(key, sql=f"{alias}.g{index}", constant=False, numbering=False)
+        key.identity: replace(key, expression=Column(alias, f"g{index}"), constant=False, numbering=False)
         for index, key in enumerate(others)
     }
-    owner = Value(sql=f'{alias}."#owner"', domain=Opaque(owner=True))
+    owner = Value(expression=Column(alias, OWNER), domain=Opaque(owner=True))
     owned = {key.identity: owner for key in keys if key not in others}
     scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**stage, **owned})
     parted = [item for item, key in zip(meanings_of(node, names), keys, strict=True) if key in others]
@@ -222,16 +251,11 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
             raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
         value = translate(item.unalias(), scope)
         fields.append(Field(table="", name=item.output_name or spelt(item), value=value, origins=origins))
-    conditions: tuple[str, ...] = ()
+    conditions: tuple[Expression, ...] = ()
     if node.args.get("having"):
-        conditions = (as_flag(translate(node.args["having"].this, scope), node.args["having"]).sql,)
-    parts = [f'{relation.owner} AS "#owner"', *(f"{key.sql} AS g{index}" for index, key in enumerate(others))]
-    parts += [f"{sql} AS p{index}" for index, sql in enumerate(scope.columns)]
-    known = () if owned else tuple(f"({key.sql} IS NOT NULL)" for key in keys if is_own(key))
-    kept = (*relation.conditions, *known)
-    where = f" WHERE {' AND '.join(kept)}" if kept else ""
-    # Privacy: S4. The owner is always a key, so that rows of different people are never in one group.
-    group = ", ".join([relation.owner, *(key.sql for key in others)])
-    inner = f"{work.select(relation.read)} {', '.join(parts)} FROM {relation.source}{where} GROUP BY {group}"
-    source = f"({inner}) AS {alias}"
-    return Relation(source=source, owner=owner.sql, fields=tuple(fields), rows=rows, read=rows, conditions=conditions)
+        conditions = (as_flag(translate(node.args["having"].this, scope), node.args["having"]).expression,)
+    known = () if owned else tuple(key.expression.is_known for key in keys if is_own(key))
+    parted_by = tuple((f"g{index}", key.expression) for index, key in enumerate(others))
+    folded = tuple((f"p{index}", each) for index, each in enumerate(scope.columns))
+    query = PerPerson(relation.source, parted_by, folded, (*relation.conditions, *known))
+    return Relation(source=Stage(query, alias), fields=tuple(fields), rows=rows, conditions=conditions)

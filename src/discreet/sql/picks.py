@@ -15,13 +15,14 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from discreet import arrow
+from discreet.algebra import Expression
 from discreet.budget import AccountantName, Neighbors
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip, root_below, selection
 from discreet.mechanisms.fine_quantile import FineQuantile, reach_for
 from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
 from discreet.sql.estimates import as_written, number_type
-from discreet.sql.values import Coded, Day, Flag, Moment, Number
+from discreet.sql.values import Coded, Day, Flag, Moment, Number, widened
 
 FAN = 1 << 17  # cells of which all counts are read
 MOST_CELLS = 1 << 23  # counts of all groups together: 64 MB
@@ -37,8 +38,8 @@ class Pick:
 
     name: str
     kind: Literal["quantile", "mode"]
-    position: str
-    condition: str | None
+    position: Expression
+    condition: Expression | None
     domain: PickDomain
     quantiles: tuple[Fraction, ...]  # of a mode: none
     listed: bool  # asked for as a list, so given as one
@@ -149,10 +150,10 @@ class Pick:
         return arrow.array([domain.lo + step * place for place in places], pa.timestamp("us"))
 
     @property
-    def cell(self) -> str:
-        """The SQL of a row's cell."""
+    def cell(self) -> Expression:
+        """A row's cell."""
         # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond them.
-        return f"CAST({self.position} AS {'BIGINT' if self.domain.size < 2**62 else 'HUGEINT'})"
+        return widened(self.position, self.domain.size)
 
 
 def _choice(accountant: AccountantName) -> Literal["permute_and_flip", "exponential"]:

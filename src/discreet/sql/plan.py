@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from fractions import Fraction
@@ -20,17 +19,33 @@ from typing import Any
 import pyarrow as pa
 
 from discreet import arrow
+from discreet.algebra import (
+    Aggregate,
+    Distinct,
+    Expression,
+    Nearest,
+    Numbers,
+    Persons,
+    Reading,
+    Scan,
+    Source,
+    Sum,
+    call,
+    with_stages,
+)
+from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
 from discreet.declaration import HIDDEN
 from discreet.mechanisms.fine_quantile import FineQuantile
-from discreet.sql import work
+from discreet.policy import Policy
+from discreet.sql.check import Bound, Checker
 from discreet.sql.estimates import Estimate, as_written, number_type
 from discreet.sql.linear import Form
-from discreet.sql.nearest import nearest, steps
+from discreet.sql.nearest import nearest
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.sensitivity import Sensitivity
-from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text
-from discreet.total import tried
+from discreet.sql.unify import flag_as_number
+from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text, careful, widened
 
 MOST_DIGITS = 40  # of the position of a key in its domain
 HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
@@ -144,19 +159,17 @@ class Rolled:
 class Block:
     """One aggregation of private rows. Its noisy table has columns k0, k1, ... and a0, a1, ... with margins m0, ..."""
 
-    source: str
-    owner: str
+    source: Source
     rows: int
     touched: int  # unknown keys that one person can have
     neighbors: Neighbors
-    conditions: tuple[str, ...]
+    conditions: tuple[Expression, ...]
     keys: tuple[Key | Unknown, ...]
-    key_sql: tuple[str, ...]
-    sums: tuple[str, ...]
+    places: tuple[Expression, ...]  # of each key: its position among public values, or the value itself
+    readings: tuple[Reading, ...]
     measurements: tuple[Measurement, ...]
     picks: tuple[Pick, ...]
     estimates: tuple[Estimate | Picked, ...]
-    read: int = field(repr=False)  # rows of one person in `source`, before the conditions
     derived: tuple[str, ...]  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
     one_shot: bool  # the first measurement counts people per unknown key, which is also what is tested
     same_as: int | None = None  # an earlier block that reads the same: measured once, used twice
@@ -190,148 +203,96 @@ class Block:
     @property
     def part_rows(self) -> int:
         """How many rows of what comes back with unknown keys may be held at once."""
-        row = 4 * self.key_letters + 16 * (len(self.keys) + len(self.sums) + 1)
+        row = 4 * self.key_letters + 16 * (len(self.keys) + len(self.readings) + 1)
         return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
 
     @property
-    def passes(self) -> tuple[str, ...]:
-        """Conditions that part what is read with unknown keys, by a hash of the keys: "" for all of it at once.
+    def passes(self) -> int:
+        """How many times the rows are read where people are counted for unknown keys, a part of the keys each time.
 
         To count people, an engine holds every pair of key and person. A fifth of the keys at a time takes a fifth of
         that memory. Of a table's own columns it takes little more time; what must be joined first is read at once.
         """
-        plain = not any("(" in sql or "JOIN" in sql for sql in (self.source, *self.key_sql))
-        if not self.unknown or not plain or not any("count(DISTINCT" in sql for sql in (*self.sums, self._tested)):
-            return ("",)
-        keys = ", ".join(self.key_sql[key] for key in self.unknown)
-        return tuple(f"hash({keys}) % {PASSES} = {place}" for place in range(PASSES))
+        keys = [self.places[place] for place in self.unknown]
+        plain = isinstance(self.source, Scan) and all(isinstance(key, ColumnOf) for key in keys)
+        people = any(isinstance(each, Persons | Distinct) for each in (*self.readings, *self.people.readings))
+        return PASSES if keys and plain and people else 1
+
+    def in_passes(self, query: Aggregate) -> tuple[Aggregate, ...]:
+        """A query with unknown keys, part by part of the keys."""
+        if self.passes == 1:
+            return (query,)
+        part = call("hash", *(self.places[place] for place in self.unknown)) % self.passes
+        return tuple(replace(query, where=(*query.where, part.equals(place))) for place in range(self.passes))
 
     @property
-    def _tested(self) -> str:
-        """People, for the threshold; where a person has one row, rows are people."""
-        if self.one_shot:
-            return self.sums[self.measurements[0].forms[0].index(1)]
-        return "count(*)" if self.rows == 1 else f"count(DISTINCT {self.owner})"
+    def people(self) -> Aggregate:
+        """People per unknown key, for the threshold; where a person has one row, rows are people."""
+        people: Reading = Sum() if self.rows == 1 else Persons()
+        tested = self.readings[self.measurements[0].forms[0].index(1)] if self.one_shot else people
+        keys = tuple(self.places[place] for place in self.unknown)
+        known = tuple(index for index, place in enumerate(self.unknown) if not self.keys[place].nullable)
+        return Aggregate(self.source, keys, (tested,), self.conditions, known)
 
     @property
-    def people_query(self) -> str:
-        """People per unknown key."""
-        return self.people_in("")
+    def sums(self) -> Aggregate:
+        """What is added up: at most one row per group leaves the engine."""
+        return Aggregate(self.source, self.places, self.readings, self.conditions, self.public_places)
 
-    def people_in(self, part: str) -> str:
-        """People per unknown key, in one of the passes."""
-        keys = [f"{self.key_sql[key]} AS u{index}" for index, key in enumerate(self.unknown)]
-        conditions = (*self.conditions, part) if part else self.conditions
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        missing = [f"u{i} IS NOT NULL" for i, key in enumerate(self.unknown) if not self.keys[key].nullable]
-        select = work.select(self.read)
-        inner = f"{select} {', '.join(keys)}, {self._tested} AS s0 FROM {self.source}{where}{_by_place(keys)}"
-        return f"{select} * FROM ({inner}) WHERE {' AND '.join(missing)}" if missing else inner
-
-    @property
-    def query(self) -> str:
-        """The exact SELECT: at most one row per group leaves the engine."""
-        return self.query_in("")
-
-    def query_in(self, part: str) -> str:
-        """The exact SELECT, in one of the passes."""
-        keys = [f"{sql} AS k{index}" for index, sql in enumerate(self.key_sql)]
-        conditions = (*self.conditions, part) if part else self.conditions
-        return self._select(keys, [f"{sql} AS s{index}" for index, sql in enumerate(self.sums)], conditions)
-
-    def pick_query(self, pick: Pick) -> str:
+    def rows_in(self, pick: Pick) -> Aggregate:
         """Rows per group and cell of a pick's grid."""
-        keys = [f"{sql} AS k{index}" for index, sql in enumerate((*self.key_sql, pick.cell))]
-        return self._select(keys, ["count(*) AS s0"], self._conditions(pick))
+        conditions = self.conditions if pick.condition is None else (*self.conditions, pick.condition)
+        known = (*self.public_places, len(self.places))
+        return Aggregate(self.source, (*self.places, pick.cell), (Sum(),), conditions, known)
 
-    def near_query(self, pick: Pick, choices: Sequence[FineQuantile]) -> str:
+    def near(self, pick: Pick, choices: Sequence[FineQuantile]) -> Nearest:
         """The same of the cells near the wanted rank of each of these choices, with the ranks that they cover."""
-        keys = [f"k{index}" for index in range(len(self.key_sql))]
-        listed = [f"{sql} AS {key}" for sql, key in zip(self.key_sql, keys, strict=True)]
-        conditions = self._conditions(pick)
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        required = ["p", *(key for index, key in enumerate(keys) if index not in self.unknown)]
-        select = work.select(self.read)
-        inner = f"{select} {', '.join([*listed, f'{pick.cell} AS p'])} FROM {self.source}{where}"
-        return nearest(
-            f"{select} * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in required)}",
-            keys=keys,
-            nullable=[keys[index] for index in self.unknown],
-            choices=choices,
-            groups=pick.groups,
-            read=self.read,
-        )
-
-    def _conditions(self, pick: Pick) -> tuple[str, ...]:
-        return self.conditions if pick.condition is None else (*self.conditions, pick.condition)
+        return nearest(self.rows_in(pick), choices, groups=pick.groups)
 
     @property
-    def queries(self) -> Iterator[str]:
-        """Every SELECT that the engine may be asked for, at some epsilon: what can be tried before it is paid."""
+    def public_places(self) -> tuple[int, ...]:
+        """The public keys: a NULL that is not meant belongs to no group of theirs."""
+        return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Key))
+
+    @property
+    def queries(self) -> Iterator[Numbers]:
+        """Everything that the engine may be asked for, at some epsilon: what can be tried before it is paid."""
         if self.unknown:
-            yield self.people_in(self.passes[0])
+            yield self.in_passes(self.people)[0]
         if self.measurements[self.one_shot :]:
-            yield self.query_in(self.passes[0])
+            yield self.in_passes(self.sums)[0]
         for pick in self.picks:
             if pick.fine:
                 choices = pick.mechanisms("sum", Fraction(1))
-                yield self.near_query(pick, choices)  # type: ignore[arg-type]
+                yield self.near(pick, choices)  # type: ignore[arg-type]
             else:
-                yield self.pick_query(pick)
+                yield self.rows_in(pick)
 
-    def seconds(self, letters: Mapping[str, int]) -> float:
-        """How long the engine works on one person's rows at most, over all that this block reads (S21)."""
-        times = max((steps(pick.domain.size, pick.groups) for pick in self.picks if pick.fine), default=1)
-        return times * len(self.passes) * sum(work.seconds(sql, letters) for sql in self.queries)
-
-    def _select(self, keys: list[str], sums: list[str], conditions: tuple[str, ...]) -> str:
-        where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        select = work.select(self.read)
-        if not keys:
-            return f"{select} {', '.join(sums)} FROM {self.source}{where}"
-        names = [f"k{index}" for index in range(len(keys))]
-        inner = f"{select} {', '.join(keys + sums)} FROM {self.source}{where}{_by_place(keys)}"
-        # Keys outside the public list (a NULL that is not meant) belong to no group; an unknown key may be NULL.
-        required = [name for index, name in enumerate(names) if index not in self.unknown]
-        return f"{select} * FROM ({inner}) WHERE {' AND '.join(f'{name} IS NOT NULL' for name in required) or 'TRUE'}"
-
-
-def _by_place(keys: Sequence[str]) -> str:
-    """GROUP BY of the first columns of a SELECT."""
-    # Privacy: never by their names. A column of the rows that is called k0 would be grouped by instead of the key.
-    return f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}"
+    @property
+    def read(self) -> tuple[Source, tuple[Expression, ...], tuple[Reading, ...]]:
+        """The rows and what is read of them, whatever they are grouped by."""
+        return self.source, self.conditions, self.readings
 
 
 def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:
     """The blocks, with those that read the same as an earlier one marked; the margins they want may still differ."""
-    seen: dict[str, int] = {}
+    seen: dict[Block, int] = {}
     result = []
     for index, block in enumerate(blocks):
-        first = seen.setdefault(_renumbered(block), index)
+        first = seen.setdefault(renumbered(replace(block, derived=())), index)
         result.append(block if first == index else replace(block, same_as=first))
     return tuple(result)
 
 
-QUOTED_OR_ALIAS = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|\bt\d+\b""")
-
-
-def _renumbered(block: Block) -> str:
-    """What tells a block from others. Engine aliases are numbered through the statement; numbered from a block's own
-    first, they compare equal. A 't5' in quotes is the analyst's, and no alias.
-    """
-    aliases: dict[str, str] = {}
-
-    def renumbered(match: re.Match[str]) -> str:
-        return match[0] if match[0][0] in "'\"" else aliases.setdefault(match[0], f"t{len(aliases)}")
-
-    picks = [part for pick in block.picks for part in (pick.position, str(pick.condition))]
-    parts = (block.source, block.owner, *block.conditions, "", *block.key_sql, "", *block.sums, "", *picks)
-    bare = tuple(replace(pick, name="", position="", condition=None) for pick in block.picks)
-    unnamed = tuple(replace(each, name="") for each in block.measurements)
-    rest = replace(
-        block, source="", owner="", conditions=(), key_sql=(), sums=(), measurements=unnamed, picks=bare, derived=()
+def renumbered(block: Block) -> Block:
+    """The same block as it would be written alone: its stages numbered from its first, its statistics without names."""
+    stages: dict[str, str] = {}
+    unnamed = replace(
+        block,
+        measurements=tuple(replace(each, name="", units=()) for each in block.measurements),
+        picks=tuple(replace(pick, name="") for pick in block.picks),
     )
-    return QUOTED_OR_ALIAS.sub(renumbered, "\0".join(parts)) + repr(rest)
+    return with_stages(unnamed, lambda stage: stages.setdefault(stage, f"t{len(stages)}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -385,43 +346,40 @@ class Plan:
 
         What a statistic is called, after the words of the question, is no part of that.
         """
-        unnamed = [
-            replace(
-                block,
-                source=work.bare(block.source),
-                conditions=tuple(map(work.bare, block.conditions)),
-                key_sql=tuple(map(work.bare, block.key_sql)),
-                sums=tuple(map(work.bare, block.sums)),
-                measurements=tuple(replace(each, name="") for each in block.measurements),
-                picks=tuple(_unmarked(each) for each in block.picks),
-            )
-            for block in self.blocks
-        ]
-        text = "\n".join([*map(repr, unnamed), self.after, *(column.name for column in self.columns)])
+        blocks = (repr(renumbered(block)) for block in self.blocks)
+        text = "\n".join([*blocks, self.after, *(column.name for column in self.columns)])
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _unmarked(pick: Pick) -> Pick:
-    condition = None if pick.condition is None else work.bare(pick.condition)
-    return replace(pick, name="", position=work.bare(pick.position), condition=condition)
+def prove(plan: Plan, policy: Policy) -> None:
+    """Raise Unproved where a plan claims less than `check` derives from what will run (S24)."""
+    checker = Checker(policy=policy)
+    for block in plan.blocks:
+        sizes = [key.size if isinstance(key, Key) else None for key in block.keys]
+        for each in block.measurements:
+            claim = Bound(l1=each.sensitivity.l1, l2_squared=each.sensitivity.l2_squared, linf=each.sensitivity.linf)
+            checker.require(claim, block.sums, each.forms, neighbors=block.neighbors, sizes=sizes)
+        if block.unknown:
+            checker.require_touched(block.touched, block.people)
+        for pick in block.picks:
+            checker.require_rows(pick.rows, block.rows_in(pick))
 
 
-def key_position(sql: str, domain: PublicDomain, *, nullable: bool) -> str:
-    """Engine SQL of a key's position among its public values; NULL comes last where it is meant."""
+def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> Expression:
+    """A key's position among its public values; NULL comes last where it is meant."""
     match domain:
         case Number(lo=0) | Coded():
-            position = sql
+            position = value
         case Number(lo=lo):
-            wide = "BIGINT" if domain.largest < 2**62 else "HUGEINT"
-            position = tried(f"CAST({sql} AS {wide}) - ({lo})")
+            position = careful(widened(value, domain.largest) - lo)
         case Flag():
-            position = f"(CASE WHEN {sql} THEN 1 WHEN NOT {sql} THEN 0 END)"
+            position = flag_as_number(value)
         case Day(lo=first, grain=grain):
-            position = tried(f"date_diff('{grain}', DATE '{first.isoformat()}', {sql})")
+            position = careful(call("date_diff", grain, first, value))
         case Moment(lo=start, step=step):
-            passed = f"epoch_us({sql}) - epoch_us(TIMESTAMP '{start.isoformat(sep=' ')}')"
-            position = tried(f"({passed}) // {int(step * 1_000_000)}")
-    return f"coalesce({position}, {domain.size})" if nullable else position
+            passed = call("epoch_us", value) - call("epoch_us", start)
+            position = careful(passed // int(step * 1_000_000))
+    return call("coalesce", position, domain.size) if nullable else position
 
 
 def table_name(block: int) -> str:

@@ -12,17 +12,14 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from discreet.algebra import OWNER, Column, Expression, Scan, Select, Source, Stage, owner_of
 from discreet.domain import MOST_ROWS, Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
 from discreet.domain import Text as DeclaredText
 from discreet.errors import Rejected
 from discreet.policy import Table, Through
-from discreet.sql import work
 from discreet.sql.parse import reject, show, spelt
-from discreet.sql.values import Coded, Day, Flag, Moment, Number, Opaque, Text, Value, quoted
+from discreet.sql.values import Coded, Day, Flag, Moment, Number, Opaque, Text, Value
 from discreet.sql.values import Domain as ValueDomain
-
-OWNER = "#owner"  # the hidden owner column of every prepared table
-
 
 Origins = frozenset[tuple[str, int]]
 ANYTHING: Origins = frozenset({("", 2**62)})
@@ -45,48 +42,45 @@ class Field:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """Rows of people: `source` is what stands after FROM, `owner` the SQL of whom a row belongs to."""
+    """Rows of people: `source` is what stands after FROM, `conditions` what its rows must satisfy."""
 
-    source: str
-    owner: str
+    source: Source
     fields: tuple[Field, ...]
     rows: int
-    read: int  # rows of one person in `source`, before the conditions: what the engine has to look at
-    conditions: tuple[str, ...] = ()
+    conditions: tuple[Expression, ...] = ()
     plain: bool = False  # one stored table, as it is
     max_groups: int | None = None  # the policy's bound on unknown keys a person may touch, not yet enforced
     touched: int | None = None  # the same bound, once only rows of so many keys are left
 
     def __post_init__(self) -> None:
         # Privacy: S21. Every way to make rows ends here: what is proved of sums, and of one person's work, rests on it.
-        most = max(self.rows, self.read)
-        if most > MOST_ROWS:
+        if self.rows > MOST_ROWS:
             raise Rejected(
-                f"this gives one person up to {most} rows, and {MOST_ROWS} are allowed.",
+                f"this gives one person up to {self.rows} rows, and {MOST_ROWS} are allowed.",
                 hint="Aggregate per person before joining: GROUP BY the owner in a subquery.",
             )
 
-    def filtered(self, condition: Value) -> Relation:
-        return replace(self, conditions=(*self.conditions, condition.sql))
+    @property
+    def owner(self) -> Column:
+        """Whom a row belongs to."""
+        return owner_of(self.source)
 
-    def nested(self, alias: str, *, distinct: bool = False, group: str = "") -> Relation:
+    def filtered(self, condition: Value) -> Relation:
+        return replace(self, conditions=(*self.conditions, condition.expression))
+
+    def select(self, fields: Sequence[Field], *, distinct: bool = False) -> Select:
+        """The rows as a query with these columns, c0, c1, ...; the owner is always one more."""
+        columns = ((f"c{index}", field.value.expression) for index, field in enumerate(fields) if not _is_owner(field))
+        return Select(self.source, tuple(columns), self.conditions, distinct)
+
+    def nested(self, alias: str, *, distinct: bool = False) -> Relation:
         """The same rows as a stage of their own, under a fresh engine alias."""
-        columns = [f"{field.value.sql} AS c{index}" for index, field in enumerate(self.fields)]
-        where = f" WHERE {' AND '.join(self.conditions)}" if self.conditions else ""
-        head = f"{work.select(self.read)} DISTINCT" if distinct else work.select(self.read)
-        inner = f"{head} {', '.join([f'{self.owner} AS {quoted(OWNER)}', *columns])} FROM {self.source}{where}{group}"
-        owner = f"{alias}.{quoted(OWNER)}"
         fields = tuple(
-            replace(
-                field,
-                value=replace(field.value, sql=owner if _is_owner(field) else f"{alias}.c{index}", constant=False),
-            )
+            replace(field, value=replace(field.value, expression=_at(alias, index, field), constant=False))
             for index, field in enumerate(self.fields)
         )
-        source = f"({inner}) AS {alias}"
-        return Relation(
-            source=source, owner=owner, fields=fields, rows=self.rows, read=self.rows, max_groups=self.max_groups
-        )
+        source = Stage(self.select(self.fields, distinct=distinct), alias)
+        return Relation(source=source, fields=fields, rows=self.rows, max_groups=self.max_groups)
 
     def renamed(self, names: Sequence[str]) -> Relation:
         """The same rows with other names for their first columns."""
@@ -144,7 +138,7 @@ class Names:
             elif name in ("int", "integer", "bigint", "float", "decimal", "varchar", "date"):
                 hint = f"A type is written last: CAST(x AS {name.upper()}). {hint}"
             raise reject(node, f"there is no column {show(node)} here.", hint)
-        if len({field.value.sql for field in found}) > 1:
+        if len({field.value.expression for field in found}) > 1:
             apart = len({field.table for field in found}) > 1
             hint = f"Write {found[0].table}.{found[0].name}." if apart else "Give them different names."
             raise reject(node, f"{show(node)} could be several columns.", hint)
@@ -189,30 +183,31 @@ def _is_owner(field: Field) -> bool:
     return isinstance(field.value.domain, Opaque) and field.value.domain.owner
 
 
+def _at(alias: str, index: int, field: Field) -> Column:
+    """A column of a stage."""
+    return Column(alias, OWNER if _is_owner(field) else f"c{index}")
+
+
 def scan(table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str, str]]) -> Relation:
     """All rows of a private table, as a snapshot holds them: clamped, coded, at most max_rows a person."""
     owner_column = table.owner if isinstance(table.owner, str) else None
     origins = frozenset({(engine_alias, table.max_rows)})
-    owner = f"{engine_alias}.{quoted(OWNER)}"
     fields = []
     for column in table.columns.values():
         domain = value_domain(column.domain)
         if isinstance(domain, Opaque):
             domain = Opaque(owner=False, link=_link(table, column.name, links))
-        value = Value(sql=f"{engine_alias}.{quoted(column.name)}", domain=domain, nullable=column.nullable)
+        value = Value(expression=Column(engine_alias, column.name), domain=domain, nullable=column.nullable)
         fields.append(Field(table=alias, name=column.name, value=value, origins=origins))
     if owner_column is not None:  # the visible owner column is the hidden one, whether or not the policy lists it
-        own = Field(
-            table=alias, name=owner_column, value=Value(sql=owner, domain=Opaque(owner=True)), origins=frozenset()
-        )
+        value = Value(expression=Column(engine_alias, OWNER), domain=Opaque(owner=True))
+        own = Field(table=alias, name=owner_column, value=value, origins=frozenset())
         listed = any(field.name == owner_column for field in fields)
         fields = [own if field.name == owner_column else field for field in fields] if listed else [own, *fields]
     return Relation(
-        source=f"{quoted(table.name)} AS {engine_alias}",
-        owner=owner,
+        source=Scan(table.name, engine_alias),
         fields=tuple(fields),
         rows=table.max_rows,
-        read=table.max_rows,
         plain=True,
         max_groups=table.max_groups,
     )

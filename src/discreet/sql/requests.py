@@ -9,6 +9,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from discreet.algebra import Expression, call
 from discreet.sql.expressions import Scope, check_arguments, translate
 from discreet.sql.numbers import grid
 from discreet.sql.parse import reject, show, spelt
@@ -26,7 +27,7 @@ class Request:
     kind: Kind
     label: str
     value: Value | None = None
-    condition: str | None = None
+    condition: Expression | None = None
     sample: bool = True
     root: bool = False
     quantiles: tuple[Fraction, ...] = ()
@@ -59,7 +60,7 @@ def read(node: exp.Expression, scope: Scope) -> Request:
     inner = node
     if isinstance(node, exp.Filter):
         check_arguments(node)
-        condition = as_flag(translate(node.expression.this, scope), node).sql
+        condition = as_flag(translate(node.expression.this, scope), node).expression
         inner = node.this
     reader = REQUESTS.get(type(inner))
     if reader is None:
@@ -91,7 +92,7 @@ def _argument(node: exp.Expression, scope: Scope) -> Value:
     return translate(node.this, scope)
 
 
-def _count(node: exp.Count, scope: Scope, label: str, condition: str | None) -> Request:
+def _count(node: exp.Count, scope: Scope, label: str, condition: Expression | None) -> Request:
     if node.expressions:
         raise reject(node, f"{show(node)} counts several columns at once.", "Count one.")
     argument = node.this
@@ -111,14 +112,14 @@ def _count(node: exp.Count, scope: Scope, label: str, condition: str | None) -> 
 
 
 def _count_distinct(
-    distinct: exp.Distinct, node: exp.Expression, scope: Scope, label: str, condition: str | None
+    distinct: exp.Distinct, node: exp.Expression, scope: Scope, label: str, condition: Expression | None
 ) -> Request:
     only = distinct.expressions[0].unnest() if len(distinct.expressions) == 1 else None
     if only is None:
         raise reject(node, "COUNT(DISTINCT a, b) counts several columns.", "Write COUNT(DISTINCT (a, b)).")
     if isinstance(only, exp.Tuple):
-        parts = ", ".join(translate(part, scope).sql for part in only.expressions)
-        value = Value(sql=f"row({parts})", domain=Text())
+        parts = (translate(part, scope).expression for part in only.expressions)
+        value = Value(expression=call("row", *parts), domain=Text())
         return Request(kind="distinct", label=label, value=value, condition=condition)
     chosen = _identifier_if(only, scope)
     value, where = chosen if chosen is not None else (translate(only, scope), None)
@@ -127,7 +128,7 @@ def _count_distinct(
     return Request(kind=kind, label=label, value=value, condition=_both(where, condition))
 
 
-def _identifier_if(node: exp.Expression, scope: Scope) -> tuple[Value, str] | None:
+def _identifier_if(node: exp.Expression, scope: Scope) -> tuple[Value, Expression] | None:
     """CASE WHEN p THEN owner END, as in COUNT(DISTINCT CASE WHEN p THEN owner END): the identifier, and p."""
     branches = node.args.get("ifs") if isinstance(node, exp.Case) else [node] if isinstance(node, exp.If) else []
     if len(branches or ()) != 1 or (isinstance(node, exp.Case) and node.this is not None):
@@ -138,15 +139,15 @@ def _identifier_if(node: exp.Expression, scope: Scope) -> tuple[Value, str] | No
     value = scope.column(branch.args["true"])
     if not isinstance(value.domain, Opaque):
         return None
-    return value, as_flag(translate(branch.this, scope), branch.this).sql
+    return value, as_flag(translate(branch.this, scope), branch.this).expression
 
 
-def _both(one: str | None, other: str | None) -> str | None:
-    return f"({one} AND {other})" if one is not None and other is not None else one if other is None else other
+def _both(one: Expression | None, other: Expression | None) -> Expression | None:
+    return call("AND", one, other) if one is not None and other is not None else one if other is None else other
 
 
-def _count_if(node: exp.CountIf, scope: Scope, label: str, condition: str | None) -> Request:
-    flag = as_flag(translate(node.this, scope), node).sql
+def _count_if(node: exp.CountIf, scope: Scope, label: str, condition: Expression | None) -> Request:
+    flag = as_flag(translate(node.this, scope), node).expression
     return Request(kind="rows", label=label, condition=_both(flag, condition))
 
 
@@ -154,19 +155,19 @@ def _number(node: exp.Expression, scope: Scope) -> Value:
     return as_number(_argument(node, scope), node)
 
 
-def _sum(node: exp.Sum, scope: Scope, label: str, condition: str | None) -> Request:
+def _sum(node: exp.Sum, scope: Scope, label: str, condition: Expression | None) -> Request:
     value = _number(node, scope)
     if not grid(value).largest:
         raise reject(node, f"{show(node)} is zero for everybody.", "Add up something that is not.")
     return Request(kind="sum", label=label, value=value, condition=condition)
 
 
-def _mean(node: exp.Avg, scope: Scope, label: str, condition: str | None) -> Request:
+def _mean(node: exp.Avg, scope: Scope, label: str, condition: Expression | None) -> Request:
     return Request(kind="mean", label=label, value=_number(node, scope), condition=condition)
 
 
 def _variance(*, sample: bool, root: bool) -> Reader:
-    def apply(node: exp.Expression, scope: Scope, label: str, condition: str | None) -> Request:
+    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
         return Request(
             kind="variance", label=label, value=_number(node, scope), condition=condition, sample=sample, root=root
         )
@@ -205,26 +206,26 @@ def _pickable(value: Value, node: exp.Expression) -> Value:
 
 
 def _quantile_of(
-    value: Value, quantiles: tuple[Fraction, ...], listed: bool, label: str, condition: str | None
+    value: Value, quantiles: tuple[Fraction, ...], listed: bool, label: str, condition: Expression | None
 ) -> Request:
     return Request(kind="quantile", label=label, value=value, condition=condition, quantiles=quantiles, listed=listed)
 
 
 def _fixed_quantile(quantile: Fraction) -> Reader:
-    def apply(node: exp.Expression, scope: Scope, label: str, condition: str | None) -> Request:
+    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
         value = _pickable(_argument(node, scope), node)
         return _quantile_of(value, (quantile,), False, label, condition)
 
     return apply
 
 
-def _quantile(node: exp.Expression, scope: Scope, label: str, condition: str | None) -> Request:
+def _quantile(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
     wanted = node.args.get("quantile") if isinstance(node, exp.Quantile) else node.expression
     quantiles, listed = _fractions(wanted, node)
     return _quantile_of(_pickable(_argument(node, scope), node), quantiles, listed, label, condition)
 
 
-def _within_group(node: exp.WithinGroup, scope: Scope, label: str, condition: str | None) -> Request:
+def _within_group(node: exp.WithinGroup, scope: Scope, label: str, condition: Expression | None) -> Request:
     """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
     order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
     if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc) or len(order) != 1:
@@ -237,7 +238,7 @@ def _within_group(node: exp.WithinGroup, scope: Scope, label: str, condition: st
     return _quantile_of(_pickable(translate(order[0].this, scope), node), quantiles, listed, label, condition)
 
 
-def _mode(node: exp.Mode, scope: Scope, label: str, condition: str | None) -> Request:
+def _mode(node: exp.Mode, scope: Scope, label: str, condition: Expression | None) -> Request:
     value = _argument(node, scope)
     if isinstance(value.domain, Text | Opaque):
         raise reject(
@@ -251,7 +252,7 @@ def _mode(node: exp.Mode, scope: Scope, label: str, condition: str | None) -> Re
 
 
 def _pair(*, sample: bool, correlation: bool) -> Reader:
-    def apply(node: exp.Expression, scope: Scope, label: str, condition: str | None) -> Request:
+    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
         values = [as_number(translate(part, scope), node) for part in (node.this, node.expression)]
         return Request(
             kind="pair",
@@ -268,7 +269,7 @@ def _pair(*, sample: bool, correlation: bool) -> Reader:
 
 MOST_MODES = 65_536
 
-Reader = Callable[[exp.Expression, Scope, str, str | None], Request]
+Reader = Callable[[exp.Expression, Scope, str, Expression | None], Request]
 
 REQUESTS: dict[type[exp.Expression], Reader] = {
     exp.Count: _count,

@@ -20,7 +20,7 @@ from discreet.sql.numbers import grid
 from discreet.sql.parse import reject, show, spelt, whole
 from discreet.sql.plan import table_name
 from discreet.sql.relation import Names
-from discreet.sql.values import Flag, Number
+from discreet.sql.values import Flag, Identity, Number
 
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment, Keys
@@ -74,7 +74,7 @@ class Rewrite:
     environment: Environment
     names: Names
     keys: Keys
-    meanings: list[tuple[exp.Expression, str]]  # what stands in GROUP BY, and the identity of its value
+    meanings: list[tuple[exp.Expression, Identity]]  # what stands in GROUP BY, and the identity of its value
     node: exp.Select
     index: int
     requests: list[requests.Request] = field(default_factory=list)

@@ -18,16 +18,16 @@ Right answers
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.algebra import Expression, call, with_stages
 from discreet.budget import AccountantName
-from discreet.sql.plan import QUOTED_OR_ALIAS, Block, Key, Measurement, Rolled, Way
+from discreet.sql.plan import Block, Key, Measurement, Rolled, Way
 
-Names = frozenset[str]  # of the keys of a grouping
+Names = frozenset[Expression]  # of the keys of a grouping: each by its place, over stages numbered alike
 Again = Callable[[int], tuple[Measurement, ...]]  # what a block measures, over so many groups
 
 
@@ -62,51 +62,32 @@ def _measured(block: Block) -> int:
 
 def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
     """Blocks that read the same sums of the same rows and differ in their keys."""
-    found: dict[str, list[int]] = {}
+    found: dict[object, list[int]] = {}
     for index, block in enumerate(blocks):
         if block.same_as is None:
-            aliases = _aliases(block)
-            parts = [block.source, block.owner, *block.conditions, "", *block.sums]
-            read = [_renumbered(part, aliases) for part in parts]
             forms = tuple(each.forms for each in block.measurements)
-            found.setdefault(repr((read, forms, block.rows, bool(block.unknown))), []).append(index)
+            read = with_stages(block.read, _numbering())
+            found.setdefault((read, forms, block.rows, bool(block.unknown)), []).append(index)
     yield from (tuple(each) for each in found.values() if len(each) > 1)
+
+
+def _numbering() -> Callable[[str], str]:
+    """New names for the stages of one block, in the order in which they appear."""
+    known: dict[str, str] = {}
+    return lambda stage: known.setdefault(stage, f"t{len(known)}")
 
 
 def _not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
     """Why groupings must be measured each, in words, where they must."""
     if blocks[members[0]].unknown:
         return "their keys are not public"
-    if any(len(set(blocks[index].key_sql)) < len(blocks[index].key_sql) for index in members):
+    if any(len(set(blocks[index].places)) < len(blocks[index].places) for index in members):
         return "two of their keys are one"
     measurements = [each for index in members for each in blocks[index].measurements]
     distinct = [each.name for each in measurements if not each.additive]
     if distinct:
         return f"{distinct[0]} of a group is not the sum of its parts'"
     return "" if measurements else f"{blocks[members[0]].picks[0].name} is chosen in each group, not added up"
-
-
-# --- engine aliases ---------------------------------------------------------------------------------------------------
-
-
-def _aliases(block: Block) -> tuple[str, ...]:
-    """The engine aliases of a block's rows, in the order in which they appear."""
-    text = "\0".join((block.source, block.owner, *block.conditions))
-    found = (match[0] for match in QUOTED_OR_ALIAS.finditer(text))
-    return tuple(dict.fromkeys(name for name in found if name[0] not in "'\""))
-
-
-def _renumbered(sql: str, aliases: tuple[str, ...]) -> str:
-    """SQL over a block's rows that compares equal with the same of another block; inner aliases follow its own."""
-    known = {alias: f"t{index}" for index, alias in enumerate(aliases)}
-    return _renamed(sql, lambda alias: known.setdefault(alias, f"t{len(known)}"))
-
-
-def _renamed(sql: str, rename: Callable[[str], str]) -> str:
-    def each(match: re.Match[str]) -> str:
-        return match[0] if match[0][0] in "'\"" else rename(match[0])
-
-    return QUOTED_OR_ALIAS.sub(each, sql)
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------
@@ -117,9 +98,9 @@ class _Family:
     """Groupings of the same rows, by the index of their block; `keys` has what each name stands for."""
 
     sets: dict[int, Names]
-    keys: dict[str, tuple[Key, str]]  # with a cell for NULL, and engine SQL in the first block's aliases
+    keys: dict[Expression, tuple[Key, Expression]]  # with a cell for NULL, and the place as the first block has it
     blocks: dict[int, Block]
-    names: dict[int, tuple[str, ...]]
+    names: dict[int, tuple[Expression, ...]]
     again: Again
     accountant: AccountantName
     limit: int
@@ -136,17 +117,22 @@ class _Family:
         limit: int,
         others: int,
     ) -> _Family:
-        first, keys, names = _aliases(blocks[members[0]]), dict[str, tuple[Key, str]](), dict[int, tuple[str, ...]]()
+        keys: dict[Expression, tuple[Key, Expression]] = {}
+        names: dict[int, tuple[Expression, ...]] = {}
+        own: dict[str, str] = {}  # what the first block calls the stages that are numbered alike in all
         for index in members:
-            block, aliases = blocks[index], _aliases(blocks[index])
-            here = dict(zip(aliases, first, strict=True))
-            names[index] = tuple(_renumbered(sql, aliases) for sql in block.key_sql)
-            for name, key, sql in zip(names[index], block.keys, block.key_sql, strict=True):
+            block, number = blocks[index], _numbering()
+            read = with_stages(block.read, number)
+            if not own:
+                with_stages(block.read, lambda stage, number=number: own.setdefault(number(stage), stage))  # type: ignore[misc]
+            assert read == with_stages(blocks[members[0]].read, _numbering())
+            names[index] = with_stages(block.places, number)
+            for name, key in zip(names[index], block.keys, strict=True):
                 assert isinstance(key, Key)
-                renamed = _renamed(sql, lambda alias, here=here: here.get(alias, alias))  # type: ignore[misc]
+                place = with_stages(name, lambda stage: own.get(stage, stage))
                 if not key.nullable:
-                    renamed = f"coalesce({renamed}, {key.domain.size})"
-                keys.setdefault(name, (replace(key, nullable=True), renamed))
+                    place = call("coalesce", place, key.domain.size)
+                keys.setdefault(name, (replace(key, nullable=True), place))
         return cls(
             sets={index: frozenset(names[index]) for index in members},
             keys=keys,
@@ -218,7 +204,7 @@ class _Family:
         return replace(
             next(iter(self.blocks.values())),
             keys=tuple(key for key, _ in keys.values()),
-            key_sql=tuple(sql for _, sql in keys.values()),
+            places=tuple(place for _, place in keys.values()),
             measurements=self.again(self.cells(source)),
             picks=(),
             estimates=(),
@@ -229,4 +215,4 @@ class _Family:
         order = [name for name in self.keys if name in source]
         places = tuple(order.index(name) for name in self.names[index])
         rolled = Rolled(block=place, keys=places, draws=self.cells(source - self.sets[index]))
-        return replace(self.blocks[index], sums=(), measurements=(), rolled=rolled)
+        return replace(self.blocks[index], readings=(), measurements=(), rolled=rolled)

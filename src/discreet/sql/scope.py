@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from sqlglot import exp
 
+from discreet.algebra import Constant
 from discreet.errors import Rejected
 from discreet.sql import joins, public, windows
 from discreet.sql.expressions import translate
@@ -90,7 +91,7 @@ class RowScope(Names):
         if len(listed) > public.MAX_LISTED:
             raise reject(node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}.")
         if not listed:
-            return Value(sql="FALSE", domain=Flag())
+            return Value(expression=Constant(False), domain=Flag())
         return translate(exp.In(this=node.this.copy(), expressions=[_constant(each) for each in listed]), self)
 
     def exists(self, node: exp.Exists) -> Value:

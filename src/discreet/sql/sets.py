@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from discreet.sql import after, work
+from discreet.algebra import OWNER, Column, Stage, UnionAll, call
+from discreet.sql import after
 from discreet.sql.after import Released
 from discreet.sql.joins import member
 from discreet.sql.parse import reject
-from discreet.sql.relation import Relation
+from discreet.sql.relation import Field, Relation
 from discreet.sql.unify import join_domains, unify
 from discreet.sql.values import Opaque, Value
 
@@ -38,7 +39,7 @@ def _kept(node: exp.SetOperation, left: Relation, right: Relation, alias: Callab
         )
     people = replace(left.nested(alias(), distinct=True), rows=1)
     found = member(people.fields[0].value, people.owner, right, node)
-    return people.filtered(found if within else replace(found, sql=f"(NOT {found.sql})"))
+    return people.filtered(found if within else replace(found, expression=call("NOT", found.expression)))
 
 
 def _stacked(node: exp.Union, left: Relation, right: Relation, alias: Callable[[], str]) -> Relation:
@@ -54,22 +55,17 @@ def _stacked(node: exp.Union, left: Relation, right: Relation, alias: Callable[[
     if node.args.get("order") or len(left.fields) != len(right.fields):
         raise reject(node, "both sides of UNION ALL need the same columns, unordered.", "List them on both sides.")
     name, fields, rows = alias(), [], left.rows + right.rows
-    sides: tuple[list[str], list[str]] = ([], [])
+    sides: tuple[list[Field], list[Field]] = ([], [])
     for index, (a, b) in enumerate(zip(left.fields, right.fields, strict=True)):
         values = _common(a.value, b.value, node)
         domain = values[0].domain if isinstance(values[0].domain, Opaque) else join_domains(values)
-        column = f'{name}."#owner"' if isinstance(domain, Opaque) and domain.owner else f"{name}.c{index}"
-        value = Value(sql=column, domain=domain, nullable=a.value.nullable or b.value.nullable)
+        column = OWNER if isinstance(domain, Opaque) and domain.owner else f"c{index}"
+        value = Value(expression=Column(name, column), domain=domain, nullable=a.value.nullable or b.value.nullable)
         fields.append(replace(a, origins=frozenset({(name, rows)}), value=value))
         for side, value in zip(sides, values, strict=True):
-            side.append(f"{value.sql} AS c{index}")
-    selects = [
-        f"{work.select(each.read)} {', '.join([f'{each.owner} AS {chr(34)}#owner{chr(34)}', *side])} FROM {each.source}"
-        + (f" WHERE {' AND '.join(each.conditions)}" if each.conditions else "")
-        for each, side in zip((left, right), sides, strict=True)
-    ]
-    source = f"({' UNION ALL '.join(selects)}) AS {name}"
-    both = Relation(source=source, owner=f'{name}."#owner"', fields=tuple(fields), rows=rows, read=rows)
+            side.append(replace(a, value=value))
+    selects = (each.select(side) for each, side in zip((left, right), sides, strict=True))
+    both = Relation(source=Stage(UnionAll(tuple(selects)), name), fields=tuple(fields), rows=rows)
     return replace(both.nested(alias(), distinct=True), rows=1) if once else both
 
 

@@ -13,10 +13,24 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.algebra import Cast, Constant, Expression, Operand, call, case
 from discreet.domain import MOST_LETTERS
-from discreet.sql import numbers, work
+from discreet.sql import numbers
 from discreet.sql.parse import check_labels, reject, show
-from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, integer_sql, literal
+from discreet.sql.values import (
+    NO_FLAG,
+    NULL,
+    Coded,
+    Day,
+    Flag,
+    Missing,
+    Moment,
+    Number,
+    Opaque,
+    Text,
+    Value,
+    widened,
+)
 
 MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
 MAX_LENGTH = MOST_LETTERS  # LENGTH of a text is counted up to here, and || cuts off the rest
@@ -41,26 +55,24 @@ def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expressio
     domain = Number(step=step, lo=min(counted), hi=max(counted))
     numbers.check_size(domain.lo, domain.hi, node)
     return Value(
-        sql=recoded(value.sql, units),
+        expression=recoded(value.expression, units),
         domain=domain,
         nullable=value.nullable or None in units,
         constant=value.constant and len(values) == 1,
     )
 
 
-def recoded(sql: str, targets: Sequence[int | None]) -> str:
-    """SQL that maps code i to targets[i]."""
-    if list(targets) == list(range(len(targets))):
-        return sql
-    return _looked_up(sql, ["NULL" if target is None else str(target) for target in targets])
+def recoded(code: Expression, targets: Sequence[int | None]) -> Expression:
+    """What maps code i to targets[i]."""
+    return code if list(targets) == list(range(len(targets))) else _looked_up(code, targets)
 
 
-def _looked_up(sql: str, listed: Sequence[str]) -> str:
-    """SQL of the entry at a code, from 0; the expression stands there once, however many codes there are.
+def _looked_up(code: Expression, listed: Sequence[Operand]) -> Expression:
+    """The entry at a code, from 0; the expression stands there once, however many codes there are.
 
     Branches of a CASE would each repeat it, and the engine unfolds what is nested: seconds for three functions.
     """
-    return f"list_extract([{', '.join(listed)}], CAST({sql} AS BIGINT) + 1)"
+    return call("list_extract", call("list", *listed), Cast(code, "BIGINT") + 1)
 
 
 def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
@@ -72,7 +84,7 @@ def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bo
     targets = [None if label is None else position[label] for label in labels]
     constant = value.constant and len(labels) == 1 and labels[0] is not None
     return Value(
-        sql=recoded(value.sql, targets),
+        expression=recoded(value.expression, targets),
         domain=Coded(values=distinct),
         nullable=value.nullable or nullable or None in targets,
         constant=constant,
@@ -84,12 +96,12 @@ def _check_letters(letters: int) -> None:
     check_labels(letters // 20)
 
 
-def decoded(value: Value) -> str:
-    """SQL of a category or text as text."""
+def decoded(value: Value) -> Expression:
+    """A category or text as text."""
     if isinstance(value.domain, Coded):
-        texts = [literal(str(each)) for each in value.domain.values]
-        return texts[0] if value.constant else _looked_up(value.sql, texts)
-    return value.sql
+        texts = [str(each) for each in value.domain.values]
+        return Constant(texts[0]) if value.constant else _looked_up(value.expression, texts)
+    return value.expression
 
 
 def letters_of(value: Value) -> int:
@@ -105,7 +117,7 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
         return [
             value
             if isinstance(value.domain, Missing)
-            else Value(sql=decoded(value), domain=Text(letters=letters_of(value)), nullable=value.nullable)
+            else Value(expression=decoded(value), domain=Text(letters=letters_of(value)), nullable=value.nullable)
             for value in values
         ]
     domains = [value.domain.values for value in values if isinstance(value.domain, Coded)]
@@ -116,8 +128,8 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
     for value in values:
         if isinstance(value.domain, Coded):
             targets = [position[str(each) if mixed else each] for each in value.domain.values]
-            sql = str(targets[0]) if value.constant else recoded(value.sql, targets)
-            value = Value(sql=sql, domain=Coded(values=union), nullable=value.nullable)
+            found = Constant(targets[0]) if value.constant else recoded(value.expression, targets)
+            value = Value(expression=found, domain=Coded(values=union), nullable=value.nullable)
         result.append(value)
     return result
 
@@ -127,7 +139,7 @@ def ranked(value: Value) -> Value:
     assert isinstance(value.domain, Coded)
     order = sorted(value.domain.values, key=_sort_key)
     return Value(
-        sql=recoded(value.sql, [order.index(each) for each in value.domain.values]),
+        expression=recoded(value.expression, [order.index(each) for each in value.domain.values]),
         domain=value.domain,
         nullable=value.nullable,
     )
@@ -165,28 +177,28 @@ def compare_codes(operator: str, left: Value, right: Value) -> Value:
 
 def among(value: Value, codes: Sequence[int]) -> Value:
     """TRUE where the category has one of the codes, NULL where it is NULL."""
-    sql = f"({value.sql} IN ({', '.join(map(str, codes))}))" if codes else f"({value.sql} < 0)"
-    return Value(sql=sql, domain=Flag(), nullable=value.nullable)
+    found = call("in", value.expression, *codes) if codes else value.expression < 0
+    return Value(expression=found, domain=Flag(), nullable=value.nullable)
 
 
 def compare_identifiers(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
     """Identifiers may be compared for equality: with a constant, which selects one person, and noise hides one person;
     and with each other within a row, all of which belongs to one person.
     """
-    texts = []
+    texts: list[Expression] = []
     for value in (left, right):
         if isinstance(value.domain, Opaque):
-            texts.append(f"CAST({value.sql} AS VARCHAR)")
+            texts.append(Cast(value.expression, "VARCHAR"))
         elif value.constant and isinstance(value.domain, Coded | Number):
             domain = value.domain
-            texts.append(literal(str(domain.values[0] if isinstance(domain, Coded) else domain.at(domain.lo))))
+            texts.append(Constant(str(domain.values[0] if isinstance(domain, Coded) else domain.at(domain.lo))))
     if operator not in ("=", "<>") or len(texts) < 2:
         raise reject(
             node,
             f"{show(node)} does more with an identifier than compare it for equality.",
             "Owners are matched by a JOIN on the owner, or by IN (SELECT owner FROM ...).",
         )
-    return Value(sql=f"({texts[0]} {operator} {texts[1]})", domain=Flag(), nullable=left.nullable or right.nullable)
+    return Value(expression=call(operator, *texts), domain=Flag(), nullable=left.nullable or right.nullable)
 
 
 def like(value: Value, node: exp.Expression, *, ignore_case: bool, escape: str = "") -> Value:
@@ -202,11 +214,10 @@ def like(value: Value, node: exp.Expression, *, ignore_case: bool, escape: str =
         found = [code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), signs)]
         return among(value, found)
     if isinstance(value.domain, Missing):
-        return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
+        return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
     if isinstance(value.domain, Text):
-        sql = f"{value.sql} {'ILIKE' if ignore_case else 'LIKE'} {literal(text)}"
-        sql += f" ESCAPE {literal(escape)}" if escape else ""
-        return Value(sql=f"({sql})", domain=Flag(), nullable=value.nullable)
+        name, more = "ilike" if ignore_case else "like", (escape,) if escape else ()
+        return Value(expression=call(name, value.expression, text, *more), domain=Flag(), nullable=value.nullable)
     raise reject(node, f"LIKE is for text, and {show(node.this)} is not text.", "Compare it with =, < or BETWEEN.")
 
 
@@ -272,7 +283,7 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
             return value
         case Coded(values=values):
             return Value(
-                sql=value.sql,
+                expression=value.expression,
                 domain=Coded(values=tuple(map(str, values))),
                 nullable=value.nullable,
                 constant=value.constant,
@@ -281,18 +292,18 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
             check_labels(grid.size)
             digits = None if numbers.is_float(written) else _digits(grid.step)
             labels = tuple(_shown(grid.at(units), digits) for units in range(grid.lo, grid.hi + 1))
-            places = f"CAST({integer_sql(value.sql, grid.largest)} - ({grid.lo}) AS BIGINT)"
+            places = Cast(widened(value.expression, grid.largest) - grid.lo, "BIGINT")
             # Numbers so near each other that the engine writes them alike are one text.
-            return relabelled(Value(sql=places, domain=Coded(values=labels), nullable=value.nullable), labels)
+            return relabelled(Value(expression=places, domain=Coded(values=labels), nullable=value.nullable), labels)
         case Flag():
             return Value(
-                sql=f"(CASE WHEN {value.sql} THEN 1 WHEN NOT {value.sql} THEN 0 END)",
+                expression=case((value.expression, 1), (call("NOT", value.expression), 0)),
                 domain=Coded(values=("false", "true")),
                 nullable=value.nullable,
             )
         case Day() | Moment():
             written_out = Text(letters=30)  # 2024-12-31 23:59:59.999999
-            return Value(sql=f"CAST({value.sql} AS VARCHAR)", domain=written_out, nullable=value.nullable)
+            return Value(expression=Cast(value.expression, "VARCHAR"), domain=written_out, nullable=value.nullable)
     raise reject(node, f"{show(node)} has too many values to become text.", "Round it first.")
 
 
@@ -324,7 +335,9 @@ def _textual(value: Value, node: exp.Expression) -> Value:
 Read = Callable[[exp.Expression], Value]
 
 
-def _mapped(value: Value, label: Callable[[str], str | None], sql: str, *, letters: int | None = None) -> Value:
+def _mapped(
+    value: Value, label: Callable[[str], str | None], found: Expression, *, letters: int | None = None
+) -> Value:
     """A text function: on a category value by value, on text by the engine.
 
     `letters` bounds the result's length; where it is not given the text grows no longer.
@@ -335,7 +348,7 @@ def _mapped(value: Value, label: Callable[[str], str | None], sql: str, *, lette
         case Missing():
             return value
     kept = letters_of(value) if letters is None else letters
-    return Value(sql=sql, domain=Text(letters=kept), nullable=value.nullable)
+    return Value(expression=found, domain=Text(letters=kept), nullable=value.nullable)
 
 
 def _characters(text: str, change: Callable[[str], str]) -> str:
@@ -353,12 +366,12 @@ def _titled(letter: str) -> str:
 
 def _lower(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _mapped(value, lambda text: _characters(text, str.lower), f"lower({value.sql})")
+    return _mapped(value, lambda text: _characters(text, str.lower), call("lower", value.expression))
 
 
 def _upper(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _mapped(value, lambda text: _characters(text, str.upper), f"upper({value.sql})")
+    return _mapped(value, lambda text: _characters(text, str.upper), call("upper", value.expression))
 
 
 def _trim(node: exp.Expression, read: Read) -> Value:
@@ -367,7 +380,7 @@ def _trim(node: exp.Expression, read: Read) -> Value:
     value, position = read(node.this), node.args.get("position") or "BOTH"
     strip = {"BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}[position]
     name = {"BOTH": "trim", "LEADING": "ltrim", "TRAILING": "rtrim"}[position]
-    return _mapped(value, lambda text: strip(text, " "), f"{name}({value.sql})")
+    return _mapped(value, lambda text: strip(text, " "), call(name, value.expression))
 
 
 def _whole_constant(node: exp.Expression, read: Read) -> int:
@@ -388,9 +401,9 @@ def _substring(node: exp.Expression, read: Read) -> Value:
     length = None if node.args.get("length") is None else _whole_constant(node.args["length"], read)
     if length is not None and length < 0:
         raise reject(node, "SUBSTR with a negative length is not answered.", "Write SUBSTR(x, 1, 3).")
-    sql = f"substr({value.sql}, {start}{'' if length is None else f', {length}'})"
+    found = call("substr", value.expression, start, *(() if length is None else (length,)))
     kept = letters_of(value) if length is None else min(length, letters_of(value))
-    return _mapped(value, lambda text: _cut(text, start, length), sql, letters=kept)
+    return _mapped(value, lambda text: _cut(text, start, length), found, letters=kept)
 
 
 def _cut(text: str, start: int, length: int | None) -> str:
@@ -403,7 +416,7 @@ def _cut(text: str, start: int, length: int | None) -> str:
 def _left(node: exp.Expression, read: Read) -> Value:
     value, length = read(node.this), _whole_constant(node.expression, read)
     kept = min(length, letters_of(value)) if length >= 0 else letters_of(value)
-    return _mapped(value, lambda text: text[:length], f"left({value.sql}, {length})", letters=kept)
+    return _mapped(value, lambda text: text[:length], call("left", value.expression, length), letters=kept)
 
 
 def _right(node: exp.Expression, read: Read) -> Value:
@@ -411,8 +424,8 @@ def _right(node: exp.Expression, read: Read) -> Value:
     if length < 0:
         raise reject(node, "RIGHT with a negative length is not answered.", "Write RIGHT(x, 3).")
     kept = min(length, letters_of(value))
-    sql = f"right({value.sql}, {length})"
-    return _mapped(value, lambda text: text[max(len(text) - length, 0) :], sql, letters=kept)
+    found = call("right", value.expression, length)
+    return _mapped(value, lambda text: text[max(len(text) - length, 0) :], found, letters=kept)
 
 
 def _length(node: exp.Expression, read: Read) -> Value:
@@ -421,7 +434,7 @@ def _length(node: exp.Expression, read: Read) -> Value:
         case Coded(values=values):
             sizes = [len(str(each)) for each in values]
             return Value(
-                sql=recoded(value.sql, sizes),
+                expression=recoded(value.expression, sizes),
                 domain=Number(step=Fraction(1), lo=min(sizes), hi=max(sizes)),
                 nullable=value.nullable,
             )
@@ -429,10 +442,15 @@ def _length(node: exp.Expression, read: Read) -> Value:
             return value
     domain = Number(step=Fraction(1), lo=0, hi=MAX_LENGTH)
     return Value(
-        sql=f"(CASE WHEN {value.sql} IS NULL THEN NULL ELSE least(length({value.sql}), {MAX_LENGTH}) END)",
+        expression=_counted(value.expression, call("length", value.expression)),
         domain=domain,
         nullable=value.nullable,
     )
+
+
+def _counted(text: Expression, number: Expression) -> Expression:
+    """A number of letters of a text, up to the most; LEAST skips NULLs, so NULL has to be kept by hand."""
+    return case((text.is_known, call("least", number, MAX_LENGTH)))
 
 
 def _concatenate(node: exp.Expression, read: Read) -> Value:
@@ -441,9 +459,9 @@ def _concatenate(node: exp.Expression, read: Read) -> Value:
     parts = [read(part) for part in (node.expressions if skip_null else (node.this, node.expression))]
     parts = [part for part in parts if not (skip_null and isinstance(part.domain, Missing))]
     if any(isinstance(part.domain, Missing) for part in parts):
-        return Value(sql="NULL", domain=Missing(), nullable=True)
+        return Value(expression=NULL, domain=Missing(), nullable=True)
     if not parts:
-        return Value(sql="0", domain=Coded(values=("",)), constant=True)
+        return Value(expression=Constant(0), domain=Coded(values=("",)), constant=True)
     parts = [_empty_for_null(part) for part in parts] if skip_null else parts
     result = parts[0]
     for part in parts[1:]:
@@ -457,8 +475,9 @@ def _empty_for_null(value: Value) -> Value:
         return value
     if isinstance(value.domain, Coded):
         labels = (*map(str, value.domain.values), "")
-        return relabelled(replace(value, sql=f"coalesce({value.sql}, {value.domain.size})", nullable=False), labels)
-    return replace(value, sql=f"coalesce({value.sql}, '')", nullable=False)
+        found = call("coalesce", value.expression, value.domain.size)
+        return relabelled(replace(value, expression=found, nullable=False), labels)
+    return replace(value, expression=call("coalesce", value.expression, ""), nullable=False)
 
 
 def _pair(left: Value, right: Value, skip_null: bool) -> Value:
@@ -469,16 +488,16 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
             _check_letters(len(a) * len(b) * (letters_of(left) + letters_of(right)))
             labels = [f"{x}{y}"[:MAX_LENGTH] for x in a for y in b]
             codes = Value(
-                sql=f"(CAST({left.sql} AS BIGINT) * {len(b)} + {right.sql})",
+                expression=Cast(left.expression, "BIGINT") * len(b) + right.expression,
                 domain=Coded(values=tuple(labels)),
                 nullable=nullable,
             )
             return relabelled(codes, labels)
-    joined = f"concat({decoded(left)}, {decoded(right)})" if skip_null else f"({decoded(left)} || {decoded(right)})"
+    joined = call("concat" if skip_null else "||", decoded(left), decoded(right))
+    letters = min(letters_of(left) + letters_of(right), MAX_LENGTH)
     # Privacy: a text that doubles in every subquery would use up the memory, for those people alone who have one.
-    letters = letters_of(left) + letters_of(right)
-    sql = work.longer(f"left({joined}, {MAX_LENGTH})", letters)
-    return Value(sql=sql, domain=Text(letters=min(letters, MAX_LENGTH)), nullable=nullable)
+    kept = call("left", joined, MAX_LENGTH)
+    return Value(expression=kept, domain=Text(letters=letters), nullable=nullable)
 
 
 def _starts_with(node: exp.Expression, read: Read) -> Value:
@@ -488,27 +507,27 @@ def _starts_with(node: exp.Expression, read: Read) -> Value:
     text = str(prefix.domain.values[0])
     if isinstance(value.domain, Coded):
         return among(value, [code for code, each in enumerate(value.domain.values) if str(each).startswith(text)])
-    return Value(sql=f"starts_with({value.sql}, {literal(text)})", domain=Flag(), nullable=value.nullable)
+    return Value(expression=call("starts_with", value.expression, text), domain=Flag(), nullable=value.nullable)
 
 
 def _ends_with(node: exp.Expression, read: Read) -> Value:
     value, text = read(node.this), _text_constant(node.expression, read, node)
     if isinstance(value.domain, Coded):
         return among(value, [code for code, each in enumerate(value.domain.values) if str(each).endswith(text)])
-    return _flag_of(f"ends_with({value.sql}, {literal(text)})", value)
+    return _flag_of(call("ends_with", value.expression, text), value)
 
 
 def _contains(node: exp.Expression, read: Read) -> Value:
     value, text = read(node.this), _text_constant(node.expression, read, node)
     if isinstance(value.domain, Coded):
         return among(value, [code for code, each in enumerate(value.domain.values) if text in str(each)])
-    return _flag_of(f"contains({value.sql}, {literal(text)})", value)
+    return _flag_of(call("contains", value.expression, text), value)
 
 
-def _flag_of(sql: str, value: Value) -> Value:
+def _flag_of(condition: Expression, value: Value) -> Value:
     if isinstance(value.domain, Missing):
-        return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
-    return Value(sql=sql, domain=Flag(), nullable=value.nullable)
+        return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
+    return Value(expression=condition, domain=Flag(), nullable=value.nullable)
 
 
 def _text_constant(node: exp.Expression | None, read: Read, owner: exp.Expression, *, most: int = 1_000) -> str:
@@ -528,9 +547,9 @@ def _replace(node: exp.Expression, read: Read) -> Value:
     if not old:
         return value
     # Privacy: as for ||, a text must not grow without end for some people alone.
+    found = call("left", call("replace", value.expression, old, new), MAX_LENGTH)
     longest = letters_of(value) + letters_of(value) // len(old) * len(new)
-    sql = work.longer(f"left(replace({value.sql}, {literal(old)}, {literal(new)}), {MAX_LENGTH})", longest)
-    return _mapped(value, lambda text: text.replace(old, new)[:MAX_LENGTH], sql, letters=min(longest, MAX_LENGTH))
+    return _mapped(value, lambda text: text.replace(old, new)[:MAX_LENGTH], found, letters=min(longest, MAX_LENGTH))
 
 
 def _split_part(node: exp.Expression, read: Read) -> Value:
@@ -538,8 +557,8 @@ def _split_part(node: exp.Expression, read: Read) -> Value:
     delimiter = _text_constant(node.args["delimiter"], read, node)
     if part < 1 or not delimiter:
         raise reject(node, f"{show(node)} is not answered.", "Write SPLIT_PART(name, ' ', 1).")
-    sql = f"split_part({value.sql}, {literal(delimiter)}, {part})"
-    return _mapped(value, lambda text: "".join(text.split(delimiter)[part - 1 : part]), sql)
+    found = call("split_part", value.expression, delimiter, part)
+    return _mapped(value, lambda text: "".join(text.split(delimiter)[part - 1 : part]), found)
 
 
 def _position(node: exp.Expression, read: Read) -> Value:
@@ -550,12 +569,12 @@ def _position(node: exp.Expression, read: Read) -> Value:
     if isinstance(value.domain, Coded):
         places = [str(each).find(text) + 1 for each in value.domain.values]
         domain = Number(step=Fraction(1), lo=min(places), hi=max(places))
-        return Value(sql=recoded(value.sql, places), domain=domain, nullable=value.nullable, constant=value.constant)
+        found = recoded(value.expression, places)
+        return Value(expression=found, domain=domain, nullable=value.nullable, constant=value.constant)
     if isinstance(value.domain, Missing):
         return value
-    found = f"least(strpos({value.sql}, {literal(text)}), {MAX_LENGTH})"
     return Value(
-        sql=f"(CASE WHEN {value.sql} IS NOT NULL THEN {found} END)",
+        expression=_counted(value.expression, call("strpos", value.expression, text)),
         domain=Number(step=Fraction(1), lo=0, hi=MAX_LENGTH),
         nullable=value.nullable,
     )
@@ -576,8 +595,8 @@ def _pad(node: exp.Expression, read: Read) -> Value:
         more = (fill * (length // len(fill) + 1))[: max(0, length - len(text))]
         return more + text[:length] if left else text[:length] + more
 
-    sql = work.longer(f"{'lpad' if left else 'rpad'}({value.sql}, {length}, {literal(fill)})", length)
-    return _mapped(value, padded, sql, letters=length)
+    found = call("lpad" if left else "rpad", value.expression, length, fill)
+    return _mapped(value, padded, found, letters=length)
 
 
 def _joined(node: exp.Expression, read: Read) -> Value:
@@ -585,23 +604,22 @@ def _joined(node: exp.Expression, read: Read) -> Value:
     separator, parts = _text_constant(node.expressions[0], read, node), [read(each) for each in node.expressions[1:]]
     parts = [part for part in parts if not isinstance(part.domain, Missing)]
     if not parts:
-        return Value(sql="0", domain=Coded(values=("",)), constant=True)
+        return Value(expression=Constant(0), domain=Coded(values=("",)), constant=True)
     values = [(*map(str, part.domain.values), None) if isinstance(part.domain, Coded) else None for part in parts]
     if None in values or math.prod(len(each or ()) for each in values) > MAX_CODES:
-        joined = f"concat_ws({literal(separator)}, {', '.join(map(decoded, parts))})"
+        joined = call("left", call("concat_ws", separator, *map(decoded, parts)), MAX_LENGTH)
         letters = sum(map(letters_of, parts)) + len(separator) * (len(parts) - 1)
-        sql = work.longer(f"left({joined}, {MAX_LENGTH})", letters)
-        return Value(sql=sql, domain=Text(letters=min(letters, MAX_LENGTH)))
+        return Value(expression=joined, domain=Text(letters=min(letters, MAX_LENGTH)))
     _check_letters(math.prod(len(each or ()) for each in values) * sum(map(letters_of, parts)))
     labels = [
         separator.join(text for text in row if text is not None)[:MAX_LENGTH]
         for row in itertools.product(*(each for each in values if each is not None))
     ]
-    code = "0"
+    code: Expression = Constant(0)
     for part, each in zip(parts, values, strict=True):
         size = len(each or ())
-        code = f"({code} * {size} + coalesce(CAST({part.sql} AS BIGINT), {size - 1}))"
-    return relabelled(Value(sql=code, domain=Coded(values=tuple(range(len(labels))))), labels)
+        code = code * size + call("coalesce", Cast(part.expression, "BIGINT"), size - 1)
+    return relabelled(Value(expression=code, domain=Coded(values=tuple(range(len(labels))))), labels)
 
 
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {

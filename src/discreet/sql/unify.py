@@ -7,13 +7,32 @@ from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.algebra import Constant, Expression, call, case
 from discreet.sql import dates, numbers, strings
 from discreet.sql.parse import reject, show
-from discreet.sql.values import Coded, Day, Flag, Missing, Moment, Number, Opaque, Text, Value, number
+from discreet.sql.values import (
+    NO_FLAG,
+    NO_NUMBER,
+    NULL,
+    Coded,
+    Day,
+    Flag,
+    Missing,
+    Moment,
+    Number,
+    Opaque,
+    Text,
+    Value,
+    number,
+)
 
 
-def flag(sql: str, *parts: Value) -> Value:
-    return Value(sql=f"({sql})", domain=Flag(), nullable=any(part.nullable for part in parts))
+def flag(condition: Expression, *parts: Value) -> Value:
+    return Value(expression=condition, domain=Flag(), nullable=any(part.nullable for part in parts))
+
+
+def flag_as_number(condition: Expression) -> Expression:
+    return case((condition, 1), (call("NOT", condition), 0))
 
 
 def as_number(value: Value, node: exp.Expression) -> Value:
@@ -22,12 +41,12 @@ def as_number(value: Value, node: exp.Expression) -> Value:
         case Number():
             return value
         case Flag():
-            sql = f"(CASE WHEN {value.sql} THEN 1 WHEN NOT {value.sql} THEN 0 END)"
-            return Value(sql=sql, domain=Number(step=Fraction(1), lo=0, hi=1), nullable=value.nullable)
+            bounds = Number(step=Fraction(1), lo=0, hi=1)
+            return Value(expression=flag_as_number(value.expression), domain=bounds, nullable=value.nullable)
         case Coded(values=values):
             return strings.numeric_codes(value, values, node)
         case Missing():
-            return Value(sql="CAST(NULL AS BIGINT)", domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
+            return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
     raise reject(
         node,
         f"{show(node)} is not a number.",
@@ -40,9 +59,9 @@ def as_flag(value: Value, node: exp.Expression) -> Value:
         case Flag():
             return value
         case Missing():
-            return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
+            return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
         case Number():
-            return flag(f"{value.sql} <> 0", value)
+            return flag(call("<>", value.expression, 0), value)
     raise reject(node, f"{show(node)} is not a condition.", "Compare it with something.")
 
 
@@ -90,9 +109,9 @@ def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Momen
     return first
 
 
-def null_in(value: Value, like: Sequence[Value]) -> str:
-    """SQL of a value among its unified siblings: a bare NULL takes their type."""
-    return "NULL" if isinstance(value.domain, Missing) else value.sql
+def among_others(value: Value) -> Expression:
+    """A value beside its unified siblings: a bare NULL takes their type."""
+    return NULL if isinstance(value.domain, Missing) else value.expression
 
 
 def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
@@ -104,10 +123,10 @@ def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -
         return strings.compare_codes(operator, left, right)
     a, b = unify((left, right), node)
     if isinstance(a.domain, Missing) or isinstance(b.domain, Missing):
-        return Value(sql="CAST(NULL AS BOOLEAN)", domain=Flag(), nullable=True)
+        return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
     if isinstance(a.domain, Coded) and operator not in ("=", "<>"):
         a, b = strings.ranked(a), strings.ranked(b)
-    return flag(f"{a.sql} {operator} {b.sql}", left, right)
+    return flag(call(operator, a.expression, b.expression), left, right)
 
 
 def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
@@ -120,10 +139,10 @@ def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
         if isinstance(other.domain, Number) and strings.all_numeric(value.domain.values):
             return number(Fraction(text))
         if isinstance(other.domain, Flag) and text.lower() in _TRUTH:
-            return Value(sql=_TRUTH[text.lower()], domain=Flag())
+            return Value(expression=Constant(_TRUTH[text.lower()]), domain=Flag())
         return value
 
     return read(left, right), read(right, left)
 
 
-_TRUTH = {"true": "TRUE", "t": "TRUE", "1": "TRUE", "false": "FALSE", "f": "FALSE", "0": "FALSE"}
+_TRUTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}

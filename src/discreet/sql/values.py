@@ -1,7 +1,7 @@
 """What is publicly known of a row-wise expression: the set its value lies in, by interval arithmetic.
 
-A `Value` is a piece of engine SQL (our own, never the analyst's) together with its domain. Numbers are integers in
-the engine: `units` of a public `step`, so that sums are exact and order-free. Categories are integer codes.
+A `Value` is an expression for the engine (our own, never the analyst's) together with its domain. Numbers are integers
+in the engine: `units` of a public `step`, so that sums are exact and order-free. Categories are integer codes.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Literal
 
+from discreet.algebra import Careful, Cast, Column, Constant, Exists, Expression, Fold, Over, walk
 from discreet.domain import MOST_LETTERS
 
 Grain = Literal["day", "week", "month", "quarter", "year"]
@@ -171,46 +172,44 @@ class Value:
     `constant` marks a literal. `numbering` marks a row number within each person's rows: 1, 2, 3, ...
     """
 
-    sql: str
+    expression: Expression
     domain: Domain
     nullable: bool = False
     constant: bool = False
     numbering: bool = False
 
     @property
-    def identity(self) -> str:
-        """What tells it from other values: x and 2 * x are the same SQL in units of other steps, as are codes of other
-        labels.
+    def identity(self) -> Identity:
+        """What tells it from other values: x and 2 * x are one expression in units of other steps, as are codes of
+        other labels.
         """
-        return f"{self.sql} in {self.domain}"
+        return self.expression, self.domain
 
 
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+Identity = tuple[Expression, Domain]
+NULL = Constant(None)
+NO_NUMBER, NO_FLAG = Cast(NULL, "BIGINT"), Cast(NULL, "BOOLEAN")
 
 
 def number(value: Fraction | int) -> Value:
     """A constant: written on the decimal grid that holds it, so that 0.10 and 0.1 are one."""
     exact = Fraction(value)
-    if exact.denominator == 1:
-        return Value(
-            sql=str(exact.numerator),
-            domain=Number(step=Fraction(1), lo=exact.numerator, hi=exact.numerator),
-            constant=True,
-        )
-    step = Fraction(1, exact.denominator)
-    return Value(
-        sql=str(exact.numerator), domain=Number(step=step, lo=exact.numerator, hi=exact.numerator), constant=True
-    )
+    units = exact.numerator
+    domain = Number(step=Fraction(1, exact.denominator), lo=units, hi=units)
+    return Value(expression=Constant(units), domain=domain, constant=True)
 
 
-def integer_sql(sql: str, bound: int) -> str:
-    """`sql` widened so that results up to `bound` in size cannot overflow the engine's integers."""
-    return f"CAST({sql} AS {'BIGINT' if bound < 2**62 else 'HUGEINT'})"
+def widened(expression: Expression, bound: int) -> Cast:
+    """An integer in a type of the engine that results up to `bound` in size cannot overflow."""
+    return Cast(expression, "BIGINT" if bound < 2**62 else "HUGEINT")
+
+
+def careful(expression: Expression) -> Expression:
+    """The same; should it fail on a row, NULL there. Windows and EXISTS look at several rows, and cannot be."""
+    if isinstance(expression, Column | Constant | Careful):
+        return expression
+    several = any(isinstance(part, Over | Exists | Fold) for part in walk(expression))
+    return expression if several else Careful(expression)
 
 
 def seconds_between(start: datetime, end: datetime) -> Fraction:

@@ -5,20 +5,21 @@ The results stay private rows, as those of `persons` do: one person changes only
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from sqlglot import exp
 
+from discreet.algebra import Constant, Expression, Fold, Frame, Order, Over, case
 from discreet.sql.expressions import check_arguments, translate
 from discreet.sql.parse import reject, show, whole
-from discreet.sql.persons import AGGREGATES
+from discreet.sql.persons import AGGREGATES, Folding
 from discreet.sql.relation import Names, Relation
 from discreet.sql.strings import ranked
-from discreet.sql.unify import as_flag, join_domains, unify
+from discreet.sql.unify import among_others, as_flag, join_domains, unify
 from discreet.sql.values import Coded, Missing, Number, Opaque, Value
 
+ROW_NUMBER = Fold("row_number", ())
 MOST_PLACES = 1_000_000  # of a frame, an offset, a number of tiles
 _ANSWERED = (
     "ROW_NUMBER, RANK, DENSE_RANK, NTILE, LAG, LEAD, FIRST_VALUE with ORDER BY, "
@@ -38,45 +39,50 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
     partition = _partition(node, names)
     ordering = _ordering(node, names)
     # Privacy: S4. All columns break ties, so that which row comes first never depends on where it is stored.
-    total = [*ordering, *dict.fromkeys(each.value.sql for each in relation.fields)]
+    total = (*ordering, *(Order(each) for each in dict.fromkeys(field.value.expression for field in relation.fields)))
     frame, by_place = _frame(node)
     inner, rows = node.this, max(relation.rows, 1)
-    by_content = f"OVER (PARTITION BY {', '.join(partition)}{_by(ordering)}{frame})"
-    in_order = f"OVER (PARTITION BY {', '.join(partition)}{_by(total)}{frame})"
+    by_content = Over(ROW_NUMBER, relation.owner, partition, ordering, frame)
+    in_order = replace(by_content, order=total)
     kind = inner.this if isinstance(inner, exp.Filter) else inner
     if type(kind) in AGGREGATES:
-        condition = ""
+        where: Expression | None = None
         if isinstance(inner, exp.Filter):
             check_arguments(inner)
-            condition = f" FILTER (WHERE {as_flag(translate(inner.expression.this, names), inner).sql})"
+            where = as_flag(translate(inner.expression.this, names), inner).expression
         # Rows with equal places in the order are in RANGE frames together; only ROWS tells them apart.
         over = in_order if by_place else by_content
-        whole_of_it = AGGREGATES[type(kind)](kind, names, rows, "")
-        found = AGGREGATES[type(kind)](kind, names, rows, f"{condition} {over}")
+        whole_of_it = AGGREGATES[type(kind)](kind, names, rows, Folding())
+        found = AGGREGATES[type(kind)](kind, names, rows, Folding(where=where, window=over))
         counts = isinstance(kind, exp.Count | exp.CountIf)
-        return replace(found, nullable=whole_of_it.nullable or (bool(condition or frame) and not counts))
+        fewer = where is not None or frame is not None
+        return replace(found, nullable=whole_of_it.nullable or (fewer and not counts))
     if isinstance(inner, exp.FirstValue | exp.LastValue) and (by_place or isinstance(inner, exp.FirstValue)):
         check_arguments(inner)
         function = "first_value" if isinstance(inner, exp.FirstValue) else "last_value"
         value = _shown(translate(inner.this, names), node)
-        return replace(value, sql=f"{function}({value.sql}) {in_order}", nullable=True)
-    if frame:
+        fold = Fold(function, (value.expression,))
+        return replace(value, expression=replace(in_order, function=fold), nullable=True)
+    if frame is not None:
         raise reject(node, f"{show(node)} has a frame.", f"Leave it out; within each person there are {_ANSWERED}.")
     if isinstance(inner, exp.RowNumber | exp.Rank | exp.DenseRank) and any(inner.args.values()):
         raise reject(node, f"{show(inner)} takes no argument.", "Write the order inside OVER (...).")
     if isinstance(inner, exp.RowNumber):
         domain = Number(step=Fraction(1), lo=1, hi=rows)
-        return Value(sql=f"row_number() {in_order}", domain=domain, numbering=len(partition) == 1)
+        return Value(expression=in_order, domain=domain, numbering=not partition)
     if isinstance(inner, exp.Lag | exp.Lead):
         return _shifted(inner, names, in_order, node)
     if isinstance(inner, exp.Ntile):
         tiles = _places(inner.this, node, least=1)
-        return Value(sql=f"ntile({tiles}) {in_order}", domain=Number(step=Fraction(1), lo=1, hi=min(tiles, rows)))
+        fold = Fold("ntile", (Constant(tiles),))
+        domain = Number(step=Fraction(1), lo=1, hi=min(tiles, rows))
+        return Value(expression=replace(in_order, function=fold), domain=domain)
     if isinstance(inner, exp.Rank | exp.DenseRank):
         if not ordering:
             raise reject(node, f"{show(node)} needs an ORDER BY.", "Add ORDER BY inside OVER (...).")
-        function = "rank" if isinstance(inner, exp.Rank) else "dense_rank"
-        return Value(sql=f"{function}() {by_content}", domain=Number(step=Fraction(1), lo=1, hi=rows))
+        fold = Fold("rank" if isinstance(inner, exp.Rank) else "dense_rank", ())
+        domain = Number(step=Fraction(1), lo=1, hi=rows)
+        return Value(expression=replace(by_content, function=fold), domain=domain)
     if isinstance(inner, exp.LastValue):
         raise reject(
             node,
@@ -86,7 +92,8 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
     raise reject(node, f"{show(node)} is not answered within each person.", f"Within each person: {_ANSWERED}.")
 
 
-def _partition(node: exp.Window, names: Names) -> list[str]:
+def _partition(node: exp.Window, names: Names) -> tuple[Expression, ...]:
+    """What parts a person's rows further; that the owner does is said by Over itself."""
     parts = [translate(part, names) for part in node.args.get("partition_by") or []]
     if not any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts):
         raise reject(
@@ -100,29 +107,24 @@ def _partition(node: exp.Window, names: Names) -> list[str]:
             "an identifier other than the owner cannot part a window.",
             "Partition by the owner and plain columns.",
         )
-    return [part.sql for part in parts]
+    return tuple(part.expression for part in parts if not isinstance(part.domain, Opaque))
 
 
-def _ordering(node: exp.Window, names: Names) -> list[str]:
+def _ordering(node: exp.Window, names: Names) -> tuple[Order, ...]:
     order, found = node.args.get("order"), []
     for item in order.expressions if order else []:
         value = translate(item.this, names)
         if isinstance(value.domain, Coded):
             value = ranked(value)
-        nulls = "FIRST" if item.args.get("nulls_first") else "LAST"
-        found.append(f"{value.sql} {'DESC' if item.args.get('desc') else 'ASC'} NULLS {nulls}")
-    return found
+        found.append(Order(value.expression, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+    return tuple(found)
 
 
-def _by(ordering: Sequence[str]) -> str:
-    return f" ORDER BY {', '.join(ordering)}" if ordering else ""
-
-
-def _frame(node: exp.Window) -> tuple[str, bool]:
-    """The frame as SQL, and whether it counts rows, whose order must then be complete."""
+def _frame(node: exp.Window) -> tuple[Frame | None, bool]:
+    """The frame, and whether it counts rows, whose order must then be complete."""
     spec = node.args.get("spec")
     if spec is None:
-        return "", False
+        return None, False
     if spec.args.get("exclude") or str(spec.args.get("kind")) not in ("ROWS", "RANGE"):
         raise reject(node, f"{show(node)} has a frame that is not answered.", "Write ROWS BETWEEN 2 PRECEDING AND ...")
     by_place = spec.args["kind"] == "ROWS"
@@ -134,7 +136,7 @@ def _frame(node: exp.Window) -> tuple[str, bool]:
                 raise reject(node, f"{show(node)} has a frame of values.", "Count rows: ROWS BETWEEN 2 PRECEDING ...")
             bound = str(_places(bound, node))
         ends.append(f"{bound} {spec.args.get(side) or ''}".strip())
-    return f" {spec.args['kind']} BETWEEN {ends[0]} AND {ends[1]}", by_place
+    return Frame("ROWS" if by_place else "RANGE", ends[0], ends[1]), by_place
 
 
 def _places(node: exp.Expression | None, window: exp.Window, *, least: int = 0) -> int:
@@ -151,17 +153,19 @@ def _shown(value: Value, node: exp.Expression) -> Value:
     return replace(value, constant=False, numbering=False)
 
 
-def _shifted(inner: exp.Expression, names: Names, over: str, node: exp.Window) -> Value:
+def _shifted(inner: exp.Expression, names: Names, over: Over, node: exp.Window) -> Value:
     offset = 1 if inner.args.get("offset") is None else _places(inner.args["offset"], node)
     value = _shown(translate(inner.this, names), node)
     function, side = ("lag", "PRECEDING") if isinstance(inner, exp.Lag) else ("lead", "FOLLOWING")
     if inner.args.get("default") is None:
-        return replace(value, sql=f"{function}({value.sql}, {offset}) {over}", nullable=True)
+        fold = Fold(function, (value.expression, Constant(offset)))
+        return replace(value, expression=replace(over, function=fold), nullable=True)
     default = translate(inner.args["default"], names)
     if not default.constant and not isinstance(default.domain, Missing):
         raise reject(node, f"{show(node)} has a default that is not a constant.", "Write it out.")
     both = unify((value, default), node)
     # The engine would cast its own default to the column's type, which fails where there is a row and it does not fit.
-    there = f"count(*) {over.removesuffix(')')} ROWS BETWEEN {offset} {side} AND {offset} {side})"
-    sql = f"CASE WHEN {there} = 0 THEN {both[1].sql} ELSE {function}({both[0].sql}, {offset}) {over} END"
-    return replace(value, sql=f"({sql})", domain=join_domains(both), nullable=True)
+    there = replace(over, function=Fold("count", ()), frame=Frame("ROWS", f"{offset} {side}", f"{offset} {side}"))
+    shifted = replace(over, function=Fold(function, (both[0].expression, Constant(offset))))
+    found = case((there.equals(0), among_others(both[1])), otherwise=shifted)
+    return replace(value, expression=found, domain=join_domains(both), nullable=True)

@@ -1,9 +1,7 @@
-"""What one person's rows can cost the engine, read off the SQL that will run (S21).
+"""What one person's rows can cost the engine, told from the tree that will run (S21).
 
-Every SELECT that we write says how many rows of one person it reads, in a comment: `SELECT /*rows 12*/ ...`. Texts that
-a function makes longer say how long they get: `/*letters 300*/`. `seconds` walks the text of a query once: each
-function, operator, join, group and window costs so many nanoseconds for each of those rows, and functions of texts for
-each letter too. A SELECT that says nothing is refused, so that no way of writing rows can be forgotten.
+Each function, operator, join, group and window costs so many nanoseconds for each of the person's rows that it reads,
+and functions of texts for each letter too.
 
 Privacy
     One person costs at most `SHARE` of the time limits. So a question that took less than half of a limit would have
@@ -13,150 +11,243 @@ Privacy
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-SHARE = Fraction(1, 1_000)  # of `limits.seconds` and of `limits.deadline`
-
-_QUOTED = r"""'(?:[^']|'')*'|"(?:[^"]|"")*\""""
-_MARKS = re.compile(rf"({_QUOTED})|/\*(?:rows|letters) \d+\*/ ?")
-_TOKENS = re.compile(
-    rf"""(?P<quoted>{_QUOTED})
-    |/\*rows\ (?P<rows>\d+)\*/|/\*letters\ (?P<letters>\d+)\*/|/\*try\*/
-    |(?P<call>[a-z_]\w*)(?=\()|(?P<word>[A-Za-z_]\w*)|(?P<number>\d+)|(?P<sign>\|\||[<>=!]+|[-+*/%]|[]()[{{}}])""",
-    re.VERBOSE,
+from discreet.algebra import (
+    Aggregate,
+    Call,
+    Careful,
+    Case,
+    Cast,
+    Column,
+    Constant,
+    Distinct,
+    Exists,
+    Expression,
+    Fold,
+    Nearest,
+    Numbers,
+    Over,
+    OwnerJoin,
+    PerPerson,
+    Persons,
+    PublicJoin,
+    Query,
+    Scan,
+    Select,
+    Source,
+    Stage,
+    Sum,
+    UnionAll,
+    parts_of,
+    walk,
 )
+from discreet.domain import MOST_LETTERS
+
+SHARE = Fraction(1, 1_000)  # of `limits.seconds` and of `limits.deadline`
+Rows = Callable[[Source], int]  # how many rows of a source one person has, before any condition
+Letters = Callable[[str, str], int]  # how many letters a text column of a table has at most: table, column
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Cost:
-    """Nanoseconds for a row; for each letter of it; for each letter of it and of the constant it is compared with; and
-    for each letter of all texts of the row, where rows are held.
-    """
+class Cost:
+    """Nanoseconds for a row; for each letter of it; for each letter of it and of the constant it is compared with."""
 
-    row: float = 15.0
+    row: float = 20.0
     letter: float = 0.0
     pair: float = 0.0
-    held: float = 0.0
 
 
-_PLAIN = _Cost()  # of whatever is computed and not listed here
-_COSTS = {
-    "lower": _Cost(letter=12.0),
-    "upper": _Cost(letter=12.0),
-    "trim": _Cost(letter=8.0),
-    "ltrim": _Cost(letter=8.0),
-    "rtrim": _Cost(letter=8.0),
-    "substr": _Cost(letter=4.0),
-    "left": _Cost(letter=4.0),
-    "right": _Cost(letter=5.0),
-    "length": _Cost(letter=1.0),
-    "concat": _Cost(letter=2.0),
-    "concat_ws": _Cost(letter=2.0),
-    "||": _Cost(letter=2.0),
-    "replace": _Cost(letter=12.0),
-    "split_part": _Cost(letter=8.0),
-    "strpos": _Cost(letter=8.0),
-    "contains": _Cost(letter=8.0, pair=0.2),
-    "lpad": _Cost(letter=8.0),
-    "rpad": _Cost(letter=8.0),
-    "md5": _Cost(row=200.0, letter=5.0),
-    "row": _Cost(row=100.0, letter=5.0),
-    "strftime": _Cost(row=200.0),
-    "list_extract": _Cost(row=150.0),
-    "VARCHAR": _Cost(row=50.0, letter=1.0),
-    "LIKE": _Cost(letter=8.0, pair=0.2),
-    "ILIKE": _Cost(letter=30.0, pair=4.0),
-    "SELECT": _Cost(row=40.0),
-    "EXISTS": _Cost(row=500.0),
-    "JOIN": _Cost(row=100.0, held=4.0),
-    "GROUP": _Cost(row=300.0, held=4.0),
-    "DISTINCT": _Cost(row=200.0, held=4.0),
-    "OVER": _Cost(row=700.0, held=14.0),
-    "ROWS": _Cost(row=2_500.0),  # a window's frame
-    "RANGE": _Cost(row=2_500.0),
-    "{": _Cost(row=500.0, letter=3.0),  # two values that are compared as one
-} | dict.fromkeys(("AND", "OR", "NOT", "CASE", "WHEN", "IN", "IS", "BETWEEN"), _PLAIN)
-_COMPARED = _Cost(letter=0.1)
-_FRAMED = _Cost(row=6_500.0, letter=3.0)  # { in a query that has frames
-_WILD = 8.0  # a pair of LIKE with _, which tries the pattern at every letter
-_IN_LIST, _SOUGHT = 0.1, 3.0  # for each constant of a list, and of one that is looked through
+PLAIN = Cost()  # of whatever is computed and not listed here
+COSTS = {
+    "lower": Cost(letter=12.0),
+    "upper": Cost(letter=12.0),
+    "trim": Cost(letter=8.0),
+    "ltrim": Cost(letter=8.0),
+    "rtrim": Cost(letter=8.0),
+    "substr": Cost(letter=4.0),
+    "left": Cost(letter=4.0),
+    "right": Cost(letter=5.0),
+    "length": Cost(letter=1.0),
+    "concat": Cost(letter=2.0),
+    "concat_ws": Cost(letter=2.0),
+    "||": Cost(letter=2.0),
+    "replace": Cost(letter=12.0),
+    "split_part": Cost(letter=8.0),
+    "strpos": Cost(letter=8.0),
+    "contains": Cost(letter=8.0, pair=0.2),
+    "lpad": Cost(letter=8.0),
+    "rpad": Cost(letter=8.0),
+    "md5": Cost(row=200.0, letter=5.0),
+    "row": Cost(row=100.0, letter=5.0),
+    "strftime": Cost(row=200.0),
+    "list_extract": Cost(row=150.0),
+    "like": Cost(letter=8.0, pair=0.2),
+    "ilike": Cost(letter=30.0, pair=4.0),
+    "pair": Cost(row=6_500.0, letter=3.0),  # two values that are compared as one
+} | dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), Cost(letter=0.1))
+CAST = Cost(letter=1.0)
+SELECT, EXISTS, JOIN, GROUP, DISTINCT, OVER, FRAME = 100.0, 500.0, 100.0, 300.0, 200.0, 700.0, 2_500.0
+HELD, SORTED = 4.0, 14.0  # for each letter of all texts of a row, where rows are held or put in order
+WILD = 8.0  # a pair of LIKE with _, which tries the pattern at every letter
+LISTED, SOUGHT = 0.1, 3.0  # for each constant of a list, and of one that is looked through
 
 
-def select(rows: int) -> str:
-    """SELECT, with how many rows of one person it reads."""
-    return f"SELECT /*rows {rows}*/"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """Tells costs, given how many rows a person has in a source and how long texts are."""
 
+    rows: Rows
+    letters: Letters
 
-def longer(sql: str, letters: int) -> str:
-    """Engine SQL of a text that is made of others, with how many letters it gets on the way."""
-    return f"/*letters {letters}*/{sql}"
+    def seconds(self, query: Numbers) -> float:
+        """How long the engine works on one person's rows at most; the rows of `Nearest` are read several times."""
+        if isinstance(query, Nearest):
+            return len(query.widths) * self.aggregate(query.counted) / 1e9
+        return self.aggregate(query) / 1e9
 
+    def aggregate(self, node: Aggregate) -> float:
+        rows, total = self.rows(node.source), self.source(node.source)
+        listed = [*node.keys, *node.where]
+        for reading in node.readings:
+            listed += [] if reading.where is None else [reading.where]
+            match reading:
+                case Sum(factors=factors):
+                    listed += [factor.value for factor in factors for _ in range(max(factor.power, 1))]
+                case Distinct(values=values):
+                    listed += values
+                    total += rows * DISTINCT
+                case Persons():
+                    total += rows * DISTINCT
+        held = self.held(listed, node.source)
+        total += rows * (SELECT + (GROUP + HELD * held if node.keys else HELD * held))
+        return total + rows * self.all(listed, node.source)
 
-def bare(sql: str) -> str:
-    """The same SQL without these marks; what is quoted stays as it is."""
-    return _MARKS.sub(lambda found: found[1] or "", sql)
+    def source(self, node: Source) -> float:
+        """What reading a source costs, all that stands inside it with it."""
+        match node:
+            case Scan():
+                return 0.0
+            case OwnerJoin(left=left, right=right, on=on):
+                joined = self.rows(node) * (JOIN + HELD * self.held(on, node) + self.all(on, node))
+                return self.source(left) + self.source(right) + joined
+            case PublicJoin(left=left, pins=pins, on=on):
+                listed = [*(ours for ours, _ in pins), *on]
+                joined = self.rows(node) * (JOIN + HELD * self.held(listed, node) + self.all(listed, node))
+                return self.source(left) + joined
+            case Stage(query=query):
+                return self.query(query)
 
+    def query(self, node: Query) -> float:
+        match node:
+            case UnionAll(parts=parts):
+                return sum(map(self.query, parts))
+            case Select(source=source, columns=columns, where=where, distinct=distinct):
+                listed = [*(each for _, each in columns), *where]
+                grouped = DISTINCT if distinct else 0.0
+            case PerPerson(source=source, keys=keys, columns=columns, where=where):
+                listed = [*(each for _, each in keys), *(each for _, each in columns), *where]
+                grouped = GROUP
+        rows, held = self.rows(source), self.held(listed, source)
+        return self.source(source) + rows * (SELECT + grouped + HELD * held + self.all(listed, source))
 
-def seconds(sql: str, letters: Mapping[str, int]) -> float:
-    """How long the engine works on one person's rows at most.
+    # --- expressions ------------------------------------------------------------------------------------------------
 
-    `letters` are how many texts have at most, by the name of their column, in quotes. Raises ValueError where a SELECT
-    does not say how many rows it reads.
-    """
-    tokens = list(_TOKENS.finditer(sql))
-    texts = [_letters(token, letters) for token in tokens]
-    sized = list(zip(tokens, [None, *tokens[:-1]], texts, strict=True))
-    kept = {(before[0] if before else "", token[0]): size for token, before, size in sized if token[0][0] != "'"}
-    held = sum(kept.values())  # each column once: an alias stands before its name
-    constant = max((size for token, _, size in sized if token[0][0] == "'"), default=0)
-    longest, framed = max(texts, default=0), " ROWS BETWEEN " in sql
-    total, rows, listed = 0.0, [0], [_IN_LIST]
-    for place, token in enumerate(tokens):
-        word = token[0]
-        if word == "SELECT":
-            said = tokens[place + 1]["rows"] if place + 1 < len(tokens) else None
-            if said is None:
-                raise ValueError("a SELECT does not say how many rows it reads")
-            rows[-1] = int(said)
-        elif word == "VALUES":  # a public table that is written out: read once, whoever is there
-            rows[-1] = 0
-        elif word in ("(", "["):
-            rows.append(rows[-1])
-            looked = word == "[" and place > 1 and tokens[place - 2][0] == "list_position"
-            listed.append(_SOUGHT if looked else listed[-1] if word == "(" else _IN_LIST)
-        elif word in (")", "]"):
-            rows.pop()
-            listed.pop()
-        if token["number"] or word[0] == "'":
-            total += rows[-1] * listed[-1]
-            continue
-        cost = _FRAMED if framed and word == "{" else _cost(token)
+    def all(self, nodes: Sequence[Expression], source: Source) -> float:
+        return sum(self.expression(each, source) for each in nodes)
+
+    def expression(self, node: Expression, source: Source) -> float:
+        """Nanoseconds for each row."""
+        inner = sum(self.expression(part, source) for part in parts_of(node))
+        match node:
+            case Column() | Constant() | Careful():
+                return inner
+            case Call(name="list", arguments=arguments):
+                return inner + LISTED * len(arguments)
+            case Call(name="list_position", arguments=(listed, _)):
+                return inner + PLAIN.row + SOUGHT * listed.weight
+            case Call(name=name):
+                return inner + self.called(node, COSTS.get(name, PLAIN), source)
+            case Cast(kind="VARCHAR", value=value):
+                return inner + CAST.row + CAST.letter * self.length(value, source)
+            case Over(order=order, frame=frame):
+                held = self.held([node], source)
+                return inner + OVER + SORTED * held + (FRAME if frame is not None or order else 0.0)
+            case Exists(source=inside, where=where):
+                pairs = self.rows(inside) * (EXISTS + self.all_within(where, inside, source))
+                return inner + self.source(inside) + pairs
+            case Case() | Cast() | Fold():
+                return inner + PLAIN.row
+        raise TypeError(f"no cost for {type(node).__name__}")
+
+    def all_within(self, nodes: Sequence[Expression], inside: Source, outside: Source) -> float:
+        """Conditions of EXISTS, which read the row inside and the one outside."""
+        both = OwnerJoin(outside, inside)
+        return sum(self.expression(each, both) for each in nodes)
+
+    def called(self, node: Call, cost: Cost, source: Source) -> float:
+        longest = max((self.length(each, source) for each in (node, *node.arguments)), default=0)
         pair = cost.pair
-        if word in ("LIKE", "ILIKE") and "_" in tokens[place + 1][0]:
-            pair = _WILD
-        total += rows[-1] * (cost.row + cost.letter * longest + pair * longest * constant + cost.held * held)
-    return total / 1e9
+        constant = max((len(each) for each in _texts(node.arguments)), default=0)
+        if node.name in ("like", "ilike") and any("_" in each for each in _texts(node.arguments)):
+            pair = max(pair, WILD)
+        return cost.row + cost.letter * longest + pair * longest * constant
 
+    def held(self, nodes: Sequence[Expression], source: Source) -> int:
+        """Letters of all texts that a row must be kept with."""
+        columns = {part for each in nodes for part in walk(each) if isinstance(part, Column)}
+        return sum(self.length(column, source) for column in columns)
 
-_NOTHING = _Cost(row=0.0)
+    def length(self, node: Expression, source: Source) -> int:
+        """How many letters a text has at most; of what is no text, none."""
+        match node:
+            case Constant(value=str() as text):
+                return len(text)
+            case Column():
+                return self.column(node, source)
+            case Call(name="concat" | "||" | "concat_ws" | "replace"):
+                return min(MOST_LETTERS, sum(self.length(each, source) for each in node.arguments) * _growth(node))
+            case Call(name="lpad" | "rpad", arguments=(_, Constant(value=int(letters)), _)):
+                return max(letters, 0)
+            case Call(name="left", arguments=(text, Constant(value=int(letters)))) if letters >= 0:
+                return min(letters, self.length(text, source))
+            case Cast(kind="VARCHAR", value=value):
+                return max(40, self.length(value, source))
+        return max((self.length(part, source) for part in parts_of(node)), default=0)
 
-
-def _letters(token: re.Match[str], letters: Mapping[str, int]) -> int:
-    """How long a text is that stands in the SQL: a column, a constant, or one that is made longer."""
-    if token["letters"]:
-        return int(token["letters"])
-    if token["quoted"] is None:
+    def column(self, node: Column, source: Source) -> int:
+        match source:
+            case Scan(table=table, stage=stage) if stage == node.stage:
+                return self.letters(table, node.name)
+            case OwnerJoin(left=left, right=right):
+                return max(self.column(node, left), self.column(node, right))
+            case PublicJoin(left=left, right=right):
+                if right.stage != node.stage:
+                    return self.column(node, left)
+                return MOST_LETTERS if not hasattr(right, "table") else self.letters(right.table, node.name)
+            case Stage(query=query, stage=stage) if stage == node.stage:
+                return max((self.length(each, inner) for each, inner in _named(query, node.name)), default=0)
         return 0
-    return letters.get(token[0], 0) if token[0][0] == '"' else len(token[0]) - 2
 
 
-def _cost(token: re.Match[str]) -> _Cost:
-    word = token[0]
-    if word in _COSTS:
-        return _COSTS[word]
-    if word[0] in "<>=!":
-        return _COMPARED
-    return _PLAIN if token["call"] or word in "+-*/%" else _NOTHING
+def _texts(nodes: Sequence[Expression]) -> list[str]:
+    return [each.value for each in nodes if isinstance(each, Constant) and isinstance(each.value, str)]
+
+
+def _growth(node: Call) -> int:
+    """REPLACE of each letter by a longer text."""
+    if node.name != "replace":
+        return 1
+    texts = _texts(node.arguments)
+    return max((len(each) for each in texts), default=1) or 1
+
+
+def _named(query: Query, name: str) -> Iterator[tuple[Expression, Source]]:
+    """What a column of a query is computed as, and from which rows."""
+    parts = query.parts if isinstance(query, UnionAll) else (query,)
+    for part in parts:
+        columns = dict(part.columns) if isinstance(part, Select) else dict((*part.keys, *part.columns))
+        if name in columns:
+            yield columns[name], part.source

@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from discreet.algebra import Expression, call, case
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Text, Timestamps
 from discreet.errors import UsageError
 from discreet.policy import Table
 from discreet.sql.plan import key_position
-from discreet.sql.values import Value
+from discreet.sql.values import Value, widened
 
 BINS = 100  # intervals of numbers, dates and times that have more values than this
 MOST_VALUES = 10_000  # of a list of values
@@ -94,15 +95,14 @@ class Axis:
             return list(self.cuts)
         return [-(-index * self.values // self.bins) for index in range(self.bins + 1)]
 
-    def position(self, value: Value) -> str:
-        """Engine SQL of the cell of a stored value."""
-        place = key_position(value.sql, value.domain, nullable=False)  # type: ignore[arg-type]
+    def position(self, value: Value) -> Expression:
+        """The cell of a stored value."""
+        place = key_position(value.expression, value.domain, nullable=False)  # type: ignore[arg-type]
         if self.cuts is not None:
             place = _between(place, self.cuts[1:-1], 0)
         elif self.bins < self.values:
-            wide = "BIGINT" if self.values * self.bins < 2**62 else "HUGEINT"
-            place = f"(CAST({place} AS {wide}) * {self.bins} // {self.values})"
-        return f"coalesce({place}, {self.bins})" if self.column.nullable else place
+            place = widened(place, self.values * self.bins) * self.bins // self.values
+        return call("coalesce", place, self.bins) if self.column.nullable else place
 
     def code(self, text: str) -> int:
         """The cell of a value as a person writes it; NULL is NULL."""
@@ -224,13 +224,13 @@ class Axis:
         raise AssertionError(domain)
 
 
-def _between(place: str, cuts: tuple[int, ...], first: int) -> str:
-    """Engine SQL of how many of `cuts` are at most `place`, plus `first`: a search that halves."""
+def _between(place: Expression, cuts: tuple[int, ...], first: int) -> Expression:
+    """How many of `cuts` are at most `place`, plus `first`: a search that halves."""
     if not cuts:
-        return f"(CASE WHEN {place} IS NOT NULL THEN {first} END)"
+        return case((place.is_known, first))
     middle = len(cuts) // 2
     below, above = _between(place, cuts[:middle], first), _between(place, cuts[middle + 1 :], first + middle + 1)
-    return f"(CASE WHEN {place} < {cuts[middle]} THEN {below} ELSE {above} END)"
+    return case((place < cuts[middle], below), otherwise=above)
 
 
 def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_] | None) -> pa.Array:

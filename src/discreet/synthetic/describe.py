@@ -18,6 +18,7 @@ from typing import Any
 from discreet import accounting
 from discreet.accounting import Accountant, SumAccountant, ZcdpAccountant
 from discreet.accounting.zcdp import rho_of
+from discreet.algebra import Aggregate
 from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy import Policy, Table
@@ -27,7 +28,7 @@ from discreet.synthetic.description import Description
 from discreet.synthetic.grids import found_grids, share_of_grids
 from discreet.synthetic.independent import Histogram
 from discreet.synthetic.marginals import Marginals, Progress
-from discreet.synthetic.source import Source, source_of
+from discreet.synthetic.source import TableSource, source_of
 from discreet.synthetic.synthesizers import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
 from discreet.synthetic.workload import EVERY_PAIR, Workload, listed, workload
 from discreet.threads import one_thread
@@ -42,7 +43,7 @@ class Commission:
     table: str
     synthesizer: str
     axes: tuple[Axis | Unlisted | Uncut, ...]
-    source: Source
+    source: TableSource
     inside: Accountant  # whose currency the algorithm spends
     paid: Charge  # in that currency; its δ finds the values of text columns
     cost: Charge  # in the ledger's
@@ -69,7 +70,9 @@ class Commission:
         verb = "compare" if self.about else "describe"
         return f"{verb} {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
 
-    def marginals(self, allowance: Allowance, fetch: Callable[[str], Exact], progress: Progress | None) -> Marginals:
+    def marginals(
+        self, allowance: Allowance, fetch: Callable[[Aggregate], Exact], progress: Progress | None
+    ) -> Marginals:
         """The table's counts, through what was paid; grids that are not public are found first."""
         share = share_of_grids(self.axes)
         axes, source = found_grids(

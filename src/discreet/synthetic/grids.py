@@ -17,13 +17,14 @@ from fractions import Fraction
 
 import numpy as np
 
+from discreet.algebra import Aggregate
 from discreet.budget import AccountantName
 from discreet.domain import Categories
 from discreet.mechanisms.quantile import Quantiles
 from discreet.mechanisms.threshold import on_people
 from discreet.release import Allowance, Exact
 from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis, Uncut, Unlisted
-from discreet.synthetic.source import Source
+from discreet.synthetic.source import TableSource
 
 SHARE = Fraction(1, 10)  # of what was paid, for one such column; for several
 MOST_SHARE = Fraction(1, 4)
@@ -38,14 +39,14 @@ def share_of_grids(axes: Sequence[Axis | Unlisted | Uncut]) -> Fraction:
 
 def found_grids(
     axes: Sequence[Axis | Unlisted | Uncut],
-    source: Source,
+    source: TableSource,
     *,
     currency: AccountantName,
     amount: Fraction,
     delta: Fraction,
     allowance: Allowance,
-    fetch: Callable[[str], Exact],
-) -> tuple[tuple[Axis, ...], Source]:
+    fetch: Callable[[Aggregate], Exact],
+) -> tuple[tuple[Axis, ...], TableSource]:
     """The columns with public grids, for an amount and (for texts) a δ."""
     texts, wanted = (sum(isinstance(axis, kind) for axis in axes) for kind in (Unlisted, Unlisted | Uncut))
     found = []
@@ -90,7 +91,7 @@ def _cut(fine: Axis, cells: list[int]) -> Axis:
     return replace(fine, bins=len(starts) - 1, cuts=starts)
 
 
-def _quantiles(source: Source, cells: int, currency: AccountantName, amount: Fraction) -> Quantiles:
+def _quantiles(source: TableSource, cells: int, currency: AccountantName, amount: Fraction) -> Quantiles:
     """Privacy: in ρ a depth costs at most (ε / depths)^2 / 8, so that all cost at most ε^2 / (8 depths)."""
     depths = len(QUANTILES).bit_length()
     digits = 10**15

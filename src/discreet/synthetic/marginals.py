@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
+from discreet.algebra import Aggregate, Cast, Column, Constant, Expression, Factor, Select, Stage, Sum, call, case
 from discreet.budget import AccountantName
 from discreet.mechanisms import to_row
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
@@ -29,7 +30,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import selection
 from discreet.release import Allowance, Exact, rows_used
 from discreet.synthetic.axis import Axis
-from discreet.synthetic.source import Source, rows_per_cell
+from discreet.synthetic.source import TableSource
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 
 Floats = NDArray[np.float64]
@@ -92,11 +93,11 @@ class Marginals:
         self,
         *,
         axes: tuple[Axis, ...],
-        source: Source,
+        source: TableSource,
         currency: AccountantName,
         amount: Fraction,
         allowance: Allowance,
-        fetch: Callable[[str], Exact],
+        fetch: Callable[[Aggregate], Exact],
         workload: Workload = EVERY_PAIR,
         progress: Progress | None = None,
     ) -> None:
@@ -161,11 +162,10 @@ class Marginals:
         """
         pairs = products(len(lines))
         noise = self._noise(self._part(share), times=len(pairs), distance=True, largest=SCALE**2)
-        placed = [f"{self._looked_up(line, column)} AS x{place}" for place, (column, line) in enumerate(lines.items())]
-        inner = self._source.select(", ".join(placed), [self.axes[column].name for column in lines])
-        factors = [*(f"coalesce(x{place}, 0)" for place in range(len(lines))), str(SCALE)]
-        sums = [f"sum({factors[a]} * {factors[b]}) AS s{place}" for place, (a, b) in enumerate(pairs)]
-        exact = self._fetch(f"SELECT {', '.join(sums)} FROM ({inner}) AS placed")
+        placed = [call("coalesce", self._looked_up(line, column), 0) for column, line in lines.items()]
+        factors = [*placed, Constant(SCALE)]
+        rows = self._source.rows([self.axes[column].name for column in lines])
+        exact = self._fetch(Aggregate(rows, (), tuple(_product(factors[a], factors[b]) for a, b in pairs)))
         forms = [tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))]
         noisy = self._allowance.measure(noise, exact, sizes=(), forms=forms)
         return np.array([float(each[0]) for each in noisy]), noise
@@ -176,13 +176,16 @@ class Marginals:
         columns = [column for column, weights in enumerate(score.weights) if weights.any()]
         terms = [self._looked_up(score.weights[column], column) for column in columns]
         used = [self.axes[column].name for column in (*columns, score.label)]
-        points = " + ".join(terms) or "0"
-        inner = self._source.select(f"{points} AS points, {self._cell(score.label)} AS label", used)
-        steps = " ".join(f"WHEN points < {end} THEN {place}" for place, end in enumerate(score.ends))
-        bin_of = f"CASE WHEN points IS NULL THEN NULL {steps} ELSE {len(score.ends)} END"
-        positive = f"CASE WHEN label = {score.positive} THEN 1 WHEN label IS NOT NULL THEN 0 END"
-        cells = f"SELECT ({positive}) * {score.bins} + ({bin_of}) AS k0 FROM ({inner}) AS scored"
-        exact = self._fetch(rows_per_cell(cells))
+        points: Expression = Constant(0)
+        for term in terms:
+            points = points + term
+        rows, label = self._source.rows(used), self._cell(score.label)
+        scored = Stage(Select(rows, (("points", points), ("label", label))), "scored")  # each computed once
+        points, label = Column("scored", "points"), Column("scored", "label")
+        steps = [(points < end, place) for place, end in enumerate(score.ends)]
+        bin_of = case((points.is_null, None), *steps, otherwise=len(score.ends))
+        positive = case((label.equals(score.positive), 1), (label.is_known, 0))
+        exact = self._fetch(Aggregate(scored, (positive * score.bins + bin_of,), (Sum(),), known=(0,)))
         size = 2 * score.bins
         counts = self._allowance.marginal(noise, exact, cells=np.arange(size), size=size)
         return np.asarray(counts, dtype=np.int64), noise
@@ -226,19 +229,27 @@ class Marginals:
         """
         if columns not in self._known:
             self._known = {each: exact for each, exact in self._known.items() if len(each) <= 2}
-            cell = "0"
+            cell: Expression = Constant(0)
             for column in columns:
-                cell = f"({cell} * {self.axes[column].size} + {self._cell(column)})"
+                cell = cell * self.axes[column].size + self._cell(column)
             names = [self.axes[column].name for column in columns]
             self._known[columns] = self._fetch(self._source.counted(cell, names))
         return self._known[columns]
 
-    def _cell(self, column: int) -> str:
+    def _cell(self, column: int) -> Expression:
         return self.axes[column].position(self._source.values[self.axes[column].name])
 
-    def _looked_up(self, numbers: Integers, column: int) -> str:
-        """Engine SQL of the number that stands for a column's cell."""
-        return f"(CAST([{', '.join(map(str, numbers.tolist()))}] AS BIGINT[]))[{self._cell(column)} + 1]"
+    def _looked_up(self, numbers: Integers, column: int) -> Expression:
+        """The number that stands for a column's cell."""
+        # One constant: of a list of thousands of numbers, DuckDB would bind each by itself.
+        return call("list_extract", Cast(Constant(str(numbers.tolist())), "BIGINT[]"), self._cell(column) + 1)
+
+
+def _product(a: Expression, b: Expression) -> Sum:
+    """The sum of a product of two numbers between -SCALE and SCALE."""
+    if a == b:
+        return Sum((Factor(a, -SCALE, SCALE, 2, True),))
+    return Sum((Factor(a, -SCALE, SCALE, 1, True), Factor(b, -SCALE, SCALE, 1, True)))
 
 
 def products(width: int) -> list[tuple[int, int]]:

@@ -1,69 +1,83 @@
-"""Where a private table's columns are found: the engine's SQL of each, and whose rows they are."""
+"""A private table as descriptions read it: an expression for each column, and what is counted of its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from discreet.algebra import (
+    Aggregate,
+    Cast,
+    Column,
+    Expression,
+    Persons,
+    PublicJoin,
+    Reading,
+    Scan,
+    Source,
+    Sum,
+    Written,
+    call,
+    case,
+    expression,
+)
 from discreet.budget import Neighbors
 from discreet.policy import Policy, Table
 from discreet.sql.relation import scan
-from discreet.sql.values import Coded, Value, literal
+from discreet.sql.values import Coded, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """A table as the engine reads it. `joins` are the lists of values that texts are looked up in."""
+class TableSource:
+    """A table as the engine reads it. `lists` are the values that texts are looked up in, by the text's column."""
 
-    relation: str
-    owner: str
+    scan: Scan
     max_rows: int
     neighbors: Neighbors
     values: Mapping[str, Value]
-    joins: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, tuple[Expression, Written]] = field(default_factory=dict)
 
-    def select(self, what: str, columns: Sequence[str]) -> str:
-        """An engine query over all rows, with what these columns need."""
-        return f"SELECT {what} FROM {self.relation}{''.join(self.joins.get(name, '') for name in columns)}"
+    def rows(self, columns: Sequence[str]) -> Source:
+        """All rows, beside the lists that these columns need."""
+        source: Source = self.scan
+        for name in columns:
+            if name in self.lists:
+                text, listed = self.lists[name]
+                pins = ((text, Column(listed.stage, "value")),)
+                source = PublicJoin(source, listed, 1, pins, outer=True)
+        return source
 
-    def counted(self, cell: str, columns: Sequence[str], *, below: int | None = None) -> str:
+    def counted(self, cell: Expression, columns: Sequence[str], *, below: int | None = None) -> Aggregate:
         """Rows per cell; with `below`, of cells under that number alone. Rows that have no cell are in none."""
-        return rows_per_cell(self.select(f"CAST({cell} AS BIGINT) AS k0", columns), below=below)
+        place = Cast(cell, "BIGINT")
+        where = () if below is None else (place < below,)
+        return Aggregate(self.rows(columns), (place,), (Sum(),), where, known=(0,))
 
-    def people(self, column: str) -> str:
+    def people(self, column: str) -> Aggregate:
         """People per value of a text column, for the threshold; where a person has one row, rows are people."""
-        people = "count(*)" if self.max_rows == 1 else f"count(DISTINCT {self.owner})"
-        text = self.values[column].sql
-        return self.select(f"{text} AS u0, {people} AS s0", ()) + f" WHERE {text} IS NOT NULL GROUP BY 1"
+        people: Reading = Sum() if self.max_rows == 1 else Persons()
+        return Aggregate(self.rows(()), (self.values[column].expression,), (people,), known=(0,))
 
-    def listing(self, column: str, values: Sequence[str]) -> Source:
+    def listing(self, column: str, values: Sequence[str]) -> TableSource:
         """The same table, where a text is its place in a list; what is not in it has the last place."""
-        text, found = self.values[column], f"w{len(self.joins)}"
-        pairs = ", ".join(f"({literal(value)}, {place})" for place, value in enumerate(values[:-1]))
-        place, join = str(len(values) - 1), ""
-        if pairs:
-            place = f"coalesce({found}.c, {place})"
-            join = f" LEFT JOIN (VALUES {pairs}) AS {found}(v, c) ON {found}.v = {text.sql}"
-        value = Value(
-            sql=f"(CASE WHEN {text.sql} IS NOT NULL THEN {place} END)",
-            domain=Coded(values=tuple(values)),
-            nullable=text.nullable,
-        )
-        return replace(self, values={**self.values, column: value}, joins={**self.joins, column: join})
+        text, stage = self.values[column], f"w{len(self.lists)}"
+        place, lists = expression(len(values) - 1), dict(self.lists)
+        if len(values) > 1:
+            rows = tuple((value, str(index)) for index, value in enumerate(values[:-1]))
+            listed = Written(("value", "place"), ("VARCHAR", "BIGINT"), rows, stage)
+            lists[column] = (text.expression, listed)
+            place = call("coalesce", Column(stage, "place"), place)
+        found = case((text.expression.is_known, place))
+        value = Value(expression=found, domain=Coded(values=tuple(values)), nullable=text.nullable)
+        return replace(self, values={**self.values, column: value}, lists=lists)
 
 
-def rows_per_cell(cells: str, *, below: int | None = None) -> str:
-    """An engine query that counts the rows of another by their cell, k0."""
-    within = "k0 IS NOT NULL" if below is None else f"k0 < {below}"
-    return f"SELECT k0, count(*) AS s0 FROM ({cells}) AS cells WHERE {within} GROUP BY k0"
-
-
-def source_of(policy: Policy, table: Table) -> Source:
+def source_of(policy: Policy, table: Table) -> TableSource:
     """A private table as it stands in a snapshot."""
     rows = scan(table, table.name, "t0", frozenset())
-    return Source(
-        relation=rows.source,
-        owner=rows.owner,
+    assert isinstance(rows.source, Scan)
+    return TableSource(
+        scan=rows.source,
         max_rows=table.max_rows,
         neighbors=policy.neighbors,
         values={field.name: field.value for field in rows.fields},

@@ -1,0 +1,349 @@
+"""Trees of `algebra` as SQL: one table of words, and the few forms in which dialects differ.
+
+A `Spelling` is a dialect. This module has DuckDB's; another dialect is another table and, where it must, other methods.
+The text is written once, when an engine is about to run it, and is never read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from discreet.algebra import (
+    OWNER,
+    Aggregate,
+    Call,
+    Careful,
+    Case,
+    Cast,
+    Column,
+    Columns,
+    Constant,
+    Distinct,
+    Exists,
+    Expression,
+    Factor,
+    Fold,
+    Interval,
+    Nearest,
+    Numbers,
+    Order,
+    Over,
+    OwnerJoin,
+    PerPerson,
+    Persons,
+    Plain,
+    PublicJoin,
+    PublicScan,
+    Query,
+    Rank,
+    Reading,
+    Scan,
+    Select,
+    Source,
+    Stage,
+    Sum,
+    UnionAll,
+    Written,
+    owner_of,
+)
+from discreet.engines.source import literal, name
+from discreet.engines.store import PUBLIC
+
+INFIX = frozenset(("+", "-", "*", "/", "//", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||"))
+
+
+def _listed(arguments: Sequence[str]) -> str:
+    return f"[{', '.join(arguments)}]"
+
+
+def _among(arguments: Sequence[str]) -> str:
+    return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
+
+
+def _like(word: str) -> Callable[[Sequence[str]], str]:
+    def spell(arguments: Sequence[str]) -> str:
+        escape = f" ESCAPE {arguments[2]}" if len(arguments) > 2 else ""
+        return f"({arguments[0]} {word} {arguments[1]}{escape})"
+
+    return spell
+
+
+def _pair(arguments: Sequence[str]) -> str:
+    """A pair that is ordered by its first part, then by its second."""
+    return f"{{'k': {arguments[0]}, 'v': {arguments[1]}}}"
+
+
+# What is not spelled as name(arguments) or with an operator between its arguments.
+FORMS: dict[str, Callable[[Sequence[str]], str]] = {
+    "negative": lambda arguments: f"(-{arguments[0]})",
+    "NOT": lambda arguments: f"(NOT {arguments[0]})",
+    "is null": lambda arguments: f"({arguments[0]} IS NULL)",
+    "is not null": lambda arguments: f"({arguments[0]} IS NOT NULL)",
+    "is true": lambda arguments: f"({arguments[0]} IS TRUE)",
+    "is false": lambda arguments: f"({arguments[0]} IS FALSE)",
+    "in": _among,
+    "like": _like("LIKE"),
+    "ilike": _like("ILIKE"),
+    "list": _listed,
+    "pair": _pair,
+    "second of pair": lambda arguments: f"struct_extract({arguments[0]}, 'v')",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """DuckDB's SQL. `careful` writes TRY around what is `Careful`, for a second run where the first one failed."""
+
+    careful: bool = False
+
+    # --- expressions ------------------------------------------------------------------------------------------------
+
+    def expression(self, node: Expression) -> str:
+        match node:
+            case Column(stage=stage, name=column):
+                return f"{stage}.{name(column)}"
+            case Constant(value=value):
+                return constant(value)
+            case Call(name=called, arguments=arguments):
+                return self.call(called, [self.expression(each) for each in arguments])
+            case Cast(value=value, kind=kind):
+                return f"CAST({self.expression(value)} AS {kind})"
+            case Case(branches=branches, otherwise=otherwise):
+                listed = " ".join(f"WHEN {self.expression(a)} THEN {self.expression(b)}" for a, b in branches)
+                return f"(CASE {listed} ELSE {self.expression(otherwise)} END)"
+            case Careful(value=value):
+                return f"TRY({self.expression(value)})" if self.careful else self.expression(value)
+            case Fold():
+                return self.fold(node)
+            case Over():
+                return self.over(node)
+            case Exists(source=source, owner=owner, where=where):
+                # Privacy: S4. Only rows of the same person decide.
+                conditions = [f"{self.expression(owner_of(source))} = {self.expression(owner)}", *self.all(where)]
+                return f"EXISTS (SELECT 1 FROM {self.source(source)} WHERE {' AND '.join(conditions)})"
+        raise TypeError(f"no spelling for {type(node).__name__}")
+
+    def call(self, called: str, arguments: Sequence[str]) -> str:
+        if called in FORMS:
+            return FORMS[called](arguments)
+        if called in INFIX:
+            return f"({f' {called} '.join(arguments)})"
+        return f"{called}({', '.join(arguments)})"
+
+    def fold(self, node: Fold) -> str:
+        arguments = ", ".join(self.all(node.arguments))
+        inner = f"{node.name}({arguments})"
+        match node.name:
+            case "count" if not node.arguments:
+                inner = "count(*)"
+            case "count distinct":
+                inner = f"count(DISTINCT {arguments})"
+        return inner + self.filtered(node.where)
+
+    def over(self, node: Over) -> str:
+        parts = ", ".join(self.all((node.owner, *node.partition)))
+        order = f" ORDER BY {', '.join(map(self.order, node.order))}" if node.order else ""
+        frame = "" if node.frame is None else f" {node.frame.unit} BETWEEN {node.frame.start} AND {node.frame.end}"
+        return f"{self.fold(node.function)} OVER (PARTITION BY {parts}{order}{frame})"
+
+    def order(self, order: Order) -> str:
+        direction, nulls = "DESC" if order.descending else "ASC", "FIRST" if order.nulls_first else "LAST"
+        return f"{self.expression(order.value)} {direction} NULLS {nulls}"
+
+    def all(self, nodes: Sequence[Expression]) -> list[str]:
+        return [self.expression(each) for each in nodes]
+
+    def filtered(self, where: Expression | None) -> str:
+        return "" if where is None else f" FILTER (WHERE {self.expression(where)})"
+
+    def where(self, conditions: Sequence[Expression]) -> str:
+        return f" WHERE {' AND '.join(self.all(conditions))}" if conditions else ""
+
+    # --- sources ----------------------------------------------------------------------------------------------------
+
+    def source(self, node: Source) -> str:
+        match node:
+            case Scan(table=table, stage=stage):
+                return f"{name(table)} AS {stage}"
+            case Stage(query=query, stage=stage):
+                return f"({self.query(query)}) AS {stage}"
+            case OwnerJoin(left=left, right=right, on=on, outer=outer):
+                # Privacy: S4. Whatever else the condition says, rows of different people never meet.
+                owners = f"{self.expression(owner_of(left))} = {self.expression(owner_of(right))}"
+                return self.join(self.source(left), self.source(right), [owners, *self.all(on)], outer)
+            case PublicJoin(left=left, right=right, pins=pins, on=on, outer=outer):
+                conditions = [f"{self.expression(ours)} = {self.expression(theirs)}" for ours, theirs in pins]
+                return self.join(self.source(left), self.public(right, node), [*conditions, *self.all(on)], outer)
+
+    def join(self, left: str, right: str, conditions: Sequence[str], outer: bool) -> str:
+        word = "LEFT JOIN" if outer else "JOIN"
+        return f"{left} {word} {right} ON {' AND '.join(conditions) or 'TRUE'}"
+
+    def public(self, node: PublicScan | Written, join: PublicJoin) -> str:
+        """A public table with at most `meets` rows of equal pins: no private row can meet more."""
+        inner = f"{PUBLIC}.{name(node.table)}" if isinstance(node, PublicScan) else self.written(node)
+        if not join.pins:
+            return f"(SELECT * FROM {inner} LIMIT {join.meets}) AS {node.stage}"
+        pinned = ", ".join(self.expression(theirs) for _, theirs in join.pins)
+        kept = f"QUALIFY row_number() OVER (PARTITION BY {pinned}) <= {join.meets}"
+        return f"(SELECT * FROM {inner} AS {node.stage} {kept}) AS {node.stage}"
+
+    def written(self, node: Written) -> str:
+        if not node.rows:
+            parts = (
+                f"CAST(NULL AS {kind}) AS {name(each)}" for each, kind in zip(node.columns, node.kinds, strict=True)
+            )
+            return f"(SELECT {', '.join(parts)} WHERE FALSE)"
+        rows = (
+            ", ".join(f"CAST({constant(value)} AS {kind})" for value, kind in zip(row, node.kinds, strict=True))
+            for row in node.rows
+        )
+        listed = ", ".join(f"({row})" for row in rows)
+        columns = ", ".join(f"col{place} AS {name(each)}" for place, each in enumerate(node.columns))
+        return f"(SELECT {columns} FROM (VALUES {listed}))"
+
+    # --- queries ----------------------------------------------------------------------------------------------------
+
+    def query(self, node: Query) -> str:
+        match node:
+            case Select(source=source, columns=columns, where=where, distinct=distinct):
+                head = "SELECT DISTINCT" if distinct else "SELECT"
+                listed = [f"{self.expression(owner_of(source))} AS {name(OWNER)}", *self.columns(columns)]
+                return f"{head} {', '.join(listed)} FROM {self.source(source)}{self.where(where)}"
+            case PerPerson(source=source, keys=keys, columns=columns, where=where):
+                # Privacy: S4. The owner is always a key, so that rows of different people are never in one group.
+                listed = [f"{self.expression(owner_of(source))} AS {name(OWNER)}", *self.columns((*keys, *columns))]
+                select = f"SELECT {', '.join(listed)} FROM {self.source(source)}{self.where(where)}"
+                return f"{select} {by_place(1 + len(keys))}"
+            case UnionAll(parts=parts):
+                return " UNION ALL ".join(map(self.query, parts))
+
+    def columns(self, columns: Columns) -> list[str]:
+        return [f"{self.expression(value)} AS {name(each)}" for each, value in columns]
+
+    def numbers(self, node: Numbers) -> str:
+        """What leaves the engine."""
+        return self.nearest(node) if isinstance(node, Nearest) else self.aggregate(node)
+
+    def nearest(self, node: Nearest) -> str:
+        """Keys, the cell, its rows (s0), those in cells before it (s1) and those of its group (s2)."""
+        keys = [f"k{place}" for place in range(len(node.counted.keys) - 1)]
+        listed, near = "".join(f"{key}, " for key in keys), " OR ".join(map(_within, node.ranks))
+        steps = [f"r AS NOT MATERIALIZED ({self.cells(node.counted, keys)})"]  # read again: faster than to store it
+        for step, width in enumerate(node.widths):
+            narrow = "p" if width == 1 else f"p // {width}"
+            if step == 0:
+                counted = f"SELECT {listed}{narrow} AS b, 0 AS a, 0 AS base, count(*) AS n FROM r GROUP BY ALL"
+                total = f"sum(n) OVER ({_partition(keys)})"
+            else:
+                # Also of keys that are NULL, which is a key like any other where it is meant.
+                same = [f"r.{key} IS NOT DISTINCT FROM w.{key}" for key in keys]
+                joined = " AND ".join([*same, f"r.p // {node.widths[step - 1]} = w.b"])
+                own = "".join(f"r.{key} AS {key}, " for key in keys)
+                counted = (
+                    f"SELECT {own}r.{narrow} AS b, w.b AS a, w.before AS base, w.total AS total, count(*) AS n "
+                    f"FROM r JOIN w{step - 1} AS w ON {joined} GROUP BY ALL"
+                )
+                total = "total"
+            before = f"base + sum(n) OVER ({_partition([*keys, 'a'])} ORDER BY b) - n"
+            ranked = f"SELECT {listed}b, n, {before} AS before, {total} AS total FROM ({counted})"
+            steps.append(f"w{step} AS (SELECT * FROM ({ranked}) WHERE {near})")
+        columns = f"{listed}b AS k{len(keys)}, n AS s0, CAST(before AS BIGINT) AS s1, CAST(total AS BIGINT) AS s2"
+        return f"WITH {', '.join(steps)} SELECT {columns} FROM w{len(node.widths) - 1}"
+
+    def cells(self, node: Aggregate, keys: Sequence[str]) -> str:
+        """Each row's keys and its cell, p."""
+        names = [*keys, "p"]
+        listed = ", ".join(f"{self.expression(key)} AS {each}" for key, each in zip(node.keys, names, strict=True))
+        inner = f"SELECT {listed} FROM {self.source(node.source)}{self.where(node.where)}"
+        known = " AND ".join(f"{names[place]} IS NOT NULL" for place in node.known)
+        return f"SELECT * FROM ({inner}) WHERE {known}"
+
+    def aggregate(self, node: Aggregate) -> str:
+        """One row for each group: keys in their order, then readings in theirs, under names of our own."""
+        keys = [f"{self.expression(key)} AS k{place}" for place, key in enumerate(node.keys)]
+        readings = [f"{self.reading(each, node)} AS s{place}" for place, each in enumerate(node.readings)]
+        select = f"SELECT {', '.join([*keys, *readings])} FROM {self.source(node.source)}{self.where(node.where)}"
+        if not keys:
+            return select
+        known = " AND ".join(f"k{place} IS NOT NULL" for place in node.known)
+        grouped = f"{select} {by_place(len(keys))}"
+        return f"SELECT * FROM ({grouped}) WHERE {known}" if known else grouped
+
+    def reading(self, node: Reading, aggregate: Aggregate) -> str:
+        match node:
+            case Sum(factors=()):
+                return f"count(*){self.filtered(node.where)}"
+            case Sum(factors=factors, bits=bits):
+                powers = [self.factor(each) for each in factors for _ in range(each.power)]
+                if not powers:
+                    return f"count({self.counted(factors)}){self.filtered(node.where)}"
+                kind = "BIGINT" if bits == 64 else "HUGEINT"
+                product = " * ".join(f"CAST({each} AS {kind})" for each in powers)
+                if bits == 128 and len(powers) == 1:  # the engine adds up integers of any size in 128 bits
+                    product = powers[0]
+                if any(not each.power for each in factors):  # a row without one of them adds nothing
+                    known = " AND ".join(f"{self.factor(each)} IS NOT NULL" for each in factors)
+                    product = f"CASE WHEN {known} THEN {product} END"
+                return f"{'sum_no_overflow' if bits == 64 else 'sum'}({product}){self.filtered(node.where)}"
+            case Persons():
+                return f"count(DISTINCT {self.expression(owner_of(aggregate.source))}){self.filtered(node.where)}"
+            case Distinct(values=values, ends=ends):
+                listed = self.all(values)
+                if ends is not None:
+                    listed = [f"least(greatest({each}, {ends[0]}), {ends[1]})" for each in listed]
+                inner = listed[0] if len(listed) == 1 else f"row({', '.join(listed)})"
+                return f"count(DISTINCT {inner}){self.filtered(node.where)}"
+
+    def factor(self, factor: Factor) -> str:
+        value = self.expression(factor.value)
+        # What is beyond its range, which the analysis says cannot be, is NULL: half the time of LEAST and GREATEST.
+        bounded = f"(CASE WHEN {value} BETWEEN {factor.lo} AND {factor.hi} THEN {value} END)"
+        return bounded if factor.clamp else value
+
+    def counted(self, factors: Sequence[Factor]) -> str:
+        values = [self.factor(each) for each in factors]
+        if len(values) == 1:
+            return values[0]
+        return f"CASE WHEN {' AND '.join(f'{each} IS NOT NULL' for each in values)} THEN 1 END"
+
+
+def by_place(keys: int) -> str:
+    """GROUP BY the first columns of a SELECT."""
+    # Privacy: never by their names. A column of the rows that is called k0 would be grouped by instead of the key.
+    return f"GROUP BY {', '.join(str(place + 1) for place in range(keys))}"
+
+
+def _within(rank: Rank) -> str:
+    """Whether a cell is within the reach; in units of rank / times, which 128 bits hold."""
+    if rank.reach is None:
+        return "TRUE"
+    wanted = f"({rank.share} * total + ({rank.shift * rank.times}))"
+    reach = rank.reach * rank.times
+    return f"({rank.times} * before - {wanted} < {reach} AND {wanted} - {rank.times} * (before + n) < {reach})"
+
+
+def _partition(keys: Sequence[str]) -> str:
+    return f"PARTITION BY {', '.join(keys)}" if keys else ""
+
+
+def constant(value: Plain) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return str(value) if value >= 0 else f"({value})"
+        case float():
+            return repr(value)
+        case datetime():
+            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+        case Interval(count=count, unit=unit):
+            return f"INTERVAL '{count}' {unit.upper()}"
+        case str():
+            return literal(value)

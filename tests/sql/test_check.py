@@ -1,0 +1,211 @@
+"""The checker derives the sensitivities of hand-made trees, and refuses trees that look at other people's rows."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from discreet.algebra import (
+    OWNER,
+    Aggregate,
+    Column,
+    Constant,
+    Distinct,
+    Exists,
+    Factor,
+    Fold,
+    Order,
+    Over,
+    OwnerJoin,
+    PerPerson,
+    Persons,
+    PublicJoin,
+    PublicScan,
+    Reading,
+    Scan,
+    Select,
+    Source,
+    Stage,
+    Sum,
+    UnionAll,
+    call,
+    owner_of,
+)
+from discreet.errors import Unproved
+from discreet.policy import Policy
+from discreet.sql.check import Bound, Checker, control
+from discreet.sql.sensitivity import of_parts, of_persons, of_sum
+
+POLICY = Policy.parse(
+    """\
+unit: person
+budget: {epsilon: 1}
+tables:
+  people: {owner: person, columns: {age: {integer: [18, 90]}, sex: {values: [F, M]}}}
+  visits: {owner: person, max_rows: 3, columns: {cost: {integer: [-4, 9]}, clinic: {values: [a, b]}}}
+  states: {public: true}
+""",
+    path=Path("policy.yaml"),
+)
+CHECKER = Checker(policy=POLICY)
+PEOPLE, VISITS = Scan("people", "p"), Scan("visits", "v")
+AGE, COST = Column("p", "age"), Column("v", "cost")
+BOTH = OwnerJoin(PEOPLE, VISITS)
+RELATIONS = ("add_remove", "change_one")
+
+
+def cost(power: int) -> Factor:
+    return Factor(COST, -4, 9, power, False)
+
+
+def bound(
+    source: Source, readings: tuple[Reading, ...], forms: list[list[int]], neighbors: str, groups: int | None
+) -> Bound:
+    keys = () if groups == 1 else (Column("v", "clinic"),)
+    sizes = () if groups == 1 else (groups,)
+    return CHECKER.bound(Aggregate(source, keys, readings), forms, neighbors=neighbors, sizes=sizes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("neighbors", "groups"), list(itertools.product(RELATIONS, (1, 2, None))))
+def test_counts_and_sums(neighbors: str, groups: int | None) -> None:
+    claimed = of_parts(rows=3, width=1, parts=1, groups=groups or 2**31, neighbors=neighbors)  # type: ignore[arg-type]
+    assert bound(VISITS, (Sum(),), [[1]], neighbors, groups) == _bound(claimed)
+    claimed = of_sum(rows=3, lo=-4, hi=9, groups=groups or 2**31, neighbors=neighbors)  # type: ignore[arg-type]
+    assert bound(VISITS, (Sum((cost(1),)),), [[1]], neighbors, groups) == _bound(claimed)
+
+
+def _bound(claimed: object) -> Bound:
+    return Bound(l1=claimed.l1, l2_squared=claimed.l2_squared, linf=claimed.linf)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("neighbors", "groups"), list(itertools.product(RELATIONS, (1, 2))))
+def test_the_parts_of_a_mean_and_a_variance_cost_what_one_number_does(neighbors: str, groups: int) -> None:
+    count, total, square = Sum((cost(0),)), Sum((cost(1),)), Sum((cost(2),))
+    lo, width = -4, 13
+    mean = [[-lo, 1], [lo + width, -1]]
+    claimed = of_parts(rows=3, width=width, parts=2, groups=groups, neighbors=neighbors)  # type: ignore[arg-type]
+    assert bound(VISITS, (count, total), mean, neighbors, groups) == _bound(claimed)
+    # (W - v)^2, 2 v (W - v), v^2 of v = x - lo
+    v, v2 = [-lo, 1, 0], [lo * lo, -2 * lo, 1]
+    first = [width * width - 2 * width * v[0] + v2[0], -2 * width * v[1] + v2[1], v2[2]]
+    second = [2 * width * a - 2 * b for a, b in zip(v, v2, strict=True)]
+    claimed = of_parts(rows=3, width=width**2, parts=3, groups=groups, neighbors=neighbors)  # type: ignore[arg-type]
+    assert bound(VISITS, (count, total, square), [first, second, v2], neighbors, groups) == _bound(claimed)
+    # rows without a value are a width of their own
+    rows = [[-lo, 1, 0], [lo + width, -1, 0], [-width, 0, width]]
+    claimed = of_parts(rows=3, width=width, parts=3, groups=groups, neighbors=neighbors)  # type: ignore[arg-type]
+    assert bound(VISITS, (count, total, Sum()), rows, neighbors, groups) == _bound(claimed)
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_no_contribution_is_larger_than_the_bound(neighbors: str) -> None:
+    """Brute force: random forms of a value, its square and counts, over all values of two rows."""
+    source = random.Random(7)
+    readings = (Sum(), Sum((cost(0),)), Sum((cost(1),)), Sum((cost(2),)))
+    rows: list[tuple[int, ...]] = [(1, 0, 0, 0), *((1, 1, x, x * x) for x in range(-4, 10)), (0, 0, 0, 0)]
+    for _ in range(20):
+        forms = [[source.randint(-3, 3) for _ in readings] for _ in range(source.randint(1, 3))]
+        found = bound(VISITS, readings, forms, neighbors, 1)
+        single = [tuple(sum(f * x for f, x in zip(form, row, strict=True)) for form in forms) for row in rows]
+        others = single if neighbors == "change_one" else [(0,) * len(forms)]
+        moved = [[abs(a - b) for a, b in zip(one, other, strict=True)] for one in single for other in others]
+        assert 3 * max(map(sum, moved)) <= found.l1
+        assert 9 * max(sum(each * each for each in one) for one in moved) <= found.l2_squared
+        assert 3 * max(max(each) for each in moved) <= found.linf
+
+
+def test_control_values_are_the_blossom() -> None:
+    factor = Factor(COST, -4, 9, 2, False)
+    assert [control(factor, place, 2) for place in range(3)] == [16, -36, 81]
+    assert [control(Factor(COST, 0, 1, 1, False), place, 2) for place in range(3)] == [0, Fraction(1, 2), 1]
+
+
+@pytest.mark.parametrize("neighbors", RELATIONS)
+def test_people_and_distinct_values(neighbors: str) -> None:
+    claimed = of_persons(touched=3, groups=2**31, neighbors=neighbors)  # type: ignore[arg-type]
+    assert bound(VISITS, (Persons(),), [[1]], neighbors, None) == _bound(claimed)
+    assert bound(VISITS, (Persons(),), [[1]], neighbors, 1) == Bound(l1=1, l2_squared=1, linf=1)
+    few = bound(VISITS, (Distinct((Column("v", "clinic"),), ends=(0, 1)),), [[1]], neighbors, 1)
+    assert few == Bound(l1=2, l2_squared=4, linf=2)
+
+
+def test_rows_of_one_person() -> None:
+    numbered = Stage(
+        Select(VISITS, (("c0", COST), ("n", Over(Fold("row_number", ()), owner_of(VISITS), (), (Order(COST),))))), "s"
+    )
+    assert CHECKER.rows(BOTH) == 3
+    assert CHECKER.rows(OwnerJoin(VISITS, Scan("visits", "w"), outer=True)) == 9
+    assert CHECKER.rows(PublicJoin(VISITS, PublicScan("states", "q"), 5)) == 15
+    assert CHECKER.rows(Stage(UnionAll((Select(VISITS, ()), Select(PEOPLE, ()))), "u")) == 4
+    assert CHECKER.rows(Stage(PerPerson(VISITS, (), (("n", Fold("count", ())),)), "g")) == 1
+    assert CHECKER.rows(numbered, (call("<=", Column("s", "n"), 2),)) == 2
+    assert CHECKER.rows(numbered, (call("=", Column("s", "n"), 2),)) == 1
+    joined = OwnerJoin(numbered, PEOPLE)
+    assert CHECKER.rows(joined, (call("<=", Column("s", "n"), 1),)) == 3, "a number is no number of rows after a join"
+
+
+def test_groups_that_one_person_can_be_in() -> None:
+    assert CHECKER.touched((Column("p", "sex"),), BOTH, ()) == 1
+    assert CHECKER.touched((Column("p", "sex"), Column("v", "clinic")), BOTH, ()) == 3
+    assert CHECKER.touched((Column("v", "clinic"),), OwnerJoin(PEOPLE, VISITS, outer=True), ()) == 3
+    one = Stage(Select(PEOPLE, (("one", Constant(1)),)), "o")
+    assert CHECKER.touched((Column("o", "one"),), OwnerJoin(VISITS, one, outer=True), ()) == 2
+    ranked = Over(Fold("dense_rank", ()), owner_of(VISITS), (), (Order(Column("v", "clinic")),))
+    limited = Stage(Select(VISITS, (("k", Column("v", "clinic")), ("c", COST), ("r", ranked))), "s")
+    where = (call("<=", Column("s", "r"), 2),)
+    assert CHECKER.touched((Column("s", "k"),), limited, where) == 2
+    assert CHECKER.touched((Column("s", "c"),), limited, where) == 3
+
+
+WRONG = {
+    "a window over everybody": Stage(Select(VISITS, (("n", Over(Fold("row_number", ()), Column("p", OWNER))),)), "s"),
+    "exists of others": Stage(Select(VISITS, (), (Exists(PEOPLE, Column("p", OWNER), ()),)), "s"),
+    "a column from outside": Stage(Select(VISITS, (("c", AGE),)), "s"),
+    "a public table as a private one": Scan("states", "q"),
+    "a table that is not there": Scan("nothing", "q"),
+    "a fold outside of a person": Stage(Select(VISITS, (("c", COST),), (Fold("max", (COST,)) > 3,)), "s"),
+}
+
+
+@pytest.mark.parametrize("source", WRONG.values(), ids=WRONG)
+def test_a_tree_that_looks_at_others_is_stopped(source: Source) -> None:
+    with pytest.raises(Unproved):
+        CHECKER.bound(Aggregate(source, (), (Sum(),)), [[1]], neighbors="add_remove", sizes=())
+
+
+HELD = {
+    "a stored column": Factor(COST, -4, 9, 1, False),
+    "a computed one that the query clamps": Factor(COST + 1, -3, 10, 1, True),
+    "a count of a computed one": Factor(COST + 1, -3, 10, 0, False),
+}
+NOT_HELD = {
+    "a smaller range than the stored one": Factor(COST, 0, 9, 1, False),
+    "a computed one": Factor(COST + 1, -3, 10, 1, False),
+}
+
+
+def summed(factor: Factor) -> Bound:
+    return CHECKER.bound(Aggregate(VISITS, (), (Sum((factor,)),)), [[1]], neighbors="add_remove", sizes=())
+
+
+@pytest.mark.parametrize("factor", HELD.values(), ids=HELD)
+def test_a_range_is_the_snapshots_or_the_querys(factor: Factor) -> None:
+    assert summed(factor)
+
+
+@pytest.mark.parametrize("factor", NOT_HELD.values(), ids=NOT_HELD)
+def test_a_range_that_nothing_enforces_is_no_range(factor: Factor) -> None:
+    with pytest.raises(Unproved, match="held to their range by nothing"):
+        summed(factor)
+
+
+def test_sums_of_all_people_fit() -> None:
+    many = PublicJoin(VISITS, PublicScan("states", "q"), 2**20)
+    aggregate = Aggregate(many, (), (Sum((cost(2),), bits=64), Sum((cost(2),), bits=128)))
+    assert CHECKER.bound(aggregate, [[0, 1]], neighbors="add_remove", sizes=())
+    with pytest.raises(Unproved, match="pass 64 bits"):
+        CHECKER.bound(aggregate, [[1, 0]], neighbors="add_remove", sizes=())
