@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import discreet
@@ -211,3 +214,57 @@ class _Stream:
 class _Schedule:
     def due(self, _: object) -> int:
         return 1
+
+
+SHORT_OF_MEMORY = """
+import resource, sys
+from pathlib import Path
+import discreet
+curator = discreet.open(sys.argv[1])
+sql = "SELECT age, income // 20 AS tens, COUNT(*) AS n, AVG(income) AS m FROM people GROUP BY age, tens"
+curator.ask("SELECT COUNT(*) FROM people", analyst="alice", epsilon=1)
+curator.quote(sql, analyst="alice", epsilon=1)
+used = int(Path("/proc/self/status").read_text().split("VmSize:")[1].split()[0]) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (used + 40_000_000, resource.RLIM_INFINITY))
+try:
+    print(len(curator.ask(sql, analyst="alice", epsilon=1).table))
+except BaseException as error:
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of a process's memory are Linux's")
+def test_a_process_that_is_short_of_memory(tmp_path: Path) -> None:
+    """A real MemoryError, somewhere behind the charge: the sentence, charged, counted."""
+    (tmp_path / "data").mkdir()
+    for name, table in town(victim=True).items():
+        pq.write_table(table, tmp_path / "data" / f"{name}.parquet")
+    path = tmp_path / "policy.yaml"
+    text = POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
+    path.write_text(
+        f"source: data\n{text.replace('{epsilon: 100}', '{epsilon: 100, keys: 3000000}')}", encoding="utf-8"
+    )
+    create_ledger(Policy.read(path))
+    command = [sys.executable, "-c", SHORT_OF_MEMORY, str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == f"EngineFailure {EngineFailure()}", found.stderr
+    assert "shape" not in found.stderr
+    again = discreet.open(path)
+    assert again._ledger.spent("alice").amount == 2
+    assert counted(again) == 1
+
+
+def test_what_would_not_fit_is_refused_before_the_charge(tmp_path: Path) -> None:
+    """The memory that Python needs follows from the plan, and is a part of `limits.memory`."""
+    path = tmp_path / "policy.yaml"
+    text = POLICY.replace("NEIGHBORS", "add_remove").replace("ACCOUNTANT", "sum")
+    path.write_text(text.replace("{epsilon: 100}", "{epsilon: 100, memory: 400MB}"), encoding="utf-8")
+    create_ledger(Policy.read(path))
+    curator = discreet.open(path, tables=town(victim=True))
+    many = "SELECT age, income // 100 AS h, COUNT(*) AS n, AVG(income) AS m, SUM(age) AS s FROM people GROUP BY age, h"
+    with pytest.raises(Rejected, match=r"a quarter of limits\.memory"):
+        curator.ask(many, analyst="alice", epsilon=1)
+    assert curator._ledger.spent("alice").amount == 0
+    few = "SELECT age, income // 10000 AS h, COUNT(*) AS n, AVG(income) AS m FROM people GROUP BY age, h"
+    assert curator.ask(few, analyst="alice", epsilon=1).table.num_rows == 121 * 21

@@ -87,7 +87,7 @@ class Limits:
     @property
     def python_memory(self) -> int:
         """The part of `memory` that is for what comes back from the engine, and for what is made of it."""
-        return self.memory // 4
+        return max(10**8, self.memory // 4)
 
     @property
     def engine_memory(self) -> int:

@@ -89,6 +89,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) ->
         sharing(analysis.blocks), analysis.again, accountant=policy.budget.accountant, limit=policy.limits.keys
     )
     check_work(tree, blocks, analysis)
+    check_room(tree, blocks, analysis)
     return Plan(
         blocks=blocks,
         after=after.as_sql(shown),
@@ -127,6 +128,18 @@ def check_work(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis
             f" {_milliseconds(allowed)} are allowed: a thousandth of the time limits.",
             "Join fewer rows, aggregate per person before joining (GROUP BY the owner in a subquery), or use fewer"
             " functions of texts; the curator can declare shorter texts, fewer max_rows, or more seconds.",
+        )
+
+
+def check_room(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
+    """Refuse a question of which more would come back from the engine than there is memory for (S21)."""
+    needed, allowed = sum(block.held for block in blocks if block.same_as is None), analysis.policy.limits.python_memory
+    if needed > allowed:
+        raise reject(
+            tree,
+            f"its groups and aggregates could need {needed // 10**6:,} MB, and {allowed // 10**6:,} MB are allowed, a"
+            " quarter of limits.memory.",
+            "Group by fewer or coarser keys, or ask for fewer aggregates; the curator can raise limits.memory.",
         )
 
 

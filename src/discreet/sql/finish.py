@@ -34,11 +34,12 @@ class Noisy:
 
 
 Run = Callable[[str, dict[str, pa.Table]], pa.Table]
+MOST_MOVED = 1 << 20  # rows with redrawn noise that are held at once
 
 
 def noisy_table(block: Block, noisy: Noisy, mechanisms: Sequence[Noise], run: Run, *, name: str) -> pa.Table:
     """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
-    columns = _keys(block, noisy.survivors, 1)
+    columns = _keys(block, noisy.survivors)
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
             columns[f"a{index}"] = _picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
@@ -103,7 +104,7 @@ def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
     names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
     survivors = pa.table(names, [f"u{index}" for index in range(len(names))]) if names else None
     few = replace(block, keys=keys)
-    columns = {name: values[:64] for name, values in _keys(few, survivors, 1).items()}
+    columns = {name: values[:64] for name, values in _keys(few, survivors).items()}
     rows = len(columns["k0"]) if keys else 1
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
@@ -124,8 +125,8 @@ def _picked(pick: Pick, cells: Any) -> pa.Array:
     return pa.FixedSizeListArray.from_arrays(pick.decode(cells.ravel()), cells.shape[1])
 
 
-def _keys(block: Block, survivors: pa.Table | None, times: int) -> dict[str, pa.Array]:
-    """The key columns of the whole grid, in the order of the keys' values, repeated; survivors vary slowest."""
+def _keys(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
+    """The key columns of the whole grid, in the order of the keys' values; survivors vary slowest."""
     sizes = block.sizes if survivors is None else [survivors.num_rows, *block.sizes]
     places = list(np.unravel_index(np.arange(math.prod(sizes)), sizes)) if sizes else []
     columns, public, unknown = {}, 0 if survivors is None else 1, 0
@@ -137,7 +138,7 @@ def _keys(block: Block, survivors: pa.Table | None, times: int) -> dict[str, pa.
         else:
             labels, place = key.labels(), places[public]
             public += 1
-        columns[f"k{index}"] = labels.take(arrow.array(np.tile(place, times)))
+        columns[f"k{index}"] = labels.take(arrow.array(place))
     return columns
 
 
@@ -153,44 +154,68 @@ def _derived_margins(
 
     Each redrawn noise is taken off and, for `_half_widths`, also put on; then each noisy number is moved by itself, for
     the slopes. A divisor that is zero or changes its sign has passed a pole, beyond which a quotient has no bound: that
-    counts as infinitely far, as in Fieller's interval.
+    counts as infinitely far, as in Fieller's interval. Groups are taken in parts, so that few rows are held at once.
     """
-    groups = table.num_rows
-    pairs = max(60, redraws(groups) // 2)
-    owners = [index for index, numbers in enumerate(noisy.numbers) for _ in numbers]
-    noises = [mechanisms[owner] for owner in owners]
-    drawn = redrawn(noises, pairs)
-    steps = [max(1, round(part(noise).spread)) for noise in noises]
-    times = 2 * (pairs + len(noises))
-    moved = _keys(block, noisy.survivors, times)
-    shifted: list[list[Any]] = [[] for _ in noisy.numbers]
-    for place, (owner, off, step) in enumerate(zip(owners, drawn, steps, strict=True)):
-        alone = np.zeros(len(noises), dtype=np.int64).astype(off.dtype)
-        alone[place] = step
-        values = noisy.numbers[owner][len(shifted[owner])]
-        shifted[owner].append(np.tile(values, times) + np.repeat(np.concatenate((-off, off, -alone, alone)), groups))
+    noises = [mechanisms[index] for index, numbers in enumerate(noisy.numbers) for _ in numbers]
+    drawn = redrawn(noises, max(60, redraws(table.num_rows) // 2))
+    at_once = max(1, MOST_MOVED // (2 * (len(drawn[0]) + len(noises))))
+    parts = list[list[pa.Array]]()
+    for begin in range(0, max(1, table.num_rows), at_once):
+        here = slice(begin, begin + at_once)
+        numbers = [tuple(values[here] for values in components) for components in noisy.numbers]
+        rows = table.slice(begin, at_once)
+        moved = _moved(block, numbers, rows, noises, drawn)
+        parts.append([_derived_margin(derived, rows, moved, noises, drawn, run, name) for derived in block.derived])
+    return [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
+
+
+def _steps(noises: Sequence[Noise]) -> list[int]:
+    """How far each noisy number is moved by itself."""
+    return [max(1, round(part(noise).spread)) for noise in noises]
+
+
+def _moved(
+    block: Block, numbers: Sequence[Components], rows: pa.Table, noises: Sequence[Noise], drawn: Sequence[Any]
+) -> pa.Table:
+    """Rows of a noisy table, again and again: with redrawn noise off, then on; then with each number off, then on."""
+    groups, times = rows.num_rows, 2 * (len(drawn[0]) + len(noises))
+    again = arrow.array(np.tile(np.arange(groups), times))
+    moved = {key: rows.column(key).take(again) for key in rows.column_names if key.startswith("k")}
+    shifts, shifted = iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True)), []
+    for components in numbers:
+        found = []
+        for values in components:
+            off, step, place = next(shifts)
+            alone = place.astype(off.dtype) * step
+            found.append(np.tile(values, times) + np.repeat(np.concatenate((-off, off, -alone, alone)), groups))
+        shifted.append(tuple(found))
     for index, estimate in enumerate(block.estimates):
         if not isinstance(estimate, Picked):  # no expression with a pick in it gets here
-            moved[f"a{index}"] = estimate.values(tuple(shifted[estimate.measurement]))
-    margins = []
-    for derived in block.derived:
-        items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived)))
-        try:
-            center = run(f'SELECT {items} FROM "{name}"', {name: table})
-            replicas = run(f'SELECT {items} FROM "{name}"', {name: pa.table(moved)})
-        except EngineFailure:  # a column that is no number has no margin
-            margins.append(pa.nulls(groups, pa.float64()))
-            continue
-        values = _floats(replicas, 0).reshape(times, groups)
-        for index in range(1, center.num_columns):
-            signs = np.sign(_floats(replicas, index)).reshape(times, groups)
-            values[signs != np.sign(_floats(center, index))] = np.nan
-        around = values[2 * pairs :].reshape(2, len(noises), groups)
-        with np.errstate(invalid="ignore", over="ignore"):  # infinities have no slope
-            slopes = (around[1] - around[0]) / (2 * np.array(steps, dtype=np.float64)[:, None])
-        both = values[: 2 * pairs].reshape(2, pairs, groups)
-        margins.append(_half_widths(_floats(center, 0), both, slopes, noises, drawn))
-    return margins
+            moved[f"a{index}"] = estimate.values(shifted[estimate.measurement])
+    return pa.table(moved)
+
+
+def _derived_margin(
+    derived: str, rows: pa.Table, moved: pa.Table, noises: Sequence[Noise], drawn: Any, run: Run, name: str
+) -> pa.Array:
+    """Half-widths of one computed column in some rows, given the same rows `moved`."""
+    groups, pairs = rows.num_rows, len(drawn[0])
+    times = 2 * (pairs + len(noises))
+    items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived)))
+    try:
+        center = run(f'SELECT {items} FROM "{name}"', {name: rows})
+        replicas = run(f'SELECT {items} FROM "{name}"', {name: moved})
+    except EngineFailure:  # a column that is no number has no margin
+        return pa.nulls(groups, pa.float64())
+    values = _floats(replicas, 0).reshape(times, groups).copy()
+    for index in range(1, center.num_columns):
+        signs = np.sign(_floats(replicas, index)).reshape(times, groups)
+        values[signs != np.sign(_floats(center, index))] = np.nan
+    around = values[2 * pairs :].reshape(2, len(noises), groups)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities have no slope
+        slopes = (around[1] - around[0]) / (2 * np.array(_steps(noises), dtype=np.float64)[:, None])
+    both = values[: 2 * pairs].reshape(2, pairs, groups)
+    return _half_widths(_floats(center, 0), both, slopes, noises, drawn)
 
 
 def _with_divisors(sql: str) -> list[str]:

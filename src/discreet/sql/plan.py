@@ -51,7 +51,8 @@ MOST_DIGITS = 40  # of the position of a key in its domain
 HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
 PublicDomain = Number | Coded | Flag | Day | Moment
 PASSES = 5  # in which people are counted for unknown keys
-PART_BYTES, MOST_PART_ROWS = 1 << 26, 1 << 17  # of exact rows with unknown keys that are held at once
+HELD = 64  # bytes for each number of each group: exact, noisy, estimated, and in the answer
+PART_BYTES, MOST_PART_ROWS = 1 << 24, 1 << 17  # of exact rows with unknown keys that are held at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +206,20 @@ class Block:
         """How many rows of what comes back with unknown keys may be held at once."""
         row = 4 * self.key_letters + 16 * (len(self.keys) + len(self.readings) + 1)
         return max(1, min(MOST_PART_ROWS, PART_BYTES // row))
+
+    @property
+    def held(self) -> int:
+        """Bytes of what comes back, and of what is made of it, that are held at once in groups of public keys (S21).
+
+        Measured, and rounded up. What there is of unknown keys is read in parts; how much of it stays follows from the
+        keys that have left, and has a limit of its own (`Allowance`).
+        """
+        numbers = len(self.keys) + len(self.estimates) + sum(len(each.forms) for each in self.measurements)
+        coded = [key.domain.values for key in self.keys if isinstance(key.domain, Coded)]
+        letters = sum(max((len(str(value)) for value in values), default=0) for values in coded)
+        cells = sum(pick.groups * pick.domain.size for pick in self.picks if not pick.fine and not pick.unknown)
+        parts = 4 * PART_BYTES if self.unknown else 0
+        return self.cells * (HELD * numbers + 8 * letters) + 4 * 8 * cells + parts
 
     @property
     def passes(self) -> int:
