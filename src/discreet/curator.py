@@ -39,6 +39,7 @@ from discreet.mechanisms import to_row
 from discreet.offer import Offer, Quote, amount_for_margin, offer, quoted
 from discreet.policy import CURATOR, Policy, Through
 from discreet.release import Allowance, Answer, Exact, Sheet, rows_used
+from discreet.sql import identity
 from discreet.sql.analyze import plan
 from discreet.sql.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.plan import Plan, prove, table_name
@@ -123,7 +124,7 @@ class Curator:
             return self._answer(sql, Sheet.from_bytes(stored.answer), cost=_FREE, left=left, id=str(stored.id))
         reservation = self._ledger.reserve(
             analyst=analyst,
-            question=offered.plan.canonical(),
+            question=identity.question(offered.plan),
             policy=self.policy.digest,
             snapshot=self._number,
             mechanisms=[to_row(mechanism) for mechanism in offered.mechanisms],
@@ -245,7 +246,7 @@ class Curator:
     def _recall(self, offered: Offer) -> StoredAnswer | None:
         """A stored answer at least as precise as what is asked for now."""
         found = self._ledger.recall(
-            question=offered.plan.canonical(),
+            question=identity.question(offered.plan),
             policy=self.policy.digest,
             snapshot=self._number,
             at_least=offered.cost.amount,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from discreet.sql import identity
 from sql import harness, policies
 
 SAME = (
@@ -140,5 +141,5 @@ SAME = (
 @pytest.mark.parametrize("pair", SAME, ids=lambda pair: pair[0])
 def test_other_spellings_are_the_same_question(pair: tuple[str, str]) -> None:
     one, other = (harness.planned(sql, policies.policy("hospital"), name="hospital") for sql in pair)
-    one_named = one.canonical() if one.columns == other.columns else None
-    assert one_named == other.canonical()
+    one_named = identity.question(one) if one.columns == other.columns else None
+    assert one_named == identity.question(other)

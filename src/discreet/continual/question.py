@@ -15,6 +15,7 @@ from discreet.domain import Dates, Timestamps
 from discreet.errors import PolicyError, Rejected
 from discreet.policy import Policy, Table
 from discreet.schedule import Schedule
+from discreet.sql import identity
 from discreet.sql.analyze import plan
 from discreet.sql.estimates import Linear
 from discreet.sql.parse import parse
@@ -141,7 +142,7 @@ def _checked(found: Plan, changed: Plan, table: Table) -> Question:
         signed=tuple(map(_signed, block.measurements, changed.blocks[0].measurements)),
         keys=keys,
         statistics=tuple(statistics),
-        canonical=found.canonical(),
+        canonical=identity.question(found),
     )
 
 

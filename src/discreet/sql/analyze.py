@@ -28,6 +28,7 @@ from discreet.sql import after, aggregates, grouping, persons, rolling, sets, wo
 from discreet.sql.after import Output, Released
 from discreet.sql.check import Checker
 from discreet.sql.expressions import translate
+from discreet.sql.identity import sharing
 from discreet.sql.joins import conjuncts, join, unbracketed
 from discreet.sql.linear import Form
 from discreet.sql.parse import (
@@ -43,7 +44,7 @@ from discreet.sql.parse import (
     whole,
     written,
 )
-from discreet.sql.plan import HALF_WIDTHS, Block, Column, Key, Plan, Unknown, key_position, sharing, table_name
+from discreet.sql.plan import HALF_WIDTHS, Block, Column, Key, Plan, Unknown, key_position, table_name
 from discreet.sql.public import PublicSide, public_side
 from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
 from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of

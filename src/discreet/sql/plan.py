@@ -8,7 +8,6 @@ after         SQL over the noisy tables and the public ones, for everything that
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,6 @@ from discreet.algebra import (
     Source,
     Sum,
     call,
-    with_stages,
 )
 from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
@@ -289,27 +287,6 @@ class Block:
         return self.source, self.conditions, self.readings
 
 
-def sharing(blocks: Sequence[Block]) -> tuple[Block, ...]:
-    """The blocks, with those that read the same as an earlier one marked; the margins they want may still differ."""
-    seen: dict[Block, int] = {}
-    result = []
-    for index, block in enumerate(blocks):
-        first = seen.setdefault(renumbered(replace(block, derived=())), index)
-        result.append(block if first == index else replace(block, same_as=first))
-    return tuple(result)
-
-
-def renumbered(block: Block) -> Block:
-    """The same block as it would be written alone: its stages numbered from its first, its statistics without names."""
-    stages: dict[str, str] = {}
-    unnamed = replace(
-        block,
-        measurements=tuple(replace(each, name="", units=()) for each in block.measurements),
-        picks=tuple(replace(pick, name="") for pick in block.picks),
-    )
-    return with_stages(unnamed, lambda stage: stages.setdefault(stage, f"t{len(stages)}"))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
     """A column of the answer; `measured` says that its margins come behind all columns of the final table."""
@@ -355,15 +332,6 @@ class Plan:
     combined: tuple[Form, ...] = ()  # of several numbers: their half-widths are columns of `HALF_WIDTHS`
     ways: tuple[Way, ...] = ()
     max_rows: tuple[tuple[str, int], ...] = ()  # of the private tables that are read: what is beyond is in no answer
-
-    def canonical(self) -> str:
-        """The same for questions that mean the same: what is read, what is noised, what is shown (S10).
-
-        What a statistic is called, after the words of the question, is no part of that.
-        """
-        blocks = (repr(renumbered(block)) for block in self.blocks)
-        text = "\n".join([*blocks, self.after, *(column.name for column in self.columns)])
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def prove(plan: Plan, policy: Policy) -> None:

@@ -1,0 +1,136 @@
+"""What a question is known by: its exact hashes are stored here, so that no refactoring charges anybody again."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import date, datetime
+from fractions import Fraction
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from discreet import algebra
+from discreet.algebra import Column, Constant, Interval, Scan, Select, Stage, Sum
+from discreet.errors import Unproved
+from discreet.sql import estimates, identity, picks, plan, sensitivity, values
+from sql import harness, policies
+
+# Should a hash in this file change, everybody pays again for what was answered before. Where that is meant, count up
+# `identity.VERSION`, and write the file anew with `python -m tests.sql.test_identity`.
+KNOWN = Path(__file__).parent / "identities.txt"
+# What never stands in a block: it is made of one, or tells of all of them.
+OUTSIDE = {
+    *(algebra.Aggregate, algebra.Nearest, algebra.Rank),
+    *(values.Opaque, values.Missing, values.Value),
+    *(plan.Plan, plan.Column, plan.Way),
+}
+
+
+def asked(sql: str) -> plan.Plan:
+    return harness.planned(sql, policies.policy("hospital"), name="hospital")
+
+
+@pytest.mark.parametrize("known", KNOWN.read_text().splitlines())
+def test_questions_keep_their_identity(known: str) -> None:
+    found, sql = known.split(" ", 1)
+    assert identity.question(asked(sql)) == found
+
+
+@pytest.mark.parametrize("module", [algebra, plan, picks, estimates, values, sensitivity])
+def test_every_class_has_a_line(module: object) -> None:
+    own = [each for _, each in inspect.getmembers(module, inspect.isclass) if each.__module__ == module.__name__]
+    classes = {each for each in own if is_dataclass(each)}
+    assert classes
+    assert classes - OUTSIDE <= set(identity.TABLE)
+
+
+@pytest.mark.parametrize("kind", identity.TABLE)
+def test_every_line_has_every_field(kind: type) -> None:
+    """A field that nobody listed would make one question of two."""
+    tag, listed = identity.TABLE[kind]
+    assert set(listed) | identity.UNTOLD.get(kind, frozenset()) == {each.name for each in fields(kind) if each.init}
+    assert len(set(listed)) == len(listed)
+    assert [tag for tag, _ in identity.TABLE.values()].count(tag) == 1
+
+
+def test_a_class_without_a_line_is_refused() -> None:
+    @dataclass(frozen=True)
+    class Skewed:
+        measurement: int = 0
+
+    found = asked("SELECT COUNT(*) FROM people")
+    other = replace(found, blocks=(replace(found.blocks[0], estimates=(Skewed(),)),))
+    with pytest.raises(Unproved, match="no line for Skewed"):
+        identity.question(other)
+
+
+def test_constants_are_told_apart_by_type() -> None:
+    same_looking = (1, 1.0, True, "1", "true", Fraction(1), None, "null", date(2024, 1, 1), datetime(2024, 1, 1))
+    same_looking += ("@2024-01-01", -0.0, 0.0, 0, False, Interval(1, "day"), Interval(1, "month"), (1,), ((1,),), ())
+    texts = [identity._Writer().text(each) for each in same_looking]
+    assert len(set(texts)) == len(texts)
+
+
+def test_lists_and_texts_do_not_run_into_each_other() -> None:
+    lists = (("a", "b"), ("a b",), ('a" "b',), (("a",), "b"), ("a", ("b",)), ('["a"', '"b"]'))
+    assert len({identity._Writer().text(each) for each in lists}) == len(lists)
+
+
+def test_names_of_stages_do_not_count_and_which_is_which_does() -> None:
+    def read(first: str, second: str, column: str) -> str:
+        inner = Select(Scan("people", first), (("a", Column(first, "age")),))
+        return identity._Writer().text((Stage(inner, second), Sum(where=Column(column, "a"))))
+
+    assert read("x", "y", "y") == read("t0", "t1", "t1")
+    assert read("x", "y", "y") != read("x", "y", "x")
+
+
+def test_the_matrix_is_told_apart_as_by_all_that_python_writes_of_it() -> None:
+    """Two questions have one identity exactly when their blocks, without names, are written alike by Python."""
+    seen = set()
+    for case in harness.cases():
+        found = harness.planned(case.sql, policies.policy(case.policy), name=case.policy)
+        blocks = tuple(repr(_unnamed(each)) for each in found.blocks)
+        names = tuple(each.name for each in found.columns)
+        seen.add((identity.question(found), (blocks, found.after, names)))
+    assert len(seen) == len({one for one, _ in seen}) == len({other for _, other in seen}) > 100
+
+
+def _unnamed(block: plan.Block) -> plan.Block:
+    stages: dict[str, str] = {}
+    measured = tuple(replace(each, name="", units=()) for each in block.measurements)
+    named = replace(block, measurements=measured, picks=tuple(replace(each, name="") for each in block.picks))
+    return algebra.with_stages(named, lambda stage: stages.setdefault(stage, str(len(stages))))
+
+
+def test_a_field_of_any_node_counts() -> None:
+    """Change each place of a block by itself: the identity changes, or the place is a name."""
+    found = asked("SELECT diagnosis, SUM(age), MEDIAN(income) FROM people WHERE age > 30 GROUP BY diagnosis")
+    block = found.blocks[0]
+    others = [
+        replace(block, rows=block.rows + 1),
+        replace(block, touched=block.touched + 1),
+        replace(block, neighbors="change_one"),
+        replace(block, conditions=()),
+        replace(block, conditions=(*block.conditions, Constant(True))),
+        replace(block, keys=()),
+        replace(block, places=(Constant(0),)),
+        replace(block, readings=(*block.readings, Sum())),
+        replace(block, measurements=block.measurements[:-1]),
+        replace(block, picks=()),
+        replace(block, one_shot=True),
+        replace(block, estimates=block.estimates[:-1]),
+        replace(block, derived=("a0 + 1",)),
+    ]
+    texts = [identity.question(replace(found, blocks=(each,))) for each in (block, *others)]
+    assert all(one != other for one, other in combinations(texts, 2))
+    measured = tuple(replace(each, name="another", units=()) for each in block.measurements)
+    named = replace(block, measurements=measured, picks=tuple(replace(each, name="another") for each in block.picks))
+    assert identity.question(replace(found, blocks=(named,))) == texts[0]
+
+
+if __name__ == "__main__":
+    questions = [line.split(" ", 1)[1] for line in KNOWN.read_text().splitlines()]
+    KNOWN.write_text("".join(f"{identity.question(asked(sql))} {sql}\n" for sql in questions))
