@@ -129,7 +129,9 @@ def run(arguments: list[str]) -> int:
         if _unprinted() is not None:
             return 0
         # Neither a traceback nor a message that may hold a value from the data reaches the caller.
-        logging.getLogger("discreet").debug("%s", type(error).__name__, exc_info=error)
+        from discreet.engines.until import place_of
+
+        logging.getLogger("discreet").debug("%s at %s.", type(error).__name__, place_of(error))
         return _told(EngineFailure(), arguments)
     return 0
 

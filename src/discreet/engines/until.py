@@ -60,7 +60,7 @@ class Until:
         except through:
             raise
         except BaseException as error:
-            broke = f"{type(error).__name__} at {_place(error)}"
+            broke = f"{type(error).__name__} at {place_of(error)}"
         # The error and what its frames held are let go only here: now there is memory to count it.
         if broke:
             made.clear()
@@ -87,12 +87,12 @@ def _done(count: Callable[[], object]) -> bool:
     try:
         count()
     except Exception as error:
-        _log.critical("An overrun could not be counted: %s at %s.", type(error).__name__, _place(error))
+        _log.critical("An overrun could not be counted: %s at %s.", type(error).__name__, place_of(error))
         return False
     return True
 
 
-def _place(error: BaseException) -> str:
+def place_of(error: BaseException) -> str:
     """The last place in our own code that an exception came through."""
     found, trace = "an unknown place", error.__traceback__
     while trace is not None:
