@@ -179,7 +179,7 @@ def test_a_key_that_leaves_without_a_threshold_is_found_out(policy: Policy, monk
     def open_door(self: Any, mechanism: Any, exact: Any, *, keys: int) -> Any:
         table = exact.unwrap()
         real(self, mechanism, Exact(table), keys=keys)
-        return table.select([f"u{index}" for index in range(keys)]), np.asarray(table.column("s0"))
+        return table.select([f"k{index}" for index in range(keys)]), np.asarray(table.column("s0"))
 
     monkeypatch.setattr(Allowance, "threshold", open_door)
     monkeypatch.setattr(

@@ -165,7 +165,7 @@ class _Thresholded:
         people, sums = exact
         block, threshold = self._block, self._each.threshold
         width = len(block.unknown)
-        survivors, tested = allowance.threshold(threshold, Exact(_beside(people, runs, width, "u")), keys=1 + width)
+        survivors, tested = allowance.threshold(threshold, Exact(_beside(people, runs, width)), keys=1 + width)
         run = survivors.column(0).to_numpy().astype(np.int64)
         keys = list(zip(*(survivors.column(1 + index).to_pylist() for index in range(width)), strict=True))
         total, never = np.zeros(runs), np.zeros(runs)
@@ -241,11 +241,11 @@ def _repeated(table: pa.Table, runs: int) -> pa.Table:
     return table.take(pa.array(np.tile(np.arange(table.num_rows), runs)))
 
 
-def _beside(table: pa.Table, runs: int, keys: int, letter: str = "k") -> pa.Table:
+def _beside(table: pa.Table, runs: int, keys: int) -> pa.Table:
     """The table once for each run, whose number is one more key before the others."""
     wide = _repeated(table, runs)
-    columns = {f"{letter}0": pa.array(np.repeat(np.arange(runs), table.num_rows))}
-    columns |= {f"{letter}{index + 1}": wide.column(f"{letter}{index}") for index in range(keys)}
+    columns = {"k0": pa.array(np.repeat(np.arange(runs), table.num_rows))}
+    columns |= {f"k{index + 1}": wide.column(f"k{index}") for index in range(keys)}
     columns |= {name: wide.column(name) for name in table.column_names if name.startswith("s")}
     return pa.table(columns)
 
