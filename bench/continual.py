@@ -34,6 +34,7 @@ from discreet.continual.strategy import Strategy
 from discreet.continual.tree import BinaryTree, SubtractionTree
 from discreet.curator import create_ledger
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.shapes import Moved
 from discreet.policy import Policy
 from discreet.release import Allowance, Exact
 
@@ -169,7 +170,8 @@ def speed(steps: int, keys: int = 100) -> dict[str, Any]:
     mechanism = DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=rho), l2_squared=l2_squared)
     zcdp = accountant("zcdp", delta=Fraction(1, 10**9), keys=Fraction(1, 2))
     allowance = Allowance(key=bytes(32), accountant=zcdp, paid=Charge(amount=rho))
-    stream = allowance.steps(mechanism, strategy.encoder(), sizes=[keys], forms=[(1,)])
+    moved = Moved(l1=None, l2_squared=l2_squared)
+    stream = allowance.steps(mechanism, strategy.encoder(), moved=moved, sizes=[keys], forms=[(1,)])
     decoder, at_once = strategy.decoder(), 100
     exact = [Exact(pa.table({"k0": list(range(keys)), "s0": [step % 7] * keys})) for step in range(at_once)]
     began, cpu, memory, errors_found = time.perf_counter(), time.process_time(), 0, 0.0

@@ -98,7 +98,7 @@ def joined(parts: Sequence[Mapping[int, float]], width: int) -> dict[Any, float]
 
 
 def additive_distribution(mechanism: Any, x: Sequence[int]) -> Distribution:
-    tail = 40 * math.ceil(getattr(mechanism, "scale", 0) or mechanism.sigma)
+    tail = 40 * math.ceil(mechanism.spread)
     parts = []
     for value in x:
         part = {y + REACH: mechanism.log_mass(y - value) for y in range(-REACH, REACH + 1)}
@@ -234,7 +234,7 @@ def quantiles_distribution(mechanism: Any, counts: Sequence[int]) -> Distributio
 
 def quantiles_runs(mechanism: Any, counts: Sequence[int], runs: int, stream: Stream) -> Codes:
     table = np.tile(np.array(counts, dtype=np.int64), (runs, 1))
-    return coded(mechanism.release_each(table, stream, Items.positions(runs)), 0, mechanism.cells - 1)
+    return coded(mechanism.choose_each(table, stream, Items.positions(runs)), 0, mechanism.cells - 1)
 
 
 # Above-threshold: an outcome is the answers to the numbers, the threshold being 0: 0 no, 1 yes, 2 not asked.

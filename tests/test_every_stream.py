@@ -25,6 +25,7 @@ from discreet.continual.tree import BinaryTree, SubtractionTree
 from discreet.errors import BudgetExceeded
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.shapes import Moved
 from discreet.noise import Items, Stream
 from discreet.noise.bits import SYSTEM
 from discreet.release import Allowance, Exact
@@ -502,9 +503,10 @@ def test_margins_cover_what_leaves_by_the_door(strategy: Any, rho: Any) -> None:
         accountant=accountant("zcdp", delta=Fraction(1, 10**9), keys=Fraction(1, 2)),
         paid=Charge(amount=rho),
     )
-    steps = allowance.steps(mechanism, strategy.encoder(), sizes=[cells], forms=[(1,)])
+    moved = Moved(l1=None, l2_squared=l2_squared)
+    steps = allowance.steps(mechanism, strategy.encoder(), moved=moved, sizes=[cells], forms=[(1,)])
     with pytest.raises(BudgetExceeded):
-        allowance.steps(mechanism, strategy.encoder(), sizes=[cells], forms=[(1,)])
+        allowance.steps(mechanism, strategy.encoder(), moved=moved, sizes=[cells], forms=[(1,)])
     exact = Exact(pa.table({"k0": range(cells), "s0": [3] * cells}))
     decoder, windows = strategy.decoder(), {each: Windows(each) for each in PUBLISH}
     for noisy in steps.release(*[exact] * 12):

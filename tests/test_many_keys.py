@@ -16,13 +16,15 @@ from discreet.accounting import accountant
 from discreet.budget import Charge, Loss
 from discreet.curator import create_ledger
 from discreet.engines.duckdb import DuckDB
+from discreet.mechanisms.currency import currency
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.threshold import on_people
+from discreet.mechanisms.shapes import Keys, Moved
 from discreet.policy import Policy
 from discreet.release import Allowance, Exact
 from discreet.sql.plan import PASSES
 
-MECHANISM = on_people("sum", amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 1000))
+MECHANISM = currency("sum").people(amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 1000))
+ONE_KEY = Keys(most=1, neighbors="add_remove")
 SUM = DiscreteLaplace(scale=Fraction(3), l1=Fraction(3))
 
 
@@ -30,6 +32,12 @@ def allowed(key: bytes, memory: int | None = None) -> Allowance:
     paid = Charge(amount=Fraction(10), delta=Fraction(1, 10))
     by_sum = accountant("sum", delta=Fraction(1, 10), keys=Fraction(1))
     return Allowance(key=key, accountant=by_sum, paid=paid, memory=memory)
+
+
+def summed(allowance: Allowance, exact: Exact, survivors: pa.Table) -> list[int]:
+    moved = Moved(l1=3, l2_squared=9)
+    (numbers,) = allowance.measure(SUM, exact, moved=moved, sizes=[], forms=[(1,)], survivors=survivors, keys=[0])
+    return numbers.tolist()
 
 
 def people(count: int) -> pa.Table:
@@ -45,8 +53,8 @@ def parts(table: pa.Table, rows: int) -> Exact:
 def test_parts_give_what_the_whole_gives(rows: int) -> None:
     """The noise of a key is its own: how many were read at a time changes nothing."""
     key, table = bytes(32), people(200)
-    whole, numbers = allowed(key).threshold(MECHANISM, Exact(table), keys=1)
-    found, same = allowed(key).threshold(MECHANISM, parts(table, rows), keys=1)
+    whole, numbers = allowed(key).threshold(MECHANISM, Exact(table), moved=ONE_KEY, keys=1)
+    found, same = allowed(key).threshold(MECHANISM, parts(table, rows), moved=ONE_KEY, keys=1)
     assert 10 < found.num_rows < 200
     assert found.to_pylist() == whole.to_pylist()
     assert same.tolist() == numbers.tolist()
@@ -56,13 +64,13 @@ def test_parts_give_what_the_whole_gives(rows: int) -> None:
         allowance = allowed(key)
         kept = allowance.keep(exact, whole, keys=[0])
         assert kept.unwrap().num_rows == whole.num_rows
-        results.append(allowance.measure(SUM, kept, sizes=[], forms=[(1,)], survivors=whole, keys=[0])[0].tolist())
-    direct = allowed(key).measure(SUM, Exact(sums), sizes=[], forms=[(1,)], survivors=whole, keys=[0])[0].tolist()
+        results.append(summed(allowance, kept, whole))
+    direct = summed(allowed(key), Exact(sums), whole)
     assert results == [direct, direct]
 
 
 def test_nobody_and_no_key() -> None:
-    found, numbers = allowed(bytes(32)).threshold(MECHANISM, Exact(people(0)), keys=1)
+    found, numbers = allowed(bytes(32)).threshold(MECHANISM, Exact(people(0)), moved=ONE_KEY, keys=1)
     assert found.num_rows == len(numbers) == 0
 
 
@@ -72,12 +80,15 @@ class Everybody:
     def loss(self) -> Loss:
         return SUM.loss()
 
+    def hides(self, _moved: Keys) -> bool:
+        return True
+
     def release(self, values: Any, _stream: object, _items: object) -> tuple[Any, Any]:
         return np.arange(len(values)), values
 
 
 def test_texts_have_wide_offsets() -> None:
-    found, _ = allowed(bytes(32)).threshold(MECHANISM, Exact(people(200)), keys=1)
+    found, _ = allowed(bytes(32)).threshold(MECHANISM, Exact(people(200)), moved=ONE_KEY, keys=1)
     assert found.schema.types == [pa.large_string()]
 
 
@@ -92,16 +103,16 @@ def test_more_than_two_gigabytes_of_keys(monkeypatch: pytest.MonkeyPatch) -> Non
             names = pa.array([f"{index:02}{place}{letters}" for place in range(10)])
             yield pa.table({"k0": names, "s0": pa.array([1] * 10)})
 
-    found, _ = allowed(bytes(32)).threshold(Everybody(), Exact(many()), keys=1)
+    found, _ = allowed(bytes(32)).threshold(Everybody(), Exact(many()), moved=ONE_KEY, keys=1)
     assert found.num_rows == 220
     assert found.nbytes > 2**31
 
 
 def test_what_is_held_has_a_limit() -> None:
     table = people(200)
-    found, _ = allowed(bytes(32), memory=100_000).threshold(MECHANISM, parts(table, 10), keys=1)
+    found, _ = allowed(bytes(32), memory=100_000).threshold(MECHANISM, parts(table, 10), moved=ONE_KEY, keys=1)
     with pytest.raises(MemoryError) as refused:
-        allowed(bytes(32), memory=500).threshold(MECHANISM, parts(table, 10), keys=1)
+        allowed(bytes(32), memory=500).threshold(MECHANISM, parts(table, 10), moved=ONE_KEY, keys=1)
     assert not refused.value.args
     with pytest.raises(MemoryError):
         allowed(bytes(32), memory=500).keep(parts(table, 10), found, keys=[0])

@@ -126,7 +126,13 @@ def _noised(each: BlockOffer, exact: Sequence[Any], paid: Any, purse: Any) -> pa
     secret = Stream.fresh().bits(256).to_bytes(32, "little")
     allowance = Allowance(key=secret, accountant=purse, paid=paid)
     numbers = [
-        allowance.measure(mechanism, Exact(pa.table(columns)), sizes=block.sizes, forms=measurement.forms)
+        allowance.measure(
+            mechanism,
+            Exact(pa.table(columns)),
+            moved=measurement.sensitivity,
+            sizes=block.sizes,
+            forms=measurement.forms,
+        )
         for mechanism, measurement in zip(each.measured, block.measurements, strict=True)
     ]
     noisy = Noisy(numbers=numbers, picks=[], survivors=None)

@@ -19,6 +19,7 @@ from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger import chain
 from discreet.ledger.sqlite import File
 from discreet.mechanisms import DiscreteLaplace, GaussianThreshold, LaplaceThreshold, Quantile, RandomizedResponse
+from discreet.mechanisms.shapes import Moved
 from discreet.noise import Items, Stream
 from discreet.release import Allowance, Answer, Exact
 from discreet.sql.values import Number
@@ -89,16 +90,19 @@ def test_exact_values_neither_print_nor_leave(leaving: Callable[[Exact], object]
         leaving(secret)
 
 
+ONE = Moved(l1=1, l2_squared=1)
+
+
 def test_an_allowance_says_what_is_left_and_gives_no_more() -> None:
     """At this scale there is noise with probability 2e^-1000: the sum, far beyond 64 bits, leaves as it is."""
     allowance = Allowance(key=bytes(32), accountant=SumAccountant(), paid=Charge(amount=F(2000), delta=F(0)))
     exact = Exact(pa.table({"s0": pa.array([Decimal(10**30 + 7)], pa.decimal128(38))}))
     noise = DiscreteLaplace(scale=F(1, 1000), l1=F(1))
-    (released,) = allowance.measure(noise, exact, sizes=(), forms=((3,),))
+    (released,) = allowance.measure(noise, exact, moved=ONE, sizes=(), forms=((3,),))
     assert released.tolist() == [3 * 10**30 + 21]
     assert allowance.left == Charge(amount=F(1000), delta=F(0))
     with pytest.raises(BudgetExceeded, match="nothing was released"):
-        allowance.measure(DiscreteLaplace(scale=F(1, 1001), l1=F(1)), exact, sizes=(), forms=((1,),))
+        allowance.measure(DiscreteLaplace(scale=F(1, 1001), l1=F(1)), exact, moved=ONE, sizes=(), forms=((1,),))
     assert allowance.left == Charge(amount=F(1000), delta=F(0))
 
 

@@ -106,7 +106,9 @@ class LedgerUnavailable(DiscreetError):
 
 
 class Unproved(DiscreetError):
-    """A plan whose claims are smaller than what `sql.check` derives: an internal error, and nothing was charged."""
+    """A claim that is too small, an internal error: a plan claims less than `sql.check` derives, and nothing was
+    charged; or a mechanism claims less than its statistic's sensitivity, and nothing was released.
+    """
 
     kind = "internal"
     exit_code = 1

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 from discreet.accounting import Accountant
 from discreet.algebra import Numbers
 from discreet.budget import Charge, number
 from discreet.mechanisms import Mechanism
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.offer import BlockOffer, Offer, spread
+from discreet.mechanisms.shapes import Additive, Threshold
+from discreet.offer import BlockOffer, Offer
 from discreet.policy import Policy
 from discreet.show import left_out
 from discreet.sql.plan import Measurement, Way
@@ -75,7 +74,7 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant, spell: Spel
     return lines
 
 
-def _threshold(mechanism: Any) -> str:
+def _threshold(mechanism: Threshold) -> str:
     """A key's own coin raises its threshold by one."""
     at = mechanism.threshold
     return f"{at}, or {at + 1} by a coin" if mechanism.later else f"{at}"
@@ -102,7 +101,7 @@ def _way(way: Way, offered: Offer) -> str:
     )
 
 
-def _noise(measurement: Measurement, mechanism: object, policy: Policy) -> str:
+def _noise(measurement: Measurement, mechanism: Additive, policy: Policy) -> str:
     """How far one person moves a measurement and what is added to it, in the units of each aggregate it is for."""
     parts = len(measurement.forms)
     verb = "adding or removing" if policy.neighbors == "add_remove" else "changing"
@@ -113,12 +112,9 @@ def _noise(measurement: Measurement, mechanism: object, policy: Policy) -> str:
     return "".join([text, *also, "."])
 
 
-def _in_units(measurement: Measurement, mechanism: object, unit: Fraction) -> str:
-    sensitivity, size = measurement.sensitivity, number(spread(mechanism) * unit)
-    if isinstance(mechanism, DiscreteLaplace):
-        norm, noise = f"{number(sensitivity.l1 * unit)} (l1)", f"discrete Laplace noise of scale {size}"
-    else:
-        norm = f"{number(sensitivity.l2_squared**0.5 * float(unit))} (l2)"
-        noise = f"discrete Gaussian noise of σ {size}"
+def _in_units(measurement: Measurement, mechanism: Additive, unit: Fraction) -> str:
+    sensitivity, size = measurement.sensitivity, number(mechanism.spread * unit)
+    l1, l2 = sensitivity.l1 * unit, sensitivity.l2_squared**0.5 * float(unit)
+    moved = number(l1) if mechanism.norm == "l1" else number(l2)
     steps = "" if unit == 1 else f", in steps of {number(unit)}"
-    return f"at most {norm}; add {noise}{steps}"
+    return f"at most {moved} ({mechanism.norm}); add {mechanism.words} {size}{steps}"

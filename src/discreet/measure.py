@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.algebra import Numbers
-from discreet.mechanisms import Mechanism
+from discreet.mechanisms.shapes import Selection
 from discreet.offer import BlockOffer, Offer
 from discreet.release import Allowance, Exact
 from discreet.sql.finish import Noisy, added_up
@@ -44,7 +44,8 @@ def _public(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
     if each.measured:
         exact = fetch(block.sums)
         for mechanism, measurement in zip(each.measured, block.measurements, strict=True):
-            numbers.append(allowance.measure(mechanism, exact, sizes=block.sizes, forms=measurement.forms))
+            moved, forms = measurement.sensitivity, measurement.forms
+            numbers.append(allowance.measure(mechanism, exact, moved=moved, sizes=block.sizes, forms=forms))
     picks = [
         _pick(block, pick, choices, allowance, fetch) for pick, choices in zip(block.picks, each.picked, strict=True)
     ]
@@ -57,8 +58,9 @@ def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
     How many keys there are is for data to decide: they are read part by part, and what is not of survivors is let go.
     """
     block = each.block
+    assert each.threshold is not None  # a block with unknown keys has one
     exact = read(block.in_passes(block.people), block.part_rows)
-    survivors, tested = allowance.threshold(each.threshold, exact, keys=len(block.unknown))
+    survivors, tested = allowance.threshold(each.threshold, exact, moved=block.tested, keys=len(block.unknown))
 
     def kept(*queries: Numbers) -> Exact:
         return allowance.keep(read(queries, block.part_rows), survivors, keys=block.unknown)
@@ -68,7 +70,13 @@ def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
         exact = kept(*block.in_passes(block.sums))
         for mechanism, measurement in zip(each.measured, block.measurements[block.one_shot :], strict=True):
             released = allowance.measure(
-                mechanism, exact, sizes=block.sizes, forms=measurement.forms, survivors=survivors, keys=block.unknown
+                mechanism,
+                exact,
+                moved=measurement.sensitivity,
+                sizes=block.sizes,
+                forms=measurement.forms,
+                survivors=survivors,
+                keys=block.unknown,
             )
             numbers.append(released)
     picks = [
@@ -81,18 +89,23 @@ def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
 def _pick(
     block: Block,
     pick: Pick,
-    choices: tuple[Mechanism, ...],
+    choices: tuple[Selection, ...],
     allowance: Allowance,
     fetch: Fetch,
     survivors: Any = None,
 ) -> Any:
     """The cells that a pick chooses in each group."""
-    exact = fetch(block.near(pick, choices) if pick.fine else block.rows_in(pick))  # type: ignore[arg-type]
-    grid: dict[str, Any] = {"sizes": block.sizes, "survivors": survivors, "keys": block.unknown}
-    found = [
-        allowance.choose_near(choice, exact, **grid)
-        if pick.fine
-        else allowance.choose(choice, exact, cells=pick.domain.size, **grid)
-        for choice in choices
-    ]
+    grid: dict[str, Any] = {
+        "moved": pick.moved,
+        "sizes": block.sizes,
+        "survivors": survivors,
+        "keys": block.unknown,
+    }
+    if pick.fine:
+        near = pick.nearby(choices)
+        exact = fetch(block.near(pick, near))
+        found = [allowance.choose_near(choice, exact, **grid) for choice in near]
+    else:
+        exact = fetch(block.rows_in(pick))
+        found = [allowance.choose(choice, exact, cells=pick.domain.size, **grid) for choice in choices]
     return np.sort(np.hstack(found), axis=1)  # several quantiles never cross

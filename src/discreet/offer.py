@@ -14,16 +14,13 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Accountant, delta_for_keys
-from discreet.accounting.calibrate import cheapest, gaussian_sigma, laplace_scale
+from discreet.accounting.calibrate import cheapest
 from discreet.budget import Budget, Charge
 from discreet.errors import UsageError
-from discreet.mechanisms import Mechanism
 from discreet.mechanisms.combined import CONFIDENCE
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.quantile import Quantiles
+from discreet.mechanisms.currency import Currency, currency
+from discreet.mechanisms.shapes import Additive, Mechanism, Selection, Threshold
 from discreet.mechanisms.simulate import Noise, Several
-from discreet.mechanisms.threshold import on_people
 from discreet.sql.linear import half_width
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
@@ -40,9 +37,9 @@ class BlockOffer:
     """
 
     block: Block
-    threshold: Mechanism | None
-    measured: tuple[Mechanism, ...]
-    picked: tuple[tuple[Mechanism, ...], ...]
+    threshold: Threshold | None
+    measured: tuple[Additive, ...]
+    picked: tuple[tuple[Selection, ...], ...]
     rolled: tuple[Noise, ...] = ()  # what is on numbers that are added up from another block's
 
     @property
@@ -62,7 +59,7 @@ class BlockOffer:
         return (self.threshold, *self.measured)
 
     @property
-    def noised(self) -> tuple[tuple[Measurement, Mechanism], ...]:
+    def noised(self) -> tuple[tuple[Measurement, Additive], ...]:
         """Each measurement that has a mechanism of its own, with it; none where the block is not measured."""
         if self.block.same_as is not None or self.block.rolled is not None:
             return ()
@@ -134,14 +131,11 @@ class Offer:
         """
         found: dict[str, dict[str, Any]] = {}
         for name, choices in self._quantiles():
-            first = choices[0]
-            if isinstance(first, Quantiles):
-                found[name] = {"ties": float(max(first.ties))}
-            elif len(choices) == 1 and first.shift:
-                found[name] = {"extreme": "maximum" if first.q else "minimum", "inside": abs(first.shift)}
+            if len(choices) == 1 and (beside := choices[0].beside_ranks()):
+                found[name] = beside
         return found
 
-    def _quantiles(self) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    def _quantiles(self) -> Iterator[tuple[str, tuple[Selection, ...]]]:
         """The columns that are quantiles, with their choices."""
         for column in self.plan.columns:
             if column.estimate is not None:
@@ -151,19 +145,13 @@ class Offer:
                     yield column.name, self.blocks[block].picked[estimate.pick]
 
 
-def _ranks(choices: tuple[Any, ...]) -> int:
+def _ranks(choices: tuple[Selection, ...]) -> int:
     """How far the farthest may be off. Putting values in order takes none farther than the farthest was."""
-    sure, found = 1 - (1 - CONFIDENCE) / len(choices), list[int]()
-    for choice in choices:
-        match choice:
-            case Quantiles():
-                found.extend(choice.margin(sure, assuming=0))
-            case _:
-                found.append(choice.margin(sure) + abs(choice.shift))
-    return max(found)
+    sure = 1 - (1 - CONFIDENCE) / len(choices)
+    return max(ranks for choice in choices if (ranks := choice.ranks(sure)) is not None)
 
 
-def _statistics(measurement: Measurement, mechanism: Any) -> list[dict[str, Any]]:
+def _statistics(measurement: Measurement, mechanism: Additive) -> list[dict[str, Any]]:
     """A measurement as it is told: in the units of its column, of which `step` is the grid's (1 for a count)."""
     sensitivity = measurement.sensitivity
     return [
@@ -175,7 +163,7 @@ def _statistics(measurement: Measurement, mechanism: Any) -> list[dict[str, Any]
             "linf": as_number(sensitivity.linf * unit),
             "step": as_number(unit),
             "mechanism": type(mechanism).__name__,
-            "scale": float(spread(mechanism) * unit),
+            "scale": float(mechanism.spread * unit),
         }
         for unit, name in measurement.told.items()
     ]
@@ -186,14 +174,9 @@ def as_number(value: Fraction) -> int | float:
     return int(value) if value.denominator == 1 else float(value)
 
 
-def spread(mechanism: Any) -> Fraction:
-    """The scale or the sigma of added noise, in steps of the grid."""
-    return Fraction(mechanism.scale if hasattr(mechanism, "scale") else mechanism.sigma)
-
-
-def _choice(pick: Pick, mechanism: Any) -> dict[str, Any]:
+def _choice(pick: Pick, mechanism: Selection) -> dict[str, Any]:
     """A choice by rank or by count: how far one person moves the scores of all groups together, in rows."""
-    rows, selection = pick.max_rows, getattr(mechanism, "mechanism", mechanism)
+    rows = pick.max_rows
     return {
         "name": pick.name,
         "l0": min(rows, pick.groups),
@@ -202,11 +185,11 @@ def _choice(pick: Pick, mechanism: Any) -> dict[str, Any]:
         "linf": pick.rows,
         "step": 1,
         "mechanism": type(mechanism).__name__,
-        "scale": float(selection.scale) if hasattr(selection, "scale") else None,
+        "scale": None if mechanism.scale is None else float(mechanism.scale),
     }
 
 
-def _tested(block: Block, mechanism: Any) -> dict[str, Any]:
+def _tested(block: Block, mechanism: Threshold) -> dict[str, Any]:
     """The number that a threshold tests: people per key."""
     touched = block.touched * (2 if mechanism.neighbors == "change_one" else 1)
     return {
@@ -217,7 +200,7 @@ def _tested(block: Block, mechanism: Any) -> dict[str, Any]:
         "linf": 1,
         "step": 1,
         "mechanism": type(mechanism).__name__,
-        "scale": float(spread(mechanism)),
+        "scale": float(mechanism.spread),
     }
 
 
@@ -237,10 +220,11 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
 
 
 def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> BlockOffer:
+    paid = currency(accountant.name)
     return BlockOffer(
         block=block,
-        threshold=_threshold(block, accountant, share, delta) if block.unknown else None,
-        measured=tuple(_noise(each, accountant, share) for each in block.measurements[block.one_shot :]),
+        threshold=_threshold(block, paid, share, delta) if block.unknown else None,
+        measured=tuple(_noise(each, paid, share) for each in block.measurements[block.one_shot :]),
         picked=tuple(pick.mechanisms(accountant.name, share) for pick in block.picks),
     )
 
@@ -251,34 +235,25 @@ def _rolled(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
     if found is None:
         return each
     noise = blocks[found.block].measured
-    several = tuple(Several(noise=one, draws=found.draws) for one in noise)  # type: ignore[arg-type]
+    several = tuple(Several(noise=one, draws=found.draws) for one in noise)
     return replace(each, rolled=noise if found.draws == 1 else several)
 
 
-def _noise(measurement: Measurement, accountant: Accountant, share: Fraction) -> Mechanism:
-    sensitivity = measurement.sensitivity
-    if accountant.name == "sum":
-        l1 = Fraction(sensitivity.l1)
-        return DiscreteLaplace(scale=_told(laplace_scale(l1=l1, epsilon=share)), l1=l1)
-    l2_squared = Fraction(sensitivity.l2_squared)
-    sigma = _told(gaussian_sigma(l2_squared=l2_squared, rho=share))
-    return DiscreteGaussian(sigma=sigma, l2_squared=l2_squared)
-
-
-def _told(spread: Fraction) -> Fraction:
+def _noise(measurement: Measurement, paid: Currency, share: Fraction) -> Additive:
     """Noise whose numbers an answer can hold, which is 38 digits; otherwise nothing is charged for nothing."""
-    if spread > MOST_NOISE:
+    noise = paid.noise(amount=share, moved=measurement.sensitivity)
+    if noise.spread > MOST_NOISE:
         raise UsageError("This epsilon is so small that the answer would have more digits than fit. Give a larger one.")
-    return spread
+    return noise
 
 
-def _threshold(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> Mechanism:
+def _threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -> Threshold:
     """People per key, tested: one person adds 1 to at most `touched` keys, twice that when replaced (S5)."""
     if not delta:
         raise UsageError(
             "This question's part of the budget's δ is zero, and unknown keys need some. Give a larger epsilon."
         )
-    return on_people(accountant.name, amount=share, max_groups=block.touched, neighbors=block.neighbors, delta=delta)
+    return paid.people(amount=share, max_groups=block.touched, neighbors=block.neighbors, delta=delta)
 
 
 def amount_for_margin(

@@ -26,9 +26,21 @@ import pyarrow.compute as pc
 from discreet import arrow
 from discreet.accounting import Accountant
 from discreet.budget import Budget, Charge, Loss
-from discreet.errors import BudgetExceeded
-from discreet.mechanisms import Mechanism, to_row
+from discreet.errors import BudgetExceeded, Unproved
+from discreet.mechanisms import to_row
 from discreet.mechanisms.fine_quantile import Near
+from discreet.mechanisms.shapes import (
+    Additive,
+    Choice,
+    Keys,
+    Mechanism,
+    Nearby,
+    Rows,
+    Scores,
+    Selection,
+    Sensitivity,
+    Threshold,
+)
 from discreet.noise import Items, Stream, Texts, text_items
 
 MOST_CELLS = 1 << 23  # counts that are held at once for unknown keys: 64 MB
@@ -67,7 +79,11 @@ class Exact:
 
 
 class Allowance:
-    """What was paid for. Each release is priced and kept within it; fixed plans and adaptive algorithms alike."""
+    """What was paid for. Each release is priced and kept within it; fixed plans and adaptive algorithms alike.
+
+    Every release says how far one person moves its statistic (`moved`), in the whole units that noise is added in. A
+    mechanism that claims less is refused before anything is opened.
+    """
 
     def __init__(self, *, key: bytes, accountant: Accountant, paid: Charge, memory: int | None = None) -> None:
         """`memory` is how many bytes of exact values may be held at once, where the plan could not tell how many."""
@@ -84,9 +100,10 @@ class Allowance:
 
     def measure(
         self,
-        mechanism: Any,
+        mechanism: Additive,
         exact: Exact,
         *,
+        moved: Sensitivity,
         sizes: Sequence[int],
         forms: Sequence[Sequence[int]],
         survivors: pa.Table | None = None,
@@ -98,6 +115,7 @@ class Allowance:
         groups that do not exist are zeros, and get noise like all others. Where the columns numbered `keys` are not
         public, the grid is that of the `survivors`, which have been released, times the public keys.
         """
+        _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         table = exact.unwrap()
         if survivors is not None:
@@ -108,16 +126,26 @@ class Allowance:
             mechanism.add_to(values, stream.derive("part", index), items) for index, values in enumerate(dense)
         )
 
-    def steps(self, mechanism: Any, encoder: Encoder, *, sizes: Sequence[int], forms: Sequence[Sequence[int]]) -> Steps:
+    def steps(
+        self,
+        mechanism: Additive,
+        encoder: Encoder,
+        *,
+        moved: Sensitivity,
+        sizes: Sequence[int],
+        forms: Sequence[Sequence[int]],
+    ) -> Steps:
         """A measurement of a stream: the mechanism pays for all of its steps together (S15)."""
+        _require(mechanism, mechanism.hides(moved))
         return Steps(mechanism, self._spend(mechanism), encoder, sizes=sizes, forms=forms)
 
-    def threshold(self, mechanism: Any, exact: Exact, *, keys: int) -> tuple[pa.Table, IntegerArray]:
+    def threshold(self, mechanism: Threshold, exact: Exact, *, moved: Keys, keys: int) -> tuple[pa.Table, IntegerArray]:
         """The keys whose noisy number passes, in the order of their values, and those numbers (S5).
 
         `exact` has columns k0, k1, ... (the keys themselves) and s0, the number that is tested; only existing keys.
         How many there are is not public. They are taken part by part, and only those are held that leave.
         """
+        _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         left, numbers = list[pa.Table](), list[IntegerArray]()
         for table in exact.unwrap_parts():
@@ -148,9 +176,10 @@ class Allowance:
 
     def choose(
         self,
-        mechanism: Any,
+        mechanism: Selection,
         exact: Exact,
         *,
+        moved: Rows,
         sizes: Sequence[int],
         cells: int,
         survivors: pa.Table | None = None,
@@ -161,12 +190,12 @@ class Allowance:
         `exact` has columns k0, k1, ... (positions of keys), then the cell, and s0, the rows in it. Where the columns
         numbered `keys` are not public, groups are those of the `survivors`, times the public keys, as in `measure`.
         """
+        _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         table, first = exact.unwrap(), 1
         if survivors is not None:
             table, first = _among(table, survivors, keys), survivors.num_rows
             sizes = [first, *sizes]
-        release = getattr(mechanism, "release_each", None) or mechanism.choose_each
         items, found = Items.positions(math.prod(sizes)), []
         at_once = first if survivors is None else max(1, MOST_CELLS // (math.prod(sizes[1:]) * cells))
         for begin in range(0, first, at_once):  # all at once, unless there is no telling how many there are
@@ -178,14 +207,16 @@ class Allowance:
                 part = table.set_column(0, "k0", arrow.array(places)).filter(arrow.array(inside))
             counts = _dense(part, [*shape, cells], [(1,)])[0].reshape(-1, cells)
             here = slice(begin * math.prod(sizes[1:]), begin * math.prod(sizes[1:]) + len(counts))
-            found.append(np.asarray(release(counts, stream, items.at(here))).reshape(len(counts), -1))
-        return np.concatenate(found) if found else np.empty((0, len(getattr(mechanism, "quantiles", (0,)))), np.int64)
+            chosen = mechanism.choose_each(counts, stream, items.at(here))
+            found.append(chosen.reshape(len(counts), mechanism.per_group))
+        return np.concatenate(found) if found else np.empty((0, mechanism.per_group), np.int64)
 
     def choose_near(
         self,
-        mechanism: Any,
+        mechanism: Nearby,
         exact: Exact,
         *,
+        moved: Rows,
         sizes: Sequence[int],
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
@@ -195,6 +226,7 @@ class Allowance:
         `exact` has columns k0, k1, ... (positions of keys), then the cell, s0 (the rows in it), s1 (those in cells
         before it) and s2 (those of its group), for the cells near the wanted rank at least.
         """
+        _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         table = exact.unwrap()
         if survivors is not None:
@@ -208,33 +240,49 @@ class Allowance:
         chosen = mechanism.choose_near(near, stream, Items.positions(math.prod(sizes)))
         return np.asarray(chosen).reshape(-1, 1)
 
-    def marginal(self, mechanism: Any, exact: Exact, *, cells: IntegerArray, size: int) -> IntegerArray:
+    def marginal(
+        self, mechanism: Additive, exact: Exact, *, moved: Sensitivity, cells: IntegerArray, size: int
+    ) -> IntegerArray:
         """Noisy counts of `size` groups of cells: a row at place k0 of a public grid counts for group cells[k0]."""
+        _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         return np.asarray(mechanism.add_to(_grouped(exact.unwrap(), cells, size), stream, Items.positions(size)))
 
     def distances(
-        self, mechanism: Any, exact: Iterable[Exact], *, cells: Iterable[IntegerArray], models: Sequence[IntegerArray]
+        self,
+        mechanism: Additive,
+        exact: Iterable[Exact],
+        *,
+        moved: Sensitivity,
+        cells: Iterable[IntegerArray],
+        models: Sequence[IntegerArray],
     ) -> IntegerArray:
         """Noisy l1 distances of exact counts to released integer tables; all of them are one vector (S16)."""
+        _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         return np.asarray(mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(models))))
 
     def farthest(
         self,
-        mechanism: Any,
+        mechanism: Choice,
         exact: Iterable[Exact],
         *,
+        moved: int,
         cells: Iterable[IntegerArray],
         models: Sequence[IntegerArray],
         factors: Sequence[int],
         expected: Sequence[int],
     ) -> int:
-        """Which exact counts are farthest from a released integer table, by factor * (distance - expected) (S16)."""
+        """Which exact counts are farthest from a released integer table, by factor * (distance - expected) (S16).
+
+        `moved` is how far one person moves each distance.
+        """
+        scale = max(abs(factor) for factor in factors)
+        _require(mechanism, mechanism.hides_scores(Scores(linf=scale * moved, monotone=False)))
         stream = self._spend(mechanism)
         apart = _apart(exact, cells, models).astype(object) - np.array(expected, dtype=object)
         scores = _narrow(np.array(factors, dtype=object) * apart)
-        return int(mechanism.choose(scores, stream))
+        return mechanism.choose(scores, stream)
 
     def _spend(self, mechanism: Mechanism) -> Stream:
         """Count the mechanism before it runs, and give it randomness of its own."""
@@ -265,7 +313,13 @@ class Steps:
     """Released step by step. Every step is fed once and in order; steps that left before are fed without a release."""
 
     def __init__(
-        self, mechanism: Any, stream: Stream, encoder: Encoder, *, sizes: Sequence[int], forms: Sequence[Sequence[int]]
+        self,
+        mechanism: Additive,
+        stream: Stream,
+        encoder: Encoder,
+        *,
+        sizes: Sequence[int],
+        forms: Sequence[Sequence[int]],
     ) -> None:
         self._mechanism, self._stream, self._encoder = mechanism, stream, encoder
         self._sizes, self._forms = sizes, forms
@@ -286,6 +340,12 @@ class Steps:
 
     def _numbers(self, exact: Exact) -> IntegerArray:
         return np.concatenate(_dense(exact.unwrap(), self._sizes, self._forms))
+
+
+def _require(mechanism: Mechanism, hidden: bool) -> None:
+    """Second defence against noise made for another statistic than the one it is about to be added to."""
+    if not hidden:
+        raise Unproved(f"{type(mechanism).__name__} claims less than one person moves this statistic: not released.")
 
 
 def _added(step: Measured, drawn: IntegerArray) -> IntegerArray:

@@ -176,9 +176,9 @@ def test_a_key_that_leaves_without_a_threshold_is_found_out(policy: Policy, monk
 
     real = Allowance.threshold
 
-    def open_door(self: Any, mechanism: Any, exact: Any, *, keys: int) -> Any:
+    def open_door(self: Any, mechanism: Any, exact: Any, *, moved: Any, keys: int) -> Any:
         table = exact.unwrap()
-        real(self, mechanism, Exact(table), keys=keys)
+        real(self, mechanism, Exact(table), moved=moved, keys=keys)
         return table.select([f"k{index}" for index in range(keys)]), np.asarray(table.column("s0"))
 
     monkeypatch.setattr(Allowance, "threshold", open_door)

@@ -13,7 +13,7 @@ import pytest
 from by_definition import implausible
 from discreet.errors import UsageError
 from discreet.mechanisms import ExponentialMechanism, PermuteAndFlip, TopK
-from discreet.mechanisms.exponential import root_below, selection
+from discreet.mechanisms.exponential import root_below
 from discreet.noise import Items, Stream
 
 F = Fraction
@@ -77,16 +77,6 @@ def test_in_zcdp_the_exponential_mechanism_is_the_cheaper_one() -> None:
     assert flip is not None
     assert float(flip) == pytest.approx(math.tanh(0.5), rel=1e-12)
     assert float(flip) >= math.tanh(0.5)
-
-
-def test_the_currency_decides_the_choice() -> None:
-    assert selection("sum", amount=F(1, 2), linf=F(3)) == PermuteAndFlip(epsilon=F(1, 2), linf=F(3))
-    chosen = selection("zcdp", amount=F(1, 8), linf=F(3), monotone=True)
-    assert chosen == ExponentialMechanism(epsilon=F(1), linf=F(3), monotone=True)
-    for rho in (F(1, 3), F(1, 10**12), F(7, 2), F(10**9)):
-        spent = selection("zcdp", amount=rho, linf=F(1)).loss().rho
-        assert spent is not None
-        assert rho * (1 - F(1, 10**8)) < spent <= rho
 
 
 @pytest.mark.parametrize("square", [F(1), F(2), F(1, 3), F(10**30), F(1, 10**30), F(4, 9)])

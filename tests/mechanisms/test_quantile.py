@@ -164,7 +164,7 @@ def test_cells_never_decrease() -> None:
     counts = np.zeros((300, 50), dtype=np.int64)
     counts[100:200, 7] = 2000
     counts[200:] = 1
-    found = mechanism.release_each(counts, Stream.fresh(), Items.positions(300))
+    found = mechanism.choose_each(counts, Stream.fresh(), Items.positions(300))
     assert (np.diff(found, axis=1) >= 0).all()
     assert (found[100:200] == 7).mean() > 0.9
 
@@ -179,7 +179,7 @@ def test_equal_rows_are_parted_in_proportion() -> None:
             epsilon=F(1), quantiles=DECILES, cells=101, slices=slices, max_rows=1, neighbors="add_remove",
             choice="exponential",
         )  # fmt: skip
-        found = mechanism.release_each(np.tile(counts, (100, 1)), Stream.fresh(), Items.positions(100))
+        found = mechanism.choose_each(np.tile(counts, (100, 1)), Stream.fresh(), Items.positions(100))
         off[slices] = abs(found - exact).max()
     assert off[64] <= 3
     assert off[1] >= 15  # in about half of the releases
@@ -201,7 +201,7 @@ def test_nine_at_once_are_nearer_than_nine_apart(choice: Any) -> None:
     one = Quantile(epsilon=F(1, 9), q=F(1, 2), cells=1000, max_rows=1, neighbors="add_remove", choice=choice)
     apart = [dataclasses.replace(one, q=q) for q in DECILES]
     table, items = np.tile(counts, (runs, 1)), Items.positions(runs)
-    at_once = rank_error(counts, DECILES, together.release_each(table, Stream.fresh(), items))
+    at_once = rank_error(counts, DECILES, together.choose_each(table, Stream.fresh(), items))
     stream = Stream.fresh()
     found = np.stack([m.choose_each(table, stream.derive("q", i), items) for i, m in enumerate(apart)], axis=1)
     singly = rank_error(counts, DECILES, found)
@@ -234,7 +234,7 @@ def test_margins_of_several_hold() -> None:
     heavy = np.where(np.arange(200) % 40 == 0, 2000, 10)
     for counts in (np.full(200, 10), heavy):
         margins = mechanism.margin(0.9, assuming=int(counts.max()))
-        found = mechanism.release_each(np.tile(counts, (150, 1)), Stream.fresh(), Items.positions(150))
+        found = mechanism.choose_each(np.tile(counts, (150, 1)), Stream.fresh(), Items.positions(150))
         inside = (rank_error(counts, DECILES, found) <= np.array(margins)).mean(axis=0)
         assert (inside >= 0.9).all()
         assert max(margins) < 400 if counts.max() == 10 else True
@@ -244,9 +244,9 @@ def test_a_person_sees_the_same_draws_until_a_choice_differs() -> None:
     """S14: the first choice is drawn alike on neighbors; where it falls alike, so are the next two."""
     mechanism = dataclasses.replace(SEVERAL[0], cells=6, slices=2)
     with recording() as tape:
-        here = mechanism.release(np.array([3, 1, 0, 5, 2, 4]), Stream.fresh())
+        here = mechanism.choose(np.array([3, 1, 0, 5, 2, 4]), Stream.fresh())
     with recording(replay=tape) as beside:
-        there = mechanism.release(np.array([3, 1, 0, 5, 2, 5]), Stream.fresh())
+        there = mechanism.choose(np.array([3, 1, 0, 5, 2, 5]), Stream.fresh())
     assert tape.draws[0] == beside.draws[0]
     assert len(tape.draws) == len(beside.draws) == 3
     if here[1] == there[1] and here != there:
@@ -263,7 +263,7 @@ def test_a_million_cells_and_counts_beyond_64_bits() -> None:
     assert huge.choose(counts, Stream.fresh()) == 0
     assert huge.scores(counts).tolist()[0] == 0
     several = dataclasses.replace(SEVERAL[0], cells=4, slices=7, quantiles=DECILES)
-    assert several.release(counts, Stream.fresh()) == (0, 0, 0, 1, 1, 1, 2, 2, 2)
+    assert several.choose(counts, Stream.fresh()) == (0, 0, 0, 1, 1, 1, 2, 2, 2)
 
 
 @pytest.mark.parametrize(

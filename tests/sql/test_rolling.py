@@ -211,7 +211,13 @@ def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: s
             for noise in source.measured
         ]
         numbers = [
-            allowance.measure(noise, Exact(pa.table(columns)), sizes=finer.sizes, forms=measurement.forms)
+            allowance.measure(
+                noise,
+                Exact(pa.table(columns)),
+                moved=measurement.sensitivity,
+                sizes=finer.sizes,
+                forms=measurement.forms,
+            )
             for noise, measurement in zip(quiet, source.block.measurements, strict=True)
         ]
         noisy = Noisy(numbers=added_up(block, finer, numbers), picks=[], survivors=None)

@@ -15,6 +15,7 @@ from discreet import mechanisms as every
 from discreet.audit.epsilon import Codes, Finding, check, finding
 from discreet.budget import Loss
 from discreet.errors import UsageError
+from discreet.mechanisms.shapes import Additive, Selection, Threshold
 from discreet.noise import Items, Stream
 
 CHUNK = 1 << 18  # runs at a time: memory does not grow with their number
@@ -77,20 +78,19 @@ def _coded(columns: NDArray[Any], low: int, high: int) -> Codes:
     return code
 
 
-def _added(mechanism: Any, x: Any, runs: int) -> Codes:
+def _added(mechanism: Additive, x: Any, runs: int) -> Codes:
     values = np.tile(np.array(x, dtype=np.int64), runs)
     noisy = mechanism.add_to(values, Stream.fresh(), Items.positions(len(values)))
     return _coded(np.asarray(noisy).reshape(runs, len(x)), -60, 60)
 
 
-def _chosen(mechanism: Any, scores: Any, runs: int) -> Codes:
+def _chosen(mechanism: Selection, scores: Any, runs: int) -> Codes:
     table = np.tile(np.array(scores, dtype=np.int64), (runs, 1))
-    release = getattr(mechanism, "release_each", None) or mechanism.choose_each
-    chosen = np.asarray(release(table, Stream.fresh(), Items.positions(runs))).reshape(runs, -1)
+    chosen = mechanism.choose_each(table, Stream.fresh(), Items.positions(runs)).reshape(runs, mechanism.per_group)
     return _coded(chosen, 0, len(scores) - 1)
 
 
-def _tested(mechanism: Any, values: Any, runs: int) -> Codes:
+def _tested(mechanism: Threshold, values: Any, runs: int) -> Codes:
     """For each key that stays 0, else how far its noisy value is above the threshold; None is a key that is nowhere."""
     existing = [place for place, value in enumerate(values) if value is not None]
     codes = np.zeros((runs, len(values)), dtype=np.int64)

@@ -24,8 +24,11 @@ from discreet.audit.change import cells, forms, movement, rows_of
 from discreet.audit.epsilon import Codes
 from discreet.ledger.chain import fresh_secret
 from discreet.measure import measure
+from discreet.mechanisms.shapes import Additive, Mechanism, Noise, Selection, Threshold
 from discreet.offer import BlockOffer, Offer
 from discreet.release import Allowance, Exact
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Measurement
 
 Floats = NDArray[np.float64]
 Fetch = Callable[[Numbers], pa.Table]
@@ -44,7 +47,7 @@ class Outcomes:
     """What left for one statistic in each run, as a code: on the one neighbor and on the other."""
 
     name: str
-    mechanisms: tuple[Any, ...]
+    mechanisms: tuple[Mechanism, ...]
     codes: tuple[Codes, Codes]
     impossible: tuple[int, int] = (0, 0)  # runs whose outcome the other neighbor cannot have
 
@@ -90,18 +93,19 @@ class _Block:
             for mechanism, measurement in zip(self.each.measured, self.block.measurements, strict=True):
                 sides = [forms(rows_of(table), len(self.block.keys), measurement.forms) for table in exact]
                 scores = _noise_scores(mechanism, movement(*sides), self.block.sizes)
-                release = self._measured(mechanism, measurement.forms, scores)
+                release = self._measured(mechanism, measurement, scores)
                 yield self._run(
                     measurement.name, (mechanism,), exact, release, len(measurement.forms) * self.block.cells
                 )
         for pick, choices in zip(self.block.picks, self.each.picked, strict=True):
             if len(choices) == 1 and not pick.fine:
                 exact, size = [fetch(self.block.rows_in(pick)) for fetch in self._fetches], pick.domain.size
-                release = self._picked(choices[0], size, movement(*map(cells, exact)))
-                slices = getattr(choices[0], "slices", 1)  # of a cell, in which several quantiles are looked for
-                yield self._run(pick.name, choices, exact, release, self.block.cells * size * slices)
+                release = self._picked(choices[0], pick, movement(*map(cells, exact)))
+                yield self._run(pick.name, choices, exact, release, self.block.cells * size * choices[0].slices)
 
-    def _run(self, name: str, mechanisms: tuple[Any, ...], exact: list[Any], release: Any, width: int) -> Outcomes:
+    def _run(
+        self, name: str, mechanisms: tuple[Mechanism, ...], exact: list[Any], release: Any, width: int
+    ) -> Outcomes:
         runs = max(1_000, min(self._runs, MOST_CELLS // width))
         at_once = max(1, AT_ONCE // width)
         found: tuple[list[Codes], list[Codes]] = ([], [])
@@ -114,10 +118,12 @@ class _Block:
         codes = np.concatenate(found[0]), np.concatenate(found[1])
         return Outcomes(name=name, mechanisms=mechanisms, codes=codes)
 
-    def _measured(self, mechanism: Any, factors: Any, scores: list[tuple[int, int, Any]]) -> Any:
+    def _measured(self, mechanism: Additive, measurement: Measurement, scores: list[tuple[int, int, Any]]) -> Any:
+        moved, factors = measurement.sensitivity, measurement.forms
+
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
             wide = Exact(_beside(table, runs, len(self.block.keys)))
-            noisy = allowance.measure(mechanism, wide, sizes=[runs, *self.block.sizes], forms=factors)
+            noisy = allowance.measure(mechanism, wide, moved=moved, sizes=[runs, *self.block.sizes], forms=factors)
             total = np.zeros(runs)
             for form, place, score in scores:
                 total += score(noisy[form].reshape(runs, -1)[:, place])
@@ -125,12 +131,13 @@ class _Block:
 
         return release
 
-    def _picked(self, mechanism: Any, size: int, moved: Moved) -> Any:
+    def _picked(self, mechanism: Selection, pick: Pick, moved: Moved) -> Any:
         groups = sorted({_place(key[:-1], self.block.sizes) for key in moved})[:4]
 
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
             wide = Exact(_beside(table, runs, len(self.block.keys) + 1))
-            chosen = allowance.choose(mechanism, wide, sizes=[runs, *self.block.sizes], cells=size)
+            sizes = [runs, *self.block.sizes]
+            chosen = allowance.choose(mechanism, wide, moved=pick.moved, sizes=sizes, cells=pick.domain.size)
             return _hashed(chosen.reshape(runs, self.block.cells, -1)[:, groups].reshape(runs, -1))
 
         return release
@@ -146,6 +153,7 @@ class _Block:
         width = max(1, *(len(each) for each in people)) * block.cells
         release = _Thresholded(self.each, moved, [table for _, table in exact])
         name = " and ".join(["people per key", *(each.name for each in block.measurements[block.one_shot :])])
+        assert self.each.threshold is not None  # a block with unknown keys has one
         found = self._run(name, (self.each.threshold, *self.each.measured), exact, release, width)
         yield replace(found, impossible=_impossible(found.codes))
 
@@ -164,8 +172,10 @@ class _Thresholded:
     def __call__(self, allowance: Allowance, exact: tuple[pa.Table, pa.Table | None], runs: int) -> Codes:
         people, sums = exact
         block, threshold = self._block, self._each.threshold
+        assert threshold is not None  # a block with unknown keys has one
         width = len(block.unknown)
-        survivors, tested = allowance.threshold(threshold, Exact(_beside(people, runs, width)), keys=1 + width)
+        beside = Exact(_beside(people, runs, width))
+        survivors, tested = allowance.threshold(threshold, beside, moved=block.tested, keys=1 + width)
         run = survivors.column(0).to_numpy().astype(np.int64)
         keys = list(zip(*(survivors.column(1 + index).to_pylist() for index in range(width)), strict=True))
         total, never = np.zeros(runs), np.zeros(runs)
@@ -193,6 +203,7 @@ class _Thresholded:
             noisy = allowance.measure(
                 mechanism,
                 Exact(wide),
+                moved=measurement.sensitivity,
                 sizes=block.sizes,
                 forms=measurement.forms,
                 survivors=survivors,
@@ -253,7 +264,7 @@ def _beside(table: pa.Table, runs: int, keys: int) -> pa.Table:
 # --- scores -----------------------------------------------------------------------------------------------------------
 
 
-def _noise_scores(mechanism: Any, moved: Moved, sizes: list[int]) -> list[tuple[int, int, Any]]:
+def _noise_scores(mechanism: Additive, moved: Moved, sizes: list[int]) -> list[tuple[int, int, Any]]:
     """For every number that differs: its form, its place on the grid, and the score of what was released there."""
 
     def score(one: int, other: int) -> Callable[[Any], Floats]:
@@ -262,16 +273,16 @@ def _noise_scores(mechanism: Any, moved: Moved, sizes: list[int]) -> list[tuple[
     return [(key[1], _place(key[0], sizes), score(*pair)) for key, pair in moved.items()]
 
 
-def _advantage(mechanism: Any, noisy: Any, one: int, other: int) -> Floats:
+def _advantage(mechanism: Noise, noisy: Any, one: int, other: int) -> Floats:
     """The log of how much likelier a noisy number is if the exact one is `one`, by the noise that is claimed."""
     here = np.asarray(noisy - one).astype(np.float64)  # first in exact integers: sums may pass what floats hold
     there = np.asarray(noisy - other).astype(np.float64)
-    if hasattr(mechanism, "sigma"):
-        return (there**2 - here**2) / (2 * float(mechanism.sigma) ** 2)
-    return (np.abs(there) - np.abs(here)) / float(mechanism.scale)
+    if mechanism.gaussian:
+        return (there**2 - here**2) / (2 * float(mechanism.spread) ** 2)
+    return (np.abs(there) - np.abs(here)) / float(mechanism.spread)
 
 
-def _stay(threshold: Any, value: int) -> float:
+def _stay(threshold: Threshold, value: int) -> float:
     """The log-probability that a key does not pass; one that does not exist never does."""
     return max(float(threshold.log_mass(value, None)), -IMPOSSIBLE) if value else 0.0
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from discreet.budget import AccountantName
 from discreet.continual.buffered import Buffered
 from discreet.continual.dense import column_normalised, optimised, power, window_root
 from discreet.continual.doubling import Doubling
 from discreet.continual.independent import Independent
 from discreet.continual.strategy import Gaussian, Strategy
 from discreet.continual.tree import BinaryTree, SubtractionTree
+from discreet.mechanisms.shapes import Norm
 from discreet.schedule import PerPerson, Publish
 
 MOST_DENSE = 2048  # periods: beyond it a factor's matrix no longer fits the time one is willing to wait
@@ -32,12 +32,12 @@ def chosen(
     periods: int | None,
     publish: tuple[Publish, ...],
     per_person: PerPerson,
-    accountant: AccountantName,
+    norm: Norm,
     *,
     signed: bool,
 ) -> Strategy:
-    """The best strategy for what is published, under the budget's kind of noise."""
-    if accountant == "sum":
+    """The best strategy for what is published, with noise for a person's l1 or l2 norm."""
+    if norm == "l1":
         return pure(periods or TYPICAL, publish)
     if periods is None:
         assert per_person.periods is not None  # a policy with neither is refused

@@ -16,8 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from discreet.accounting import Accountant
-from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
-from discreet.budget import Neighbors
+from discreet.budget import Neighbors, round_down
 from discreet.continual.buffered import Buffered
 from discreet.continual.choose import chosen
 from discreet.continual.dense import Dense
@@ -28,8 +27,8 @@ from discreet.continual.question import Question, Statistic
 from discreet.continual.strategy import Gaussian, Pure, Strategy
 from discreet.continual.tree import BinaryTree, SubtractionTree
 from discreet.mechanisms import from_row, to_row
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.currency import currency
+from discreet.mechanisms.shapes import Additive, Moved, Norm
 from discreet.schedule import Publish, Schedule
 
 STRATEGIES: tuple[type[Any], ...] = (Independent, Dense, Buffered, BinaryTree, SubtractionTree, Doubling)
@@ -40,7 +39,7 @@ class Design:
     """The strategy, and the mechanism of each measurement."""
 
     strategy: Strategy
-    mechanisms: tuple[DiscreteGaussian | DiscreteLaplace, ...]
+    mechanisms: tuple[Additive, ...]
 
     def to_bytes(self) -> bytes:
         told = {"strategy": _told(self.strategy), "mechanisms": [to_row(each) for each in self.mechanisms]}
@@ -61,6 +60,17 @@ class Design:
             return replace(self, strategy=replace(strategy, periods=periods))
         return self
 
+    def moved(self, schedule: Schedule, asked: Question, neighbors: Neighbors) -> list[Moved]:
+        """How far one person moves each measurement, to be held against the mechanisms that were stored.
+
+        Rounded down to nine digits: floats in a strategy's reach may come out a little larger than when it was started.
+        """
+        found = []
+        for index, mechanism in enumerate(self.mechanisms):
+            exact = _moved(self.strategy, schedule, asked, index, neighbors=neighbors, norm=mechanism.norm)
+            found.append(Moved(l1=_nearly(exact.l1), l2_squared=_nearly(exact.l2_squared)))
+        return found
+
     def margins(self, statistic: Statistic, publish: Publish, *, first: int) -> list[float]:
         """The half-width of each period's estimate, from a first period on."""
         noise, factors = self.mechanisms[statistic.measurement], [each * statistic.step for each in statistic.factors]
@@ -71,22 +81,31 @@ def designed(
     schedule: Schedule, asked: Question, accountant: Accountant, *, neighbors: Neighbors, amount: Fraction
 ) -> Design:
     """The strategy for a schedule, and noise for each measurement within an even share of the amount."""
-    person = schedule.per_person
-    strategy = chosen(schedule.periods, schedule.publish, person, accountant.name, signed=any(asked.signed))
+    paid, person = currency(accountant.name), schedule.per_person
+    strategy = chosen(schedule.periods, schedule.publish, person, paid.norm, signed=any(asked.signed))
+    share = amount / len(asked.own)
+    moved = [
+        _moved(strategy, schedule, asked, index, neighbors=neighbors, norm=paid.norm) for index in range(len(asked.own))
+    ]
+    return Design(strategy=strategy, mechanisms=tuple(paid.noise(amount=share, moved=each) for each in moved))
+
+
+def _moved(
+    strategy: Strategy, schedule: Schedule, asked: Question, index: int, *, neighbors: Neighbors, norm: Norm
+) -> Moved:
+    """How far one person moves a measurement over all periods, by the norm that its noise needs."""
+    person, own, signed = schedule.per_person, asked.own[index], asked.signed[index]
     times = person.periods if schedule.periods is None else person.most(schedule.periods)
     assert times is not None  # a policy with neither is refused
-    share = amount / len(asked.own)
-    found: list[DiscreteGaussian | DiscreteLaplace] = []
-    for own, signed in zip(asked.own, asked.signed, strict=True):
-        if accountant.name == "sum":
-            l1 = Fraction(cast(Pure, strategy).l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2))
-            found.append(DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=share), l1=l1))
-        else:
-            reach = cast(Gaussian, strategy).l2_squared(times=times, apart=person.apart, cells=own.l0, signed=signed)
-            l2_squared = reach * own.l2_squared * histories(strategy, neighbors, signed=signed)
-            sigma = gaussian_sigma(l2_squared=l2_squared, rho=share)
-            found.append(DiscreteGaussian(sigma=sigma, l2_squared=l2_squared))
-    return Design(strategy=strategy, mechanisms=tuple(found))
+    if norm == "l1":
+        l1 = cast(Pure, strategy).l1(times=times) * own.l1 * (1 if neighbors == "add_remove" else 2)
+        return Moved(l1=l1, l2_squared=None)
+    reach = cast(Gaussian, strategy).l2_squared(times=times, apart=person.apart, cells=own.l0, signed=signed)
+    return Moved(l1=None, l2_squared=reach * own.l2_squared * histories(strategy, neighbors, signed=signed))
+
+
+def _nearly(norm: Fraction | int | None) -> Fraction | None:
+    return None if norm is None else round_down(Fraction(norm), digits=9)
 
 
 def histories(strategy: Strategy, neighbors: Neighbors, *, signed: bool) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from discreet.continual.strategy import Strategy, impulses
 from discreet.mechanisms import combined
 from discreet.mechanisms.combined import Part
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.shapes import Additive
 from discreet.schedule import Publish
 
 WIDE = 340  # sigma from which on 1 % at most is given away for the grid
@@ -25,18 +25,18 @@ _DIGITS = 12  # of a factor: draws whose factors are the same but for rounded fl
 
 
 def half_widths(
-    strategy: Strategy, noise: Any, factors: Sequence[Fraction], publish: Publish, *, first: int
+    strategy: Strategy, noise: Additive, factors: Sequence[Fraction], publish: Publish, *, first: int
 ) -> list[float]:
     """Of each period's estimate from a first period on: the sum of `factors` times what the strategy estimates."""
-    if isinstance(noise, DiscreteGaussian) and noise.sigma >= WIDE and not hasattr(strategy, "draws"):
+    if noise.gaussian and noise.spread >= WIDE and not hasattr(strategy, "draws"):
         length = float(np.linalg.norm([float(each) for each in factors]))
-        spread = combined.normal_half_width(float(noise.sigma)) * length
+        spread = combined.normal_half_width(float(noise.spread)) * length
         return [float(each) for each in strategy.deviations(publish)[first:] * spread]
     counted = list(_counted(strategy, publish))[first:]
     return [combined.as_float(_half_width(noise, factors, each)) for each in counted]
 
 
-def _half_width(noise: Any, factors: Sequence[Fraction], counts: Counter[Fraction]) -> Fraction:
+def _half_width(noise: Additive, factors: Sequence[Fraction], counts: Counter[Fraction]) -> Fraction:
     return combined.half_width(
         Part(noise=noise, factor=factor * times, draws=count) for factor in factors for times, count in counts.items()
     )

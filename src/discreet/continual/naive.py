@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.budget import Charge
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
+from discreet.mechanisms.currency import currency
 
 if TYPE_CHECKING:
     from discreet.continual.series import Series
@@ -16,7 +16,7 @@ def naive_costs(series: Series, periods: int, points: int = 60) -> list[tuple[in
     """(periods so far, ε) at some numbers of periods up to a last one. Data-free: it follows from the schedule."""
     schedule, person = series.schedule, series.schedule.per_person
     design = series.design.covering(periods)
-    amounts = [0.0] * periods
+    paid, amounts = currency(series.accountant.name), [0.0] * periods
     for publish in schedule.publish:
         deviations = design.strategy.deviations(publish)
         length = {"daily": 1, "cumulative": periods}.get(str(publish), publish)
@@ -24,12 +24,8 @@ def naive_costs(series: Series, periods: int, points: int = 60) -> list[tuple[in
         for mechanism, own in zip(design.mechanisms, series.asked.own, strict=True):
             for period in range(length - 1 if isinstance(publish, int) else 0, periods):
                 reach = person.most(min(period + 1, length))
-                spread = float(deviations[period])
-                if isinstance(mechanism, DiscreteGaussian):
-                    variance = (float(mechanism.sigma) * spread) ** 2
-                    amounts[period] += reach**2 * own.l2_squared / (2 * variance)
-                else:
-                    amounts[period] += reach * own.l1 / (float(mechanism.scale) * spread)
+                spread = float(mechanism.spread) * float(deviations[period])
+                amounts[period] += paid.amount(length=reach * paid.length(own), spread=spread)
     found, total, step = [], 0.0, max(1, periods // points)
     for period, amount in enumerate(amounts):
         total += amount

@@ -128,11 +128,13 @@ class Release:
         streams, asked = self.ledger.streams, self.asked
         assert stream.key is not None
         stored = streams.published(stream)
-        design = Design.from_bytes(stored[0]).covering(due)
+        started = Design.from_bytes(stored[0])
+        design = started.covering(due)
         allowance = Allowance(key=stream.key, accountant=self.accountant, paid=stream.cost)
+        moved = started.moved(self.schedule, asked, self.policy.neighbors)
         measurements = [
-            allowance.steps(mechanism, design.strategy.encoder(), sizes=asked.block.sizes, forms=each.forms)
-            for mechanism, each in zip(design.mechanisms, asked.block.measurements, strict=True)
+            allowance.steps(mechanism, design.strategy.encoder(), moved=far, sizes=asked.block.sizes, forms=each.forms)
+            for mechanism, far, each in zip(design.mechanisms, moved, asked.block.measurements, strict=True)
         ]
         estimates = _Estimates(self.schedule, asked, design, first=len(stored) - FIRST)
         frozen = [unpacked(content) for content in streams.frozen(stream)[FIRST:]]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 from fractions import Fraction
-from typing import Any, Protocol, get_type_hints
+from typing import Any, get_type_hints
 
-from discreet.budget import Loss
 from discreet.errors import UsageError
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -17,12 +16,15 @@ from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip
 from discreet.mechanisms.fine_quantile import FineQuantile
 from discreet.mechanisms.quantile import Quantile, Quantiles
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.mechanisms.shapes import Additive, Choice, Mechanism, Nearby, Selection, Threshold
 from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.mechanisms.threshold import GaussianThreshold, LaplaceThreshold, TruncatedLaplaceThreshold
 
 __all__ = [
     "MECHANISMS",
     "AboveThreshold",
+    "Additive",
+    "Choice",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "ExponentialMechanism",
@@ -30,21 +32,18 @@ __all__ = [
     "GaussianThreshold",
     "LaplaceThreshold",
     "Mechanism",
+    "Nearby",
     "PermuteAndFlip",
     "Quantile",
     "Quantiles",
     "RandomizedResponse",
+    "Selection",
+    "Threshold",
     "TopK",
     "TruncatedLaplaceThreshold",
     "from_row",
     "to_row",
 ]
-
-
-class Mechanism(Protocol):
-    """A frozen dataclass whose fields are Fractions, ints, bools, strings, or tuples of Fractions or ints."""
-
-    def loss(self) -> Loss: ...
 
 
 MECHANISMS: tuple[type[Any], ...] = (

@@ -30,9 +30,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.threshold import TruncatedLaplaceThreshold
+from discreet.mechanisms.shapes import Noise
 
 Floats = npt.NDArray[np.float64]
 Tail = Callable[[Floats], Floats]
@@ -53,27 +51,17 @@ _MOST_PARTS = 64  # that are transformed one by one
 class Part:
     """The sum of so many draws of one noise, times a factor."""
 
-    noise: Any  # adds integer noise: a mechanism, or a threshold, whose noise is that of the numbers it lets pass
+    noise: Noise  # of a threshold: that of the numbers it lets pass
     factor: Fraction
     draws: int = 1
 
     @property
-    def added(self) -> Any:
-        """The mechanism that adds the noise."""
-        return getattr(self.noise, "noise", self.noise)
-
-    @property
     def gaussian(self) -> bool:
-        return isinstance(self.added, DiscreteGaussian)
+        return self.noise.gaussian
 
     @property
     def spread(self) -> float:
-        match self.added:
-            case DiscreteGaussian(sigma=spread):
-                return float(spread)
-            case DiscreteLaplace(scale=spread) | TruncatedLaplaceThreshold(scale=spread):
-                return float(spread)
-        raise TypeError(f"{type(self.noise).__name__} adds no noise that can be combined")
+        return float(self.noise.spread)
 
 
 def half_width(parts: Iterable[Part], confidence: float = CONFIDENCE) -> Fraction:
@@ -163,16 +151,16 @@ def _tail(part: Part) -> Tail:
         half = math.ceil(_reach((one,)))
         total = _ring(_transform(_tail(replace(part, draws=1)), 1.0, half) ** part.draws)
         return _listed(np.cumsum(total[half::-1])[::-1])
-    if isinstance(part.added, TruncatedLaplaceThreshold):
-        return _truncated(part.added)
+    if part.noise.reaches:
+        return _truncated(part.noise)
     if not part.gaussian:
         return lambda t: np.asarray(np.exp(-np.ceil(t) / spread) / (1 + math.exp(-1 / spread)))
     mass = np.exp(-((np.arange(math.ceil(10 * spread) + 2) / spread) ** 2) / 2)  # beyond 10 sigma is less than 1e-22
     return _listed(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1))
 
 
-def _truncated(noise: TruncatedLaplaceThreshold) -> Tail:
-    scale, chances = float(noise.scale), ((noise.reach, 1 - noise.later), (noise.reach + 1, noise.later))
+def _truncated(noise: Noise) -> Tail:
+    scale, chances = float(noise.spread), noise.reaches
 
     def tail(t: Floats) -> Floats:
         total = np.zeros(np.shape(t))

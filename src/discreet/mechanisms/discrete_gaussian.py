@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from math import exp, fsum, log, pi
-from typing import Any
+from typing import ClassVar
 
 from discreet.budget import Loss
 from discreet.mechanisms import fields, gaussian_tail, tails
+from discreet.mechanisms.shapes import Integers, Norm, Sensitivity
 from discreet.noise import Items, Stream, added, discrete_gaussian, table
 
 
@@ -28,9 +29,25 @@ class DiscreteGaussian:
     sigma: Fraction
     l2_squared: Fraction
 
+    norm: ClassVar[Norm] = "l2"
+    words: ClassVar[str] = "discrete Gaussian noise of σ"
+    gaussian: ClassVar[bool] = True
+    reaches: ClassVar[tuple[tuple[int, Fraction], ...]] = ()
+
     def __post_init__(self) -> None:
         fields.positive("sigma", self.sigma)
         fields.positive("l2_squared", self.l2_squared)
+
+    @property
+    def spread(self) -> Fraction:
+        return Fraction(self.sigma)
+
+    @property
+    def deviation(self) -> float:
+        return float(self.sigma)
+
+    def hides(self, moved: Sensitivity) -> bool:
+        return moved.l2_squared is not None and moved.l2_squared <= self.l2_squared
 
     def loss(self) -> Loss:
         return Loss(epsilon=None, rho=Fraction(self.l2_squared) / (2 * self.sigma**2))
@@ -38,7 +55,7 @@ class DiscreteGaussian:
     def log_mass(self, z: int) -> float:
         return -float(table.gaussian(self.sigma).exponent(abs(z))) - _log_total(Fraction(self.sigma))
 
-    def add_to(self, values: Any, stream: Stream, items: Items) -> Any:
+    def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
         return added(values, discrete_gaussian(stream, items, self.sigma))
 
     def margin(self, confidence: Fraction | float) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from math import exp, expm1, log, log1p
-from typing import Any
+from math import exp, expm1, log, log1p, sqrt
+from typing import ClassVar
 
 from discreet.accounting.zcdp import pure_rho
 from discreet.budget import Loss
 from discreet.mechanisms import fields, tails
+from discreet.mechanisms.shapes import Integers, Norm, Sensitivity
 from discreet.noise import Items, Stream, added, discrete_laplace, table
 
 
@@ -30,9 +31,25 @@ class DiscreteLaplace:
     scale: Fraction
     l1: Fraction
 
+    norm: ClassVar[Norm] = "l1"
+    words: ClassVar[str] = "discrete Laplace noise of scale"
+    gaussian: ClassVar[bool] = False
+    reaches: ClassVar[tuple[tuple[int, Fraction], ...]] = ()
+
     def __post_init__(self) -> None:
         fields.positive("scale", self.scale)
         fields.positive("l1", self.l1)
+
+    @property
+    def spread(self) -> Fraction:
+        return Fraction(self.scale)
+
+    @property
+    def deviation(self) -> float:
+        return sqrt(2) * float(self.scale)
+
+    def hides(self, moved: Sensitivity) -> bool:
+        return moved.l1 is not None and moved.l1 <= self.l1
 
     def loss(self) -> Loss:
         epsilon = Fraction(self.l1) / self.scale
@@ -42,7 +59,7 @@ class DiscreteLaplace:
         step = float(1 / Fraction(self.scale))
         return log(-expm1(-step)) - log1p(exp(-step)) - float(table.laplace(self.scale).exponent(abs(z)))
 
-    def add_to(self, values: Any, stream: Stream, items: Items) -> Any:
+    def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
         return added(values, discrete_laplace(stream, items, self.scale))
 
     def margin(self, confidence: Fraction | float) -> int:

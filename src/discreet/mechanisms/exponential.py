@@ -11,18 +11,17 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.accounting.zcdp import pure_rho
-from discreet.budget import AccountantName, Loss
+from discreet.budget import Loss
 from discreet.mechanisms import fields
+from discreet.mechanisms.shapes import Integers, Rows, Scores
 from discreet.noise import Items, Stream, noisy_max, noisy_top
 from discreet.noise.choose_each import noisy_top_each
-
-Integers = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +41,9 @@ class ExponentialMechanism:
     linf: Fraction
     monotone: bool = False
 
+    per_group: ClassVar[int] = 1
+    slices: ClassVar[int] = 1
+
     def __post_init__(self) -> None:
         fields.rationals(self, "epsilon", "linf")
         fields.flag("monotone", self.monotone)
@@ -49,6 +51,18 @@ class ExponentialMechanism:
     @property
     def scale(self) -> Fraction:
         return _scale(self.epsilon, self.linf, self.monotone)
+
+    def hides(self, moved: Rows) -> bool:
+        return self.hides_scores(moved.scores)
+
+    def ranks(self, confidence: Fraction | float) -> None:
+        return None
+
+    def beside_ranks(self) -> dict[str, Any]:
+        return {}
+
+    def hides_scores(self, moved: Scores) -> bool:
+        return moved.apart <= Scores(linf=self.linf, monotone=self.monotone).apart
 
     def loss(self) -> Loss:
         return Loss(epsilon=self.epsilon, rho=self.epsilon**2 / 8)
@@ -95,6 +109,9 @@ class PermuteAndFlip:
     linf: Fraction
     monotone: bool = False
 
+    per_group: ClassVar[int] = 1
+    slices: ClassVar[int] = 1
+
     def __post_init__(self) -> None:
         fields.rationals(self, "epsilon", "linf")
         fields.flag("monotone", self.monotone)
@@ -102,6 +119,18 @@ class PermuteAndFlip:
     @property
     def scale(self) -> Fraction:
         return _scale(self.epsilon, self.linf, self.monotone)
+
+    def hides(self, moved: Rows) -> bool:
+        return self.hides_scores(moved.scores)
+
+    def ranks(self, confidence: Fraction | float) -> None:
+        return None
+
+    def beside_ranks(self) -> dict[str, Any]:
+        return {}
+
+    def hides_scores(self, moved: Scores) -> bool:
+        return moved.apart <= Scores(linf=self.linf, monotone=self.monotone).apart
 
     def loss(self) -> Loss:
         return Loss(epsilon=self.epsilon, rho=pure_rho(epsilon=self.epsilon))
@@ -157,6 +186,8 @@ class TopK:
     k: int
     monotone: bool = False
 
+    slices: ClassVar[int] = 1
+
     def __post_init__(self) -> None:
         fields.whole("k", self.k)
         fields.rationals(self, "epsilon", "linf")
@@ -165,6 +196,23 @@ class TopK:
     @property
     def round(self) -> ExponentialMechanism:
         return ExponentialMechanism(epsilon=self.epsilon / self.k, linf=self.linf, monotone=self.monotone)
+
+    @property
+    def per_group(self) -> int:
+        return self.k
+
+    @property
+    def scale(self) -> Fraction:
+        return self.round.scale
+
+    def hides(self, moved: Rows) -> bool:
+        return self.round.hides(moved)
+
+    def ranks(self, confidence: Fraction | float) -> None:
+        return None
+
+    def beside_ranks(self) -> dict[str, Any]:
+        return {}
 
     def loss(self) -> Loss:
         return Loss(epsilon=self.epsilon, rho=self.epsilon**2 / (8 * self.k))
@@ -183,15 +231,6 @@ class TopK:
             total += float(self.round.log_mass([scores[i] for i in left])[left.index(place)])
             left.remove(place)
         return total
-
-
-def selection(
-    accountant: AccountantName, *, amount: Fraction, linf: Fraction, monotone: bool = False
-) -> PermuteAndFlip | ExponentialMechanism:
-    """The choice for an amount of an accountant's currency: ε buys permute-and-flip, ρ the exponential mechanism."""
-    if accountant == "sum":
-        return PermuteAndFlip(epsilon=amount, linf=linf, monotone=monotone)
-    return ExponentialMechanism(epsilon=root_below(8 * amount), linf=linf, monotone=monotone)
 
 
 def root_below(square: Fraction) -> Fraction:

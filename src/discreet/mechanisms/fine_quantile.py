@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,10 @@ from discreet.budget import Loss, Neighbors
 from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism
-from discreet.mechanisms.quantile import _check_quantile, _counted, _rank_scores
+from discreet.mechanisms.quantile import _check_quantile, _counted, _rank_scores, hides_rows, inside_the_data
+from discreet.mechanisms.shapes import Integers, Rows
 from discreet.noise import Items, Stream
 from discreet.noise.choose_runs import Runs, choose_in_runs
-
-Integers = NDArray[Any]
 
 FARTHEST = 1 << 62  # ranks: there are never so many rows
 _SURELY = 30  # scales beyond the last that matters: a choice from there has a chance below e^-30
@@ -65,6 +64,9 @@ class FineQuantile:
     reach: int
     shift: int = 0
 
+    per_group: ClassVar[int] = 1
+    slices: ClassVar[int] = 1
+
     def __post_init__(self) -> None:
         fields.rationals(self, "epsilon")
         fields.whole("cells", self.cells)
@@ -86,6 +88,13 @@ class FineQuantile:
     def most_near(self) -> int:
         """How many cells of a group can hold rows within the reach, whatever the data."""
         return min(self.cells, 2 * self.reach + 2)
+
+    @property
+    def scale(self) -> Fraction:
+        return self.mechanism.scale
+
+    def hides(self, moved: Rows) -> bool:
+        return hides_rows(self.max_rows, self.neighbors, moved)
 
     def loss(self) -> Loss:
         return self.mechanism.loss()
@@ -154,6 +163,12 @@ class FineQuantile:
         Whatever the data, as long as the wanted rank lies within 0 and n.
         """
         return -(-self.mechanism.margin(confidence, self.cells) // self.q.denominator)
+
+    def ranks(self, confidence: Fraction | float) -> int:
+        return self.margin(confidence) + abs(self.shift)
+
+    def beside_ranks(self) -> dict[str, Any]:
+        return inside_the_data(self.q, self.shift)
 
     def log_mass(self, counts: Integers) -> NDArray[np.float64]:
         """The log-probability of each cell."""

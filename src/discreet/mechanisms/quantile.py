@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,19 +30,19 @@ from discreet.budget import Loss, Neighbors
 from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip
+from discreet.mechanisms.shapes import Integers, Rows
 from discreet.noise import Items, Stream
 from discreet.noise.choose import Kind
 from discreet.noise.choose_each import noisy_max_each
 
-Integers = NDArray[Any]
-Choice = Literal["permute_and_flip", "exponential"]
+ChoiceName = Literal["permute_and_flip", "exponential"]
 
 MOST_CELLS = 1 << 22
-_MECHANISM: dict[Choice, type[PermuteAndFlip] | type[ExponentialMechanism]] = {
+_MECHANISM: dict[ChoiceName, type[PermuteAndFlip] | type[ExponentialMechanism]] = {
     "permute_and_flip": PermuteAndFlip,
     "exponential": ExponentialMechanism,
 }
-_KIND: dict[Choice, Kind] = {"permute_and_flip": "exponential", "exponential": "gumbel"}  # the noise of each
+_KIND: dict[ChoiceName, Kind] = {"permute_and_flip": "exponential", "exponential": "gumbel"}  # the noise of each
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,11 @@ class Quantile:
     cells: int
     max_rows: int
     neighbors: Neighbors
-    choice: Choice
+    choice: ChoiceName
     shift: int = 0
+
+    per_group: ClassVar[int] = 1
+    slices: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         fields.rationals(self, "epsilon")
@@ -78,6 +81,13 @@ class Quantile:
         """The choice, in whole units of rank / q's denominator."""
         moved = Fraction(1) if self.neighbors == "change_one" else max(self.q, 1 - self.q)
         return _MECHANISM[self.choice](epsilon=self.epsilon, linf=self.max_rows * moved * self.q.denominator)
+
+    @property
+    def scale(self) -> Fraction:
+        return self.mechanism.scale
+
+    def hides(self, moved: Rows) -> bool:
+        return hides_rows(self.max_rows, self.neighbors, moved)
 
     def loss(self) -> Loss:
         return self.mechanism.loss()
@@ -100,6 +110,12 @@ class Quantile:
         Whatever the data, as long as the wanted rank lies within 0 and n.
         """
         return -(-self.mechanism.margin(confidence, self.cells) // self.q.denominator)
+
+    def ranks(self, confidence: Fraction | float) -> int:
+        return self.margin(confidence) + abs(self.shift)
+
+    def beside_ranks(self) -> dict[str, Any]:
+        return inside_the_data(self.q, self.shift)
 
     def log_mass(self, counts: Integers) -> NDArray[np.float64]:
         """The log-probability of each cell."""
@@ -129,7 +145,9 @@ class Quantiles:
     slices: int
     max_rows: int
     neighbors: Neighbors
-    choice: Choice
+    choice: ChoiceName
+
+    scale: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         fields.rationals(self, "epsilon")
@@ -141,6 +159,13 @@ class Quantiles:
             _check_quantile(q)
         if list(self.quantiles) != sorted(set(self.quantiles)) or not 0 < self.quantiles[0] <= self.quantiles[-1] < 1:
             raise UsageError("quantiles must increase, each above 0 and below 1; ask for the extremes one by one.")
+
+    @property
+    def per_group(self) -> int:
+        return len(self.quantiles)
+
+    def hides(self, moved: Rows) -> bool:
+        return hides_rows(self.max_rows, self.neighbors, moved)
 
     @property
     def depths(self) -> int:
@@ -182,12 +207,12 @@ class Quantiles:
         pieces = whole * (1 << self.depths - 1)
         return pieces if self.slices == 1 else np.repeat(pieces, self.slices, axis=-1)
 
-    def release(self, counts: Integers, stream: Stream) -> tuple[int, ...]:
+    def choose(self, counts: Integers, stream: Stream) -> tuple[int, ...]:
         """The cell of each quantile."""
-        found = self.release_each(np.asarray(counts)[None], stream, Items.positions(1))[0]
+        found = self.choose_each(np.asarray(counts)[None], stream, Items.positions(1))[0]
         return tuple(int(cell) for cell in found)
 
-    def release_each(self, counts: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
+    def choose_each(self, counts: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
         """For each item, from its row of counts, the cell of each quantile."""
         found = np.empty((len(items), len(self.quantiles)), dtype=np.int64)
         left = [(_root(self.quantiles), [_Block(start=0, rows=np.arange(len(items)), pieces=self._pieces(counts))])]
@@ -237,6 +262,13 @@ class Quantiles:
             for bound, share in zip(self._added_up(own, Fraction(0)), self.ties, strict=True)
         )
 
+    def ranks(self, confidence: Fraction | float) -> int:
+        return max(self.margin(confidence, assuming=0))
+
+    def beside_ranks(self) -> dict[str, Any]:
+        """`ties`: of the rows that share one value, the part by which a quantile may be farther off."""
+        return {"ties": float(max(self.ties))}
+
     @property
     def ties(self) -> tuple[Fraction, ...]:
         """For each quantile, how many ranks more it may be off for each row that shares one value with others.
@@ -274,6 +306,21 @@ class Quantiles:
                 for upper, log_upper in self._outcomes(part.above, start + place, above)
             ]
         return outcomes
+
+
+def hides_rows(max_rows: int, neighbors: Neighbors, moved: Rows) -> bool:
+    """Whether the noise of quantiles for so many rows, under a relation, hides one person's rows (`sql.picks.Pick`).
+
+    Privacy: a replaced person is m rows taken and m put in their place. In one group the relation change_one counts
+    them as m; in several they may be in different ones, and count as 2m rows added or removed.
+    """
+    both = moved.neighbors == "change_one" and (moved.groups > 1 or neighbors == "add_remove")
+    return max_rows >= (2 if both else 1) * moved.most
+
+
+def inside_the_data(q: Fraction, shift: int) -> dict[str, Any]:
+    """`extreme` and `inside`: a value that many ranks inside the extreme is not beyond it either."""
+    return {"extreme": "maximum" if q else "minimum", "inside": abs(shift)} if shift else {}
 
 
 def slices_for(cells: int) -> int:
@@ -411,11 +458,11 @@ def _counted(counts: Integers, cells: int) -> Integers:
     return counts if counts.dtype == object else counts.astype(np.int64, copy=False)
 
 
-def _check_grid(cells: int, max_rows: int, neighbors: Neighbors, choice: Choice) -> None:
+def _check_grid(cells: int, max_rows: int, neighbors: Neighbors, choice: ChoiceName) -> None:
     fields.whole("cells", cells, most=MOST_CELLS)
     fields.whole("max_rows", max_rows)
     fields.neighbors(neighbors)
-    fields.one_of("choice", choice, get_args(Choice))
+    fields.one_of("choice", choice, get_args(ChoiceName))
 
 
 def _check_quantile(q: Fraction) -> None:

@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from discreet.mechanisms import Mechanism
+from discreet.mechanisms import shapes
 from discreet.mechanisms.combined import Part
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 
 Floats = npt.NDArray[np.float64]
 _MANY = 8  # draws from which on their sum is redrawn as one normal number: at 95 % it is wider by 1.3 %, no more
@@ -33,11 +32,11 @@ _LISTED = 64  # sigma below which discrete Gaussian noise is told from rounded n
 class Several:
     """The noise of a number that was added up from so many noisy ones, each with noise of its own."""
 
-    noise: DiscreteLaplace | DiscreteGaussian
+    noise: shapes.Additive
     draws: int
 
 
-Noise = Mechanism | Several  # on a number that was measured, or added up from such
+Noise = shapes.Noise | Several  # on a number that was measured, or added up from such
 
 
 def part(noise: Noise, factor: Fraction = Fraction(1)) -> Part:
@@ -126,8 +125,7 @@ def half_widths(function: Callable[[Floats], Floats], numbers: Floats, noise: No
 
 def _normal(each: Part) -> DiscreteGaussian:
     """A normal number at least as wide: discrete noise varies by no more than continuous noise of its scale."""
-    spread = each.added.sigma if each.gaussian else each.added.scale
-    variance = each.draws * spread**2 * (1 if each.gaussian else 2)
+    variance = each.draws * each.noise.spread**2 * (1 if each.gaussian else 2)
     fine = 1 << max(0, 64 - int(variance).bit_length())
     root = math.isqrt(math.ceil(variance * fine * fine)) + 1
     return DiscreteGaussian(sigma=Fraction(root, fine), l2_squared=Fraction(1))

@@ -16,22 +16,18 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
 from discreet.accounting.zcdp import pure_rho
-from discreet.budget import AccountantName, Loss, Neighbors
+from discreet.budget import Loss, Neighbors
 from discreet.mechanisms import fields, gaussian_tail, tails
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
+from discreet.mechanisms.shapes import Additive, Integers, Keys, Survivors
 from discreet.noise import Items, Stream, added, bernoulli, discrete_laplace
-
-Integers = NDArray[Any]
-Survivors = tuple[NDArray[np.intp], Integers]
-"""The places of the keys that survive, and the noisy value of each."""
 
 
 class _Endless:
@@ -39,7 +35,25 @@ class _Endless:
 
     __slots__ = ()
     linf: int
-    noise: Any
+    max_groups: int
+    neighbors: Neighbors
+
+    reaches: ClassVar[tuple[tuple[int, Fraction], ...]] = ()
+
+    @property
+    def noise(self) -> Additive:
+        raise NotImplementedError
+
+    @property
+    def spread(self) -> Fraction:
+        return self.noise.spread
+
+    @property
+    def gaussian(self) -> bool:
+        return self.noise.gaussian
+
+    def hides(self, moved: Keys) -> bool:
+        return _hides(self, moved)
 
     @property
     def threshold(self) -> int:
@@ -53,8 +67,7 @@ class _Endless:
         return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raised(self.later, stream, items))
 
     def margin(self, confidence: Fraction | float) -> int:
-        found: int = self.noise.margin(confidence)
-        return found
+        return self.noise.margin(confidence)
 
     def log_mass(self, value: int, released: int | None) -> float:
         """Log-probability that a key of this value leaves as that number, or (None) stays."""
@@ -150,9 +163,22 @@ class TruncatedLaplaceThreshold:
     neighbors: Neighbors
     delta: Fraction
 
+    gaussian: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         fields.rationals(self, "scale", "delta")
         _check(self)
+
+    @property
+    def spread(self) -> Fraction:
+        return self.scale
+
+    @property
+    def reaches(self) -> tuple[tuple[int, Fraction], ...]:
+        return (self.reach, 1 - self.later), (self.reach + 1, self.later)
+
+    def hides(self, moved: Keys) -> bool:
+        return _hides(self, moved)
 
     @property
     def reach(self) -> int:
@@ -208,7 +234,7 @@ class TruncatedLaplaceThreshold:
 
     def _reaches(self) -> list[tuple[int, float]]:
         """How far the noise may go, each with how likely that is."""
-        return [(self.reach, float(1 - self.later)), (self.reach + 1, float(self.later))]
+        return [(reach, float(chance)) for reach, chance in self.reaches]
 
     def _mass(self, value: int, released: int | None, reach: int) -> float:
         if released is not None:
@@ -235,6 +261,12 @@ def _touched(mechanism: _Threshold) -> int:
     return mechanism.max_groups * (2 if mechanism.neighbors == "change_one" else 1)
 
 
+def _hides(mechanism: _Endless | TruncatedLaplaceThreshold, moved: Keys) -> bool:
+    """Each key of a person gets 1; what is made for replacing a person also hides that one is added or removed."""
+    related = mechanism.neighbors in (moved.neighbors, "change_one")
+    return related and moved.most <= mechanism.max_groups and mechanism.linf >= 1
+
+
 @lru_cache(maxsize=1024)
 def _offset(mechanism: _Threshold) -> tuple[int, Fraction]:
     """How far the noise must rarely go, and how often one further; see each class."""
@@ -258,18 +290,6 @@ def _tail(mechanism: _Threshold) -> tails.Tail:
 def _raised(later: Fraction, stream: Stream, items: Items) -> NDArray[np.int64]:
     """By how much each key's threshold is raised: 0 or 1."""
     return bernoulli(stream.derive("later"), items, later).astype(np.int64)
-
-
-def on_people(
-    accountant: AccountantName, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction
-) -> TruncatedLaplaceThreshold | GaussianThreshold:
-    """The test of how many people have a key, for an amount of an accountant's currency: each adds 1 to a key (S5)."""
-    touched = Fraction(max_groups * (2 if neighbors == "change_one" else 1))
-    if accountant == "sum":
-        scale = laplace_scale(l1=touched, epsilon=amount)
-        return TruncatedLaplaceThreshold(scale=scale, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
-    sigma = gaussian_sigma(l2_squared=touched, rho=amount)
-    return GaussianThreshold(sigma=sigma, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
 
 
 def _survivors(noisy: Integers, threshold: NDArray[np.int64]) -> Survivors:

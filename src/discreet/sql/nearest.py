@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from discreet.algebra import Aggregate, Nearest, Rank
-from discreet.mechanisms.fine_quantile import FARTHEST, FineQuantile
+from discreet.mechanisms.fine_quantile import FARTHEST
+from discreet.mechanisms.shapes import Nearby
 
 COARSE = 1 << 16  # wide cells of all groups together, and narrower ones of one wide cell
 FEWEST = 1 << 8  # wide cells of a group, where there are many groups or no telling how many
 
 
-def nearest(counted: Aggregate, choices: Sequence[FineQuantile], *, groups: int) -> Nearest:
+def nearest(counted: Aggregate, choices: Sequence[Nearby], *, groups: int) -> Nearest:
     """The cells of each group that hold rows within the reach of a choice."""
     return Nearest(counted, _widths(choices[0].cells, groups), tuple(map(_rank, choices)))
 
@@ -24,6 +25,6 @@ def _widths(cells: int, groups: int) -> tuple[int, ...]:
     return tuple(widths)
 
 
-def _rank(choice: FineQuantile) -> Rank:
+def _rank(choice: Nearby) -> Rank:
     reach = None if choice.reach >= FARTHEST else choice.reach
     return Rank(choice.q.numerator, choice.q.denominator, choice.shift, reach)

@@ -7,20 +7,21 @@ one by one: what is told about their ranks then holds whatever the data.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import pyarrow as pa
 
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.budget import AccountantName, Neighbors
-from discreet.mechanisms import Mechanism
-from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip, root_below, selection
+from discreet.mechanisms.currency import Currency, currency
 from discreet.mechanisms.fine_quantile import FineQuantile, reach_for
 from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
+from discreet.mechanisms.shapes import Nearby, Rows, Selection
 from discreet.sql.estimates import as_written, number_type
 from discreet.sql.values import Coded, Day, Flag, Moment, Number, widened
 
@@ -85,32 +86,43 @@ class Pick:
             return (self,)
         return tuple(replace(self, quantiles=(q,)) for q in self.quantiles) or (self,)
 
-    def mechanisms(self, accountant: AccountantName, amount: Fraction) -> tuple[Mechanism, ...]:
-        """The choices, part by part."""
+    @property
+    def moved(self) -> Rows:
+        """What one person has in it."""
+        return Rows(most=self.rows, groups=self.groups, neighbors=self.neighbors)
+
+    def mechanisms(self, accountant: AccountantName, amount: Fraction) -> tuple[Selection, ...]:
+        """The choices, part by part; on a fine grid each is `Nearby`."""
+        paid = currency(accountant)
         if self.kind == "mode":
-            return (self._mode(accountant, amount),)
+            return (paid.choice(amount=amount, moved=self.moved.scores),)
         share = amount / len(self.parts)
         return tuple(
-            part._quantile(accountant, share) if len(part.quantiles) == 1 else part._several(accountant, share)
+            part._quantile(paid, share) if len(part.quantiles) == 1 else part._several(paid, share)
             for part in self.parts
         )
 
-    def _several(self, accountant: AccountantName, amount: Fraction) -> Quantiles:
+    @staticmethod
+    def nearby(choices: Sequence[Selection]) -> tuple[Nearby, ...]:
+        """The choices of a pick on a fine grid, which all have this shape."""
+        return tuple(cast(Nearby, choice) for choice in choices)
+
+    def _several(self, paid: Currency, amount: Fraction) -> Quantiles:
         depths, cells = len(self.quantiles).bit_length(), self.domain.size
         return Quantiles(
-            epsilon=amount if accountant == "sum" else root_below(8 * amount / depths) * depths,
+            epsilon=paid.choice_epsilon(amount=amount, rounds=depths),
             quantiles=self.quantiles,
             cells=cells,
             slices=1 if self.unknown else max(1, min(slices_for(cells), MOST_CELLS // self.groups // cells)),
             max_rows=self.max_rows,
             neighbors=self.relation,
-            choice=_choice(accountant),
+            choice=paid.choice_name,
         )
 
-    def _quantile(self, accountant: AccountantName, amount: Fraction) -> Quantile | FineQuantile:
+    def _quantile(self, paid: Currency, amount: Fraction) -> Quantile | FineQuantile:
         [q] = self.quantiles
         grid: dict[str, Any] = {
-            "epsilon": amount if accountant == "sum" else root_below(8 * amount),
+            "epsilon": paid.choice_epsilon(amount=amount),
             "q": q,
             "cells": self.domain.size,
             "max_rows": self.max_rows,
@@ -118,7 +130,7 @@ class Pick:
         }
         plain: Quantile | FineQuantile
         plain = (
-            FineQuantile(**grid, reach=reach_for(**grid)) if self.fine else Quantile(**grid, choice=_choice(accountant))
+            FineQuantile(**grid, reach=reach_for(**grid)) if self.fine else Quantile(**grid, choice=paid.choice_name)
         )
         if 0 < q < 1:
             return plain
@@ -126,12 +138,6 @@ class Pick:
         # them is farther from it than the choice is with 95 %.
         inside = plain.margin(INSIDE) + 1
         return replace(plain, shift=inside if q == 0 else -inside)
-
-    def _mode(self, accountant: AccountantName, amount: Fraction) -> PermuteAndFlip | ExponentialMechanism:
-        # Privacy: the loss of a choice is how far apart its scores move, over its scale: a_i rows out of group i and
-        # b_i into it make a_i + b_i, over all groups 2m at most: what a choice that moves by m either way allows.
-        monotone = self.neighbors == "add_remove"
-        return selection(accountant, amount=amount, linf=Fraction(self.rows), monotone=monotone)
 
     def decode(self, positions: Any) -> pa.Array:
         """The values at positions of the finest grid."""
@@ -154,10 +160,6 @@ class Pick:
         """A row's cell."""
         # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond them.
         return widened(self.position, self.domain.size)
-
-
-def _choice(accountant: AccountantName) -> Literal["permute_and_flip", "exponential"]:
-    return "permute_and_flip" if accountant == "sum" else "exponential"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,7 +34,7 @@ from discreet.algebra import (
 from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
 from discreet.declaration import HIDDEN
-from discreet.mechanisms.fine_quantile import FineQuantile
+from discreet.mechanisms.shapes import Keys, Nearby
 from discreet.policy import Policy
 from discreet.sql.check import Bound, Checker
 from discreet.sql.estimates import Estimate, as_written, number_type
@@ -190,6 +190,11 @@ class Block:
         return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Unknown))
 
     @property
+    def tested(self) -> Keys:
+        """What one person has of the unknown keys: 1 in each of at most `touched`."""
+        return Keys(most=self.touched, neighbors=self.neighbors)
+
+    @property
     def key_letters(self) -> int:
         """How many letters one combination of unknown keys has at most (S21); a letter is up to four bytes."""
         return sum(key.letters for key in self.keys if isinstance(key, Unknown))
@@ -258,7 +263,7 @@ class Block:
         known = (*self.public_places, len(self.places))
         return Aggregate(self.source, (*self.places, pick.cell), (Sum(),), conditions, known)
 
-    def near(self, pick: Pick, choices: Sequence[FineQuantile]) -> Nearest:
+    def near(self, pick: Pick, choices: Sequence[Nearby]) -> Nearest:
         """The same of the cells near the wanted rank of each of these choices, with the ranks that they cover."""
         return nearest(self.rows_in(pick), choices, groups=pick.groups)
 
@@ -277,7 +282,7 @@ class Block:
         for pick in self.picks:
             if pick.fine:
                 choices = pick.mechanisms("sum", Fraction(1))
-                yield self.near(pick, choices)  # type: ignore[arg-type]
+                yield self.near(pick, pick.nearby(choices))
             else:
                 yield self.rows_in(pick)
 

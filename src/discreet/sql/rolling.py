@@ -25,6 +25,7 @@ import numpy as np
 
 from discreet.algebra import Expression, call, with_stages
 from discreet.budget import AccountantName
+from discreet.mechanisms.currency import currency
 from discreet.sql.plan import Block, Key, Measurement, Rolled, Way
 
 Names = frozenset[Expression]  # of the keys of a grouping: each by its place, over stages numbered alike
@@ -161,8 +162,8 @@ class _Family:
             there = np.where(np.isin(np.arange(len(sources)), list(measured))[:, None], noise, np.inf)
             found = np.where(np.isfinite(there.min(axis=0)), there.argmin(axis=0), itself)
             shares = self.others + len(set(found.tolist())) * parts
-            scale = shares if self.accountant == "sum" else math.sqrt(shares)
-            return scale * float(noise[found, np.arange(len(sets))].mean()), found.tolist()
+            mean = float(noise[found, np.arange(len(sets))].mean())
+            return currency(self.accountant).widening(shares) * mean, found.tolist()
 
         def improved(way: tuple[float, list[int]]) -> tuple[float, list[int]]:
             """As good as it gets by measuring one grouping more or one less, the one that helps most, as often."""
@@ -185,17 +186,13 @@ class _Family:
         if not (names == source or (names < source and self.cells(source) <= self.limit)):
             return math.inf
         draws = self.cells(source - names)
-        if self.accountant != "sum":
-            return self.norm(source) * math.sqrt(draws)
-        # 95 % of a sum of so many Laplace numbers, within 2 %.
-        return self.norm(source) * math.sqrt(2 * draws) * (1.96 + 0.2 / draws)
+        return self.norm(source) * currency(self.accountant).sum_width(draws)
 
     def norm(self, source: Names) -> float:
         """How far one person moves what is measured, as a share of how far over many groups."""
-        shares = []
+        paid, shares = currency(self.accountant), []
         for here, most in zip(self.again(self.cells(source)), self.again(2**31), strict=True):
-            a, b = here.sensitivity, most.sensitivity
-            shares.append(a.l1 / b.l1 if self.accountant == "sum" else math.sqrt(a.l2_squared / b.l2_squared))
+            shares.append(paid.ratio(here.sensitivity, most.sensitivity))
         return sum(shares) / len(shares)
 
     def block(self, source: Names) -> Block:

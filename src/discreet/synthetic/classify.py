@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import UsageError
+from discreet.mechanisms.shapes import Additive
 from discreet.mechanisms.simulate import half_widths
 from discreet.noise import Stream
 from discreet.synthetic.generate import codes
-from discreet.synthetic.marginals import Noise, Score, deviation
+from discreet.synthetic.marginals import Score
 
 if TYPE_CHECKING:
     from discreet.synthetic.description import Description
@@ -106,9 +107,9 @@ def area(counts: NDArray[np.generic]) -> Floats:
     return np.asarray((high * (np.cumsum(low, axis=0) - low / 2)).sum(axis=0) / pairs)
 
 
-def area_margin(counts: Integers, noise: Noise) -> float:
+def area_margin(counts: Integers, noise: Additive) -> float:
     """The half-width at 95 % of the area from noisy counts; a half, which is everything, where noise hides a label."""
-    enough = 3 * deviation(noise) * (len(counts) / 2) ** 0.5
+    enough = 3 * noise.deviation * (len(counts) / 2) ** 0.5
     if min(counts.reshape(2, -1).sum(axis=1)) <= enough:
         return 0.5
     return min(0.5, float(half_widths(area, counts.astype(np.float64), noise, _TIMES)[0]))

@@ -23,6 +23,7 @@ from discreet.budget import Charge, with_margin
 from discreet.domain import Categories
 from discreet.errors import UsageError
 from discreet.mechanisms.combined import CONFIDENCE
+from discreet.mechanisms.shapes import Additive
 from discreet.mechanisms.simulate import half_widths
 from discreet.policy import Policy
 from discreet.synthetic.axis import Axis, Uncut, Unlisted, axes_of
@@ -36,9 +37,7 @@ from discreet.synthetic.marginals import (
     Floats,
     Integers,
     Marginals,
-    Noise,
     Partition,
-    deviation,
     products,
 )
 from discreet.synthetic.source import source_of
@@ -319,7 +318,7 @@ def correlations(sums: Floats, width: int) -> tuple[Floats, Floats]:
     return np.array(found), np.array(least)
 
 
-def correlation_margins(sums: Floats, noise: Noise, width: int) -> Floats:
+def correlation_margins(sums: Floats, noise: Additive, width: int) -> Floats:
     """Half-widths at 95 %, from noisy sums; infinite where noise may hide that a column varies at all."""
     _, squares = correlations(sums, width)
 
@@ -327,7 +326,7 @@ def correlation_margins(sums: Floats, noise: Noise, width: int) -> Floats:
         values, least = correlations(some, width)
         return np.asarray(np.where(least > squares[:, None] / 2, values, np.nan))
 
-    hidden = squares <= 4 * deviation(noise)
+    hidden = squares <= 4 * noise.deviation
     found = half_widths(moved, sums, noise, _TIMES)
     return np.where(hidden | ~np.isfinite(found), np.inf, found)
 

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from discreet.synthetic.graphical import Fit, Model, Target, cells_needed, estimate
 from discreet.synthetic.independent import Histogram, Synthesis, grouped, histograms, product
-from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition, deviation
+from discreet.synthetic.marginals import Candidate, Columns, Marginals, Partition
 from discreet.synthetic.mst import one_way_targets, target
 from discreet.synthetic.smooth import fair, in_groups
 
@@ -165,7 +165,7 @@ def _options(
             columns=candidate.columns,
             partition=candidate.partition,
             expected=candidate.model.ravel(),
-            distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * deviation(noise)),
+            distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * noise.deviation),
             weight=data.workload.weight(candidate.columns),
         )
         for candidate, distance in zip(found, noisy, strict=True)

@@ -78,7 +78,7 @@ class Commission:
         axes, source = found_grids(
             self.axes,
             self.source,
-            currency=self.inside.name,
+            accountant=self.inside.name,
             amount=self.paid.amount * share,
             delta=self.paid.delta,
             allowance=allowance,
@@ -87,7 +87,7 @@ class Commission:
         return Marginals(
             axes=axes,
             source=source,
-            currency=self.inside.name,
+            accountant=self.inside.name,
             amount=self.paid.amount * (1 - share),
             allowance=allowance,
             fetch=fetch,

@@ -9,7 +9,6 @@ Privacy
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,8 +19,9 @@ import numpy as np
 from discreet.algebra import Aggregate
 from discreet.budget import AccountantName
 from discreet.domain import Categories
+from discreet.mechanisms.currency import currency
 from discreet.mechanisms.quantile import Quantiles
-from discreet.mechanisms.threshold import on_people
+from discreet.mechanisms.shapes import Keys, Rows
 from discreet.release import Allowance, Exact
 from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis, Uncut, Unlisted
 from discreet.synthetic.source import TableSource
@@ -41,7 +41,7 @@ def found_grids(
     axes: Sequence[Axis | Unlisted | Uncut],
     source: TableSource,
     *,
-    currency: AccountantName,
+    accountant: AccountantName,
     amount: Fraction,
     delta: Fraction,
     allowance: Allowance,
@@ -55,23 +55,25 @@ def found_grids(
             case Axis():
                 found.append(axis)
             case Unlisted():
-                mechanism = on_people(
-                    currency,
+                mechanism = currency(accountant).people(
                     amount=amount / wanted,
                     max_groups=source.max_rows,
                     neighbors=source.neighbors,
                     delta=delta / texts,
                 )
-                survivors, people = allowance.threshold(mechanism, fetch(source.people(axis.name)), keys=1)
+                moved = Keys(most=source.max_rows, neighbors=source.neighbors)
+                exact = fetch(source.people(axis.name))
+                survivors, people = allowance.threshold(mechanism, exact, moved=moved, keys=1)
                 listed = _most(survivors.column(0).to_pylist(), people)
                 source = source.listing(axis.name, listed)
                 found.append(Axis(column=replace(axis.column, domain=Categories(values=listed)), bins=len(listed)))
             case Uncut():
                 fine = axis.fine(FINE)
-                chosen = _quantiles(source, fine.bins, currency, amount / wanted)
+                chosen = _quantiles(source, fine.bins, accountant, amount / wanted)
                 cell = fine.position(source.values[axis.name])
                 rows = fetch(source.counted(cell, [axis.name], below=fine.bins))
-                cells = allowance.choose(chosen, rows, sizes=(), cells=fine.bins)[0]
+                held = Rows(most=source.max_rows, groups=1, neighbors=source.neighbors)
+                cells = allowance.choose(chosen, rows, moved=held, sizes=(), cells=fine.bins)[0]
                 found.append(_cut(fine, cells.tolist()))
     return tuple(found), source
 
@@ -91,17 +93,14 @@ def _cut(fine: Axis, cells: list[int]) -> Axis:
     return replace(fine, bins=len(starts) - 1, cuts=starts)
 
 
-def _quantiles(source: TableSource, cells: int, currency: AccountantName, amount: Fraction) -> Quantiles:
-    """Privacy: in ρ a depth costs at most (ε / depths)^2 / 8, so that all cost at most ε^2 / (8 depths)."""
-    depths = len(QUANTILES).bit_length()
-    digits = 10**15
-    epsilon = amount if currency == "sum" else Fraction(math.isqrt(math.floor(8 * depths * amount * digits**2)), digits)
+def _quantiles(source: TableSource, cells: int, accountant: AccountantName, amount: Fraction) -> Quantiles:
+    paid = currency(accountant)
     return Quantiles(
-        epsilon=epsilon,
+        epsilon=paid.choice_epsilon(amount=amount, rounds=len(QUANTILES).bit_length()),
         quantiles=QUANTILES,
         cells=cells,
         slices=1,
         max_rows=source.max_rows,
         neighbors=source.neighbors,
-        choice="permute_and_flip" if currency == "sum" else "exponential",
+        choice=paid.choice_name,
     )

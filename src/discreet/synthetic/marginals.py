@@ -21,20 +21,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.calibrate import gaussian_sigma, laplace_scale
 from discreet.algebra import Aggregate, Cast, Column, Constant, Expression, Factor, Select, Stage, Sum, call, case
 from discreet.budget import AccountantName
 from discreet.mechanisms import to_row
-from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
-from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.mechanisms.exponential import selection
+from discreet.mechanisms.currency import currency
+from discreet.mechanisms.shapes import Additive, Moved, Scores
 from discreet.release import Allowance, Exact, rows_used
 from discreet.synthetic.axis import Axis
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 
 Floats = NDArray[np.float64]
-Noise = DiscreteGaussian | DiscreteLaplace
 Integers = NDArray[np.int64]
 Columns = tuple[int, ...]
 Partition = tuple[Integers, ...]  # for each column, which group every cell of its axis is in
@@ -94,7 +91,7 @@ class Marginals:
         *,
         axes: tuple[Axis, ...],
         source: TableSource,
-        currency: AccountantName,
+        accountant: AccountantName,
         amount: Fraction,
         allowance: Allowance,
         fetch: Callable[[Aggregate], Exact],
@@ -106,7 +103,7 @@ class Marginals:
         self.measured: list[Measured] = []
         self._source, self._fetch = source, fetch
         self._rows, self._twice = source.max_rows, source.neighbors == "change_one"
-        self._currency, self._amount, self._allowance = currency, amount, allowance
+        self._currency, self._amount, self._allowance = currency(accountant), amount, allowance
         self._progress = progress
         self._known: dict[Columns, Exact] = {}
 
@@ -126,18 +123,19 @@ class Marginals:
 
     def std(self, share: float) -> float:
         """The standard deviation of each count of a marginal that is given a share of what was paid."""
-        return deviation(self._noise(self._part(share), times=1))
+        return self._noise(share, self._moved()).deviation
 
     def distance_std(self, share: float, count: int) -> float:
         """The standard deviation of each of `count` distances that are given a share together."""
-        return deviation(self._noise(self._part(share), times=count, distance=True))
+        return self._noise(share, self._moved_numbers(count)).deviation
 
     def measure(self, columns: Columns, *, share: float, partition: Partition | None = None) -> Measured:
         """Noisy counts of all cells of some columns, or of groups of them."""
-        noise = self._noise(self._part(share), times=1)
+        moved = self._moved()
+        noise = self._noise(share, moved)
         groups = self.whole(columns) if partition is None else partition
         size = math.prod(int(each.max()) + 1 for each in groups)
-        counts = self._allowance.marginal(noise, self._exact(columns), cells=flat(groups), size=size)
+        counts = self._allowance.marginal(noise, self._exact(columns), moved=moved, cells=flat(groups), size=size)
         found = Measured(
             columns=columns,
             partition=groups,
@@ -148,31 +146,34 @@ class Marginals:
         self.measured.append(found)
         return found
 
-    def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, Noise]:
+    def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, Additive]:
         """The noisy l1 distance of every candidate's counts to its model's, and the noise."""
-        noise = self._noise(self._part(share), times=len(candidates), distance=True)
-        noisy = self._allowance.distances(noise, self._every_exact(candidates), **_models(candidates))
+        moved = self._moved_numbers(len(candidates))
+        noise = self._noise(share, moved)
+        noisy = self._allowance.distances(noise, self._every_exact(candidates), moved=moved, **_models(candidates))
         return np.asarray(noisy, dtype=np.float64), noise
 
-    def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, Noise]:
+    def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, Additive]:
         """Noisy sums of all products of two columns, of the columns themselves and of the rows, and the noise.
 
         `lines` says for every cell of a column where it stands between -SCALE and SCALE. Every sum is in units of
         SCALE^2 a row, and they get noise as one vector: see `products`.
         """
         pairs = products(len(lines))
-        noise = self._noise(self._part(share), times=len(pairs), distance=True, largest=SCALE**2)
+        moved = self._moved_numbers(len(pairs), largest=SCALE**2)
+        noise = self._noise(share, moved)
         placed = [call("coalesce", self._looked_up(line, column), 0) for column, line in lines.items()]
         factors = [*placed, Constant(SCALE)]
         rows = self._source.rows([self.axes[column].name for column in lines])
         exact = self._fetch(Aggregate(rows, (), tuple(_product(factors[a], factors[b]) for a, b in pairs)))
         forms = [tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))]
-        noisy = self._allowance.measure(noise, exact, sizes=(), forms=forms)
+        noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=forms)
         return np.array([float(each[0]) for each in noisy]), noise
 
-    def scored(self, score: Score, *, share: float) -> tuple[Integers, Noise]:
+    def scored(self, score: Score, *, share: float) -> tuple[Integers, Additive]:
         """Noisy counts of the rows by label and by bin of a public score, label after label, and the noise."""
-        noise = self._noise(self._part(share), times=1)
+        moved = self._moved()
+        noise = self._noise(share, moved)
         columns = [column for column, weights in enumerate(score.weights) if weights.any()]
         terms = [self._looked_up(score.weights[column], column) for column in columns]
         used = [self.axes[column].name for column in (*columns, score.label)]
@@ -187,17 +188,20 @@ class Marginals:
         positive = case((label.equals(score.positive), 1), (label.is_known, 0))
         exact = self._fetch(Aggregate(scored, (positive * score.bins + bin_of,), (Sum(),), known=(0,)))
         size = 2 * score.bins
-        counts = self._allowance.marginal(noise, exact, cells=np.arange(size), size=size)
+        counts = self._allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size)
         return np.asarray(counts, dtype=np.int64), noise
 
     def select(
         self, candidates: Sequence[Candidate], *, share: float, factors: Sequence[int], expected: Sequence[int]
     ) -> int:
         """The candidate whose factor * (distance - expected) is largest, by a private choice."""
-        moved = Fraction(max(factors) * self._rows * (2 if self._twice else 1))
-        choice = selection(self._currency, amount=self._part(share), linf=moved)
+        moved = self._rows * (2 if self._twice else 1)
+        scores = Scores(linf=max(factors) * moved, monotone=False)
+        choice = self._currency.choice(amount=self._part(share), moved=scores)
         exact = self._every_exact(candidates)
-        return self._allowance.farthest(choice, exact, **_models(candidates), factors=factors, expected=expected)
+        return self._allowance.farthest(
+            choice, exact, moved=moved, **_models(candidates), factors=factors, expected=expected
+        )
 
     def whole(self, columns: Columns) -> Partition:
         return tuple(np.arange(self.axes[column].size) for column in columns)
@@ -205,14 +209,18 @@ class Marginals:
     def _part(self, share: float) -> Fraction:
         return self._amount * Fraction(math.floor(share * _PARTS), _PARTS)
 
-    def _noise(self, amount: Fraction, *, times: int, distance: bool = False, largest: int = 1) -> Noise:
-        """Noise for a marginal, or (`distance`) for `times` numbers that a row moves by up to `largest` each."""
-        if self._currency == "sum":
-            l1 = Fraction(times * largest * self._rows * (2 if self._twice else 1))
-            return DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=amount), l1=l1)
-        doubled = (4 if distance else 2) if self._twice else 1
-        l2_squared = Fraction(times * doubled * (largest * self._rows) ** 2)
-        return DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=amount), l2_squared=l2_squared)
+    def _moved(self) -> Moved:
+        """How far one person moves the counts of a marginal."""
+        times = 2 if self._twice else 1
+        return Moved(l1=times * self._rows, l2_squared=times * self._rows**2)
+
+    def _moved_numbers(self, count: int, *, largest: int = 1) -> Moved:
+        """How far one person moves `count` numbers that a row moves by up to `largest` each."""
+        each = largest * self._rows * (2 if self._twice else 1)
+        return Moved(l1=count * each, l2_squared=count * each**2)
+
+    def _noise(self, share: float, moved: Moved) -> Additive:
+        return self._currency.noise(amount=self._part(share), moved=moved)
 
     def _every_exact(self, candidates: Sequence[Candidate]) -> Iterator[Exact]:
         """Of all candidates, one after another; what was not read before takes its time."""
@@ -255,11 +263,6 @@ def _product(a: Expression, b: Expression) -> Sum:
 def products(width: int) -> list[tuple[int, int]]:
     """Which two of `width` columns, and of the constant behind them, each sum of `Marginals.moments` multiplies."""
     return [(a, b) for a in range(width + 1) for b in range(a, width + 1)]
-
-
-def deviation(noise: Noise) -> float:
-    """The standard deviation of noise, or a little more."""
-    return float(noise.sigma) if isinstance(noise, DiscreteGaussian) else math.sqrt(2) * float(noise.scale)
 
 
 def _models(candidates: Sequence[Candidate]) -> dict[str, Any]:
