@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from discreet.mechanisms import MECHANISMS
+
 SOURCE = Path(__file__).parent.parent / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
 
@@ -39,6 +41,16 @@ FORBIDDEN = {
     "accounting": {"mechanisms"},
     "server": {"sql", "engines", "release", "ledger", "noise", "mechanisms"},
 }
+# What is about accountants themselves: made, declared, advised on, and held against one another.
+ABOUT_ACCOUNTANTS = {
+    "accounting/accountants.py",
+    "policy.py",
+    "sql/analyze.py",
+    "synthetic/describe.py",
+    "audit/ledger.py",
+    "cli/curate.py",
+}
+SHAPES = SOURCE / "mechanisms" / "shapes.py"
 # What shows an answer is loaded only when somebody looks at it; a skeleton's text knows the source's types.
 EXCEPTIONS = {("release", "show"), ("local", "show")}
 
@@ -101,6 +113,58 @@ def test_only_release_opens_exact_values() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.startswith("unwrap")
     }
     assert callers == {"release.py"}
+
+
+def test_the_vault_names_the_shape_of_every_mechanism() -> None:
+    """It knows mechanisms by what they do: not as anything, and not by asking which one it was given."""
+    tree = ast.parse((SOURCE / "release.py").read_text())
+    shapes = {node.name for node in ast.parse(SHAPES.read_text()).body if isinstance(node, ast.ClassDef)}
+    taken = [
+        each for node in ast.walk(tree) if isinstance(node, ast.arguments) for each in (*node.args, *node.kwonlyargs)
+    ]
+    named = {ast.unparse(each.annotation) for each in taken if each.arg == "mechanism" and each.annotation}
+    assert len(named) >= 5
+    assert named <= shapes
+    known = {kind.__name__ for kind in MECHANISMS}
+    for path in (SOURCE / "release.py", SOURCE / "offer.py", SOURCE / "measure.py", SOURCE / "explain.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            asked = isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "hasattr", "isinstance")
+            about = ast.unparse(node.args[0]) if isinstance(node, ast.Call) and asked else ""
+            assert about not in ("mechanism", "noise", "choice", "each.threshold"), f"{path.name}: which {about}?"
+            assert not (isinstance(node, ast.Name) and node.id in known), f"{path.name} knows {node.id} by name"
+
+
+def test_every_release_says_how_far_one_person_moves_it() -> None:
+    """What takes a mechanism takes `moved` beside it, and holds the two together before it spends."""
+    [vault] = [
+        node
+        for node in ast.parse((SOURCE / "release.py").read_text()).body
+        if isinstance(node, ast.ClassDef) and node.name == "Allowance"
+    ]
+    releases = [
+        each
+        for each in vault.body
+        if isinstance(each, ast.FunctionDef) and "self._spend(" in ast.unparse(each) and each.name != "_spend"
+    ]
+    assert {each.name for each in releases} >= {"measure", "steps", "threshold", "choose", "choose_near", "farthest"}
+    for each in releases:
+        text = ast.unparse(each)
+        assert "moved" in {argument.arg for argument in each.args.kwonlyargs}, each.name
+        assert -1 < text.find("_require(mechanism") < text.find("self._spend("), each.name
+
+
+def test_currencies_are_told_apart_in_one_place() -> None:
+    """Which accountant a budget has decides which mechanism it buys: `mechanisms.currency` knows, and nobody asks."""
+    found = set()
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Compare):
+                continue
+            sides = [ast.unparse(each) for each in (node.left, *node.comparators)]
+            budget = any("accountant" in side or "currency" in side or side == "name" for side in sides)
+            if budget and {"'sum'", "'zcdp'"} & set(sides):
+                found.add(str(path.relative_to(SOURCE)))
+    assert found <= ABOUT_ACCOUNTANTS
 
 
 def test_only_the_curator_spends() -> None:

@@ -13,11 +13,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from fractions import Fraction
 from numbers import Rational, Real
 from operator import index
-from typing import Literal
+from typing import Final, Literal
 
 from discreet.errors import UsageError
 
 AccountantName = Literal["sum", "zcdp"]
+SYMBOLS: Final[dict[str, str]] = {"sum": "ε", "zcdp": "ρ"}  # what each accountant adds
 Neighbors = Literal["add_remove", "change_one"]
 
 _SMALLEST = Fraction(1, 2**1022)  # below lie the subnormal floats, where a "positive" epsilon is a rounding accident

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ from small_release import Visit, after, opened, tables, values
 import discreet
 from discreet import cli
 from discreet.audit.ledger import audited
+from discreet.continual import design
 from discreet.curator import Curator, take_snapshot
-from discreet.errors import BudgetExceeded, PolicyError, UsageError
+from discreet.errors import BudgetExceeded, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger
+from discreet.mechanisms.shapes import Moved
 from discreet.policy import Policy
 
 BUSY: list[Visit] = [
@@ -237,6 +240,28 @@ def test_columns_that_do_not_date_and_horizons_outside(tmp_path: Path) -> None:
         _changed(tmp_path, "periods: 10\n", "periods: 400\n").release("daily_visits")
     with pytest.raises(UsageError, match="no release weekly"):
         _changed(tmp_path, "unit", "unit").release("weekly")
+
+
+@pytest.mark.parametrize("accountant", ["sum", "zcdp"])
+@pytest.mark.parametrize("neighbors", ["add_remove", "change_one"])
+def test_a_release_started_with_less_noise_than_it_needs_publishes_nothing(
+    accountant: str, neighbors: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As an older version with a smaller bound would have started it: what was stored is held against the plan."""
+    curator = opened(tmp_path, tables(BUSY), accountant=accountant, neighbors=neighbors, epsilon="1")
+    release, real = curator.release("daily_visits"), design._moved
+
+    def less(*arguments: Any, **named: Any) -> Moved:
+        found = real(*arguments, **named)
+        l1, l2_squared = (None if norm is None else norm * Fraction(99, 100) for norm in (found.l1, found.l2_squared))
+        return Moved(l1=l1, l2_squared=l2_squared)
+
+    monkeypatch.setattr(design, "_moved", less)
+    release.start()
+    monkeypatch.undo()
+    with pytest.raises(Unproved, match="claims less"):
+        release.run(after(3))
+    assert release.show().periods == 0
 
 
 def _changed(folder: Path, old: str, new: str) -> Curator:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import ClassVar, Protocol
 
 from discreet.accounting import zcdp
-from discreet.budget import AccountantName, Budget, Charge, Loss, Neighbors, number, round_down, round_up
+from discreet.budget import SYMBOLS, AccountantName, Budget, Charge, Loss, Neighbors, number, round_down, round_up
 from discreet.errors import UsageError
 
 _DIGITS = 24  # of a charge: far finer than any noise, and a ledger's total stays a decimal however it was made up
@@ -162,9 +162,7 @@ def between_neighbors(charge: Charge, accountant: Accountant, *, before: Neighbo
 
 def _proved(amount: Fraction | None, name: AccountantName) -> Fraction:
     if amount is None:
-        raise UsageError(
-            f"This mechanism has no proof in {'ε' if name == 'sum' else 'ρ'}, and cannot be paid from a {name} budget."
-        )
+        raise UsageError(f"This mechanism has no proof in {SYMBOLS[name]}, and cannot be paid from a {name} budget.")
     return amount
 
 

@@ -106,13 +106,13 @@ def ledger(policy: PolicyFile, out: Out = None, format: FormatOption = Format.ta
     """Verify a ledger's chain and recompute every charge from the noise that it names."""
     from discreet.audit.ledger import audited
     from discreet.audit.report import ledger_page
-    from discreet.budget import number
+    from discreet.budget import SYMBOLS, number
     from discreet.policy import Policy
 
     require_writable(out)
     read = Policy.read(policy)
     found = audited(read)
-    currency = "ε" if read.budget.accountant == "sum" else "ρ"
+    currency = SYMBOLS[read.budget.accountant]
     _write(out, ledger_page(found, currency=currency))
     broken = [each.id for each in found.charges if not each.covered]
     if format is Format.json:

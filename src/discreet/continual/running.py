@@ -26,7 +26,7 @@ from discreet.continual.series import Series, published_rows
 from discreet.continual.strategy import Windows
 from discreet.engines.arrivals import Arrivals, packed, unpacked
 from discreet.engines.until import Until
-from discreet.errors import LedgerUnavailable, PolicyError, UsageError
+from discreet.errors import LedgerUnavailable, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger, Reservation, Stream
 from discreet.mechanisms import to_row
 from discreet.policy import CURATOR, Policy
@@ -92,7 +92,7 @@ class Release:
             Until(began=0.0, deadline=None).leave(
                 partial(self._publish, stream, due),
                 count=lambda: None,  # the curator runs it, and has no limit of overruns
-                passing=(LedgerUnavailable, PolicyError, UsageError),
+                passing=(LedgerUnavailable, PolicyError, Unproved, UsageError),
             )
         return self.show()
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, cast
 
-from discreet.budget import Charge, Neighbors, number
+from discreet.budget import SYMBOLS, Charge, Neighbors, number
 from discreet.errors import LedgerUnavailable, UsageError
 
 CURATOR = "curator"  # pays from the common limit alone
@@ -43,7 +43,7 @@ class Terms:
 
     @property
     def symbol(self) -> str:
-        return "ε" if self.accountant["name"] == "sum" else "ρ"
+        return SYMBOLS[self.accountant["name"]]
 
     def as_row(self) -> dict[str, Any]:
         bound = {"unit": self.unit, "neighbors": self.neighbors, "owners": dict(self.owners)}
