@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,13 +15,14 @@ import pytest
 import discreet
 from discreet import offer
 from discreet.accounting import SumAccountant, ZcdpAccountant
-from discreet.budget import Charge
+from discreet.budget import Charge, Loss
 from discreet.continual.independent import Independent
 from discreet.curator import create_ledger
 from discreet.errors import EngineFailure, Unproved
-from discreet.mechanisms import FineQuantile, Quantile
-from discreet.mechanisms.currency import currency
-from discreet.mechanisms.shapes import Keys, Moved, Rows, Scores
+from discreet.mechanisms import MECHANISMS, DiscreteLaplace, FineQuantile, Quantile
+from discreet.mechanisms.currency import CURRENCIES, currency
+from discreet.mechanisms.shapes import Additive, Integers, Keys, Moved, Norm, Rows, Scores, Sensitivity
+from discreet.noise import Items, Stream
 from discreet.policy import Policy
 from discreet.release import Allowance, Exact
 from small_town import POLICY, town
@@ -154,6 +155,66 @@ def test_noise_for_half_a_person_gives_no_answer(
     monkeypatch.undo()
     answer = curator.ask("SELECT COUNT(*) + 0 FROM people", analyst="alice", epsilon=1)
     assert answer.table.num_rows == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubled:
+    """A newcomer: discrete Laplace noise that is twice as wide as it need be."""
+
+    half_scale: Fraction
+    l1: Fraction
+
+    norm: ClassVar[Norm] = "l1"
+    words: ClassVar[str] = "doubled noise of scale"
+    gaussian: ClassVar[bool] = False
+    reaches: ClassVar[tuple[tuple[int, Fraction], ...]] = ()
+
+    @property
+    def _noise(self) -> DiscreteLaplace:
+        return DiscreteLaplace(scale=2 * self.half_scale, l1=self.l1)
+
+    @property
+    def spread(self) -> Fraction:
+        return self._noise.spread
+
+    @property
+    def deviation(self) -> float:
+        return self._noise.deviation
+
+    def hides(self, moved: Sensitivity) -> bool:
+        return self._noise.hides(moved)
+
+    def loss(self) -> Loss:
+        return Loss(epsilon=self.l1 / self.half_scale, rho=None)
+
+    def add_to(self, values: Integers, stream: Stream, items: Items) -> Integers:
+        return self._noise.add_to(values, stream, items)
+
+    def log_mass(self, z: int) -> float:
+        return self._noise.log_mass(z)
+
+    def margin(self, confidence: Fraction | float) -> int:
+        return self._noise.margin(confidence)
+
+
+def test_a_new_mechanism_is_used_without_a_word_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bought by the currency, it is offered, explained, run, put on margins and certified by its own name."""
+
+    class Newer(type(CURRENCIES["sum"])):  # type: ignore[misc]
+        def noise(self, *, amount: Fraction, moved: Sensitivity) -> Additive:
+            return Doubled(half_scale=F(moved.l1 or 0) / amount, l1=F(moved.l1 or 0))
+
+    curator = small(tmp_path, "sum")
+    monkeypatch.setitem(CURRENCIES, "sum", Newer())
+    monkeypatch.setattr("discreet.mechanisms.MECHANISMS", (*MECHANISMS, Doubled))
+    sql = "SELECT sex, COUNT(*) AS n, AVG(age) AS age FROM people GROUP BY sex"
+    assert "add doubled noise of scale 16" in curator.explain(
+        "SELECT COUNT(*) FROM people", analyst="alice", epsilon="1/8"
+    )
+    answer = curator.ask("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", analyst="alice", epsilon="1/8")
+    assert answer.margins.column("n").to_pylist() == [Doubled(half_scale=F(8), l1=F(1)).margin(0.95)] * 2
+    assert {row["mechanism"] for row in answer.certificate["mechanisms"]} == {"Doubled"}
+    assert all(margin > 0 for margin in curator.ask(sql, analyst="alice", epsilon=1).margins.column("age").to_pylist())
 
 
 def small(folder: Path, accountant: str) -> discreet.Curator:
