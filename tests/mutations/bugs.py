@@ -207,9 +207,9 @@ BUGS = (
     ),
     bug(
         "people of several groups added up",
-        "sql/aggregates.py",
-        '(request.kind != "persons" or touched == 1)',
-        "True",
+        "sql/aggregates/distinct.py",
+        "return touched == 1",
+        "return True",
         "tests/sql/test_rolling.py::test_what_is_measured",
     ),
     bug(
@@ -423,7 +423,7 @@ BUGS = (
     ),
     bug(
         "sums that wrap",
-        "sql/aggregates.py",
+        "sql/aggregates/readings.py",
         "reach = largest * max(self.most, 1) * MOST_PEOPLE",
         "reach = largest * MOST_PEOPLE",
         "tests/sql/test_work.py",

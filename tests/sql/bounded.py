@@ -26,6 +26,7 @@ from discreet.curator import Curator, create_ledger
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Domain, Identifier, Integers, Timestamps
 from discreet.engines.store import PUBLIC, Store
 from discreet.policy import Policy, Table, Through
+from discreet.sql.aggregates import AGGREGATES
 
 from . import policies
 
@@ -204,6 +205,9 @@ def plain(curator: Curator, folder: Path) -> Any:
     connection.execute(
         "CREATE MACRO clamp(x, lo, hi) AS CASE WHEN x IS NULL THEN NULL ELSE least(greatest(x, lo), hi) END"
     )
+    for member in AGGREGATES:
+        if member.meaning:
+            connection.execute(f"CREATE MACRO {member.meaning}")
     return connection
 
 

@@ -1212,6 +1212,73 @@ SELECT CORR(age, income) FROM people;
 SELECT CORR(p.age, v.cost) FROM people p JOIN visits v ON p.person_id = v.person_id WHERE p.smoker;
 --> CORR(p.age, v.cost): 27000000000000 27000000000000 27000000000000 | 54000000000000 √1458000000000000000000000000 27000000000000
 
+-- ===== shapes, lines and other means =====
+
+-- skewness / one row / plain: Is age skewed?
+SELECT SKEWNESS(age) FROM people;
+--> SKEWNESS(age): 1728000 1728000 1728000 | 3456000 √5971968000000 1728000
+
+-- skewness / several rows / group category: Is pain skewed, at each clinic?
+SELECT clinic, SKEWNESS(pain) AS x FROM visits GROUP BY clinic;
+--> SKEWNESS(pain): 3000 3000 3000 | 6000 √18000000 3000
+
+-- skewness / one row / beside others: All that is known of age, at once
+SELECT COUNT(*) AS n, AVG(age) AS mean, STDDEV(age) AS deviation, SKEWNESS(age) AS x FROM people;
+--> AVG(age), STDDEV(age), SKEWNESS(age), COUNT(*): 1728000 1728000 1728000 | 3456000 √5971968000000 1728000
+
+-- skewness / one row / many steps: Is income skewed?
+SELECT SKEWNESS(income) AS x FROM people;
+--> SKEWNESS(income): 35071749576837 35071749576837 35071749576837 | 70143499153674 √2460055236760732577133849138 35071749576837
+
+-- kurtosis / one row / plain: How heavy are the tails of age?
+SELECT KURTOSIS(age) FROM people;
+--> KURTOSIS(age): 207360000 207360000 207360000 | 414720000 √85996339200000000 207360000
+
+-- kurtosis / one row / of both signs: Balances, as a population
+SELECT KURTOSIS_POP(balance) AS x FROM people;
+--> KURTOSIS_POP(balance): 81000000000000 81000000000000 81000000000000 | 162000000000000 √13122000000000000000000000000 81000000000000
+
+-- kurtosis / one row / beside skewness: Both, of smokers
+SELECT SKEWNESS(income) FILTER (WHERE smoker) AS s, KURTOSIS(income) FILTER (WHERE smoker) AS k FROM people;
+--> SKEWNESS(income) FILTER(WHERE smoker), KURTOSIS(income) FILTER(WHERE smoker): 1148003578898605521 1148003578898605521 1148003578898605521 | 2296007157797211042 √2635824434328013582889200316743362882 1148003578898605521
+
+-- regression / one row / plain: By how much does the balance grow in a year?
+SELECT REGR_SLOPE(balance, age) FROM people;
+--> REGR_SLOPE(balance, age): 43200000 43200000 43200000 | 86400000 √3732480000000000 43200000
+
+-- regression / one row / all of the line: The line through age and balance, and how well it fits
+SELECT REGR_SLOPE(balance, age) AS a, REGR_INTERCEPT(balance, age) AS b, REGR_R2(balance, age) AS r FROM people;
+--> REGR_SLOPE(balance, age), REGR_INTERCEPT(balance, age): 43200000 43200000 43200000 | 86400000 √3732480000000000 43200000
+--> REGR_R2(balance, age): 129600000000 129600000000 129600000000 | 259200000000 √33592320000000000000000 129600000000
+
+-- regression / several rows / group category: What pain costs at each clinic
+SELECT clinic, REGR_INTERCEPT(cost, pain) AS b, REGR_SLOPE(cost, pain) AS a FROM visits GROUP BY clinic;
+--> REGR_INTERCEPT(cost, pain), REGR_SLOPE(cost, pain): 7500000 7500000 7500000 | 15000000 √112500000000000 7500000
+
+-- regression / join on owner / where: Age and cost, of smokers
+SELECT REGR_R2(v.cost, p.age) AS x FROM people p JOIN visits v ON p.person_id = v.person_id WHERE p.smoker;
+--> REGR_R2(v.cost, p.age): 27000000000000 27000000000000 27000000000000 | 54000000000000 √1458000000000000000000000000 27000000000000
+
+-- geometric mean / one row / plain: The geometric mean of age, from the first year on
+SELECT GEOMEAN(age + 1) FROM people;
+--> GEOMEAN(age + 1): 4795793 4795793 4795793 | 9591586 √45999260997698 4795793
+
+-- geometric mean / several rows / group category: What a visit costs at each clinic, as a factor
+SELECT clinic, GEOMETRIC_MEAN(GREATEST(cost, 1)) AS x FROM visits GROUP BY ALL;
+--> GEOMETRIC_MEAN(GREATEST(cost, 1)): 20723274 20723274 20723274 | 41446548 √858908170558152 20723274
+
+-- geometric mean / one row / beside a mean of logarithms: The same number, told twice
+SELECT GEOMEAN(age + 1) AS g, AVG(LN(age + 1)) AS l FROM people;
+--> GEOMEAN(age + 1), AVG(LN(age + 1)): 4795793 4795793 4795793 | 9591586 √45999260997698 4795793
+
+-- harmonic mean / one row / plain: The harmonic mean of age, from the first year on
+SELECT HARMONIC_MEAN(age + 1) FROM people;
+--> HARMONIC_MEAN(age + 1): 991735537 991735537 991735537 | 1983471074 √1967078750697356738 991735537
+
+-- harmonic mean / several rows / group category: What a visit costs at each clinic, by how many a coin would buy
+SELECT clinic, HARMONIC_MEAN(GREATEST(cost, 1)) AS x FROM visits GROUP BY clinic;
+--> HARMONIC_MEAN(GREATEST(cost, 1)): 2997000000 2997000000 2997000000 | 5994000000 √17964018000000000000 2997000000
+
 -- ===== what is picked =====
 
 -- median / one row / plain: The median age

@@ -888,7 +888,19 @@ SELECT QUANTILE_CONT(age, [0.25, 0.5])[COUNT(*)] FROM people
 
 -- the product of incomes
 SELECT GEOMEAN(income) FROM people
---> Write EXP(AVG(LN(x)))
+--> is of numbers above 0 only
+
+-- a harmonic mean of numbers on both sides of zero
+SELECT HARMONIC_MEAN(balance) FROM people
+--> is of numbers above 0 only
+
+-- a geometric mean of two columns
+SELECT GEOMEAN(age + 1, 2) FROM people
+--> Write GEOMEAN(x)
+
+-- a geometric mean of a mean
+SELECT GEOMEAN(AVG(age)) FROM people
+--> is an aggregate of an aggregate
 
 -- a date that is not in the calendar
 SELECT COUNT(*) FROM visits WHERE day > '2024-02-31'
@@ -1111,7 +1123,7 @@ SELECT COUNT(*) FROM visits v JOIN (SELECT clinic, CAST('nan' AS DOUBLE) AS f FR
 --> mixes kinds of values
 
 -- an aggregate that there is not
-SELECT KURTOSIS(age) FROM people
+SELECT REGR_SYY(balance, age) FROM people
 --> is not an aggregate that can be answered
 
 -- quantiles in words
@@ -1306,9 +1318,9 @@ SELECT COUNT(*) FROM visits WHERE clinic = "Hill"
 SELECT COUNT(*) FROM people WHERE age > ANY (SELECT beds FROM clinics)
 --> Write x > (SELECT MIN(y) FROM t) for ANY
 
--- Monday: a line through the points
-SELECT REGR_SLOPE(balance, age) FROM people
---> The slope is COVAR_POP(y, x) / VAR_POP(x)
+-- Monday: a sum of squares, beside the line through the points
+SELECT REGR_SXX(balance, age) FROM people
+--> is not an aggregate that can be answered
 
 -- Monday: a share, as Oracle writes it
 SELECT sex, RATIO_TO_REPORT(COUNT(*)) OVER () FROM people GROUP BY sex

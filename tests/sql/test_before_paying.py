@@ -11,7 +11,8 @@ import pytest
 from discreet.curator import Curator
 from discreet.errors import EngineFailure, Rejected
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
-from discreet.sql.estimates import Spread, Together
+from discreet.sql.aggregates.covariance import Together
+from discreet.sql.aggregates.variance import Spread
 from sql import bounded, harness, policies
 
 

@@ -25,7 +25,8 @@ from discreet.algebra import (
     with_stages,
 )
 from discreet.errors import DiscreetError, Unproved
-from discreet.sql import aggregates, analyze, joins, persons, plan, sets, windows
+from discreet.sql import analyze, joins, persons, plan, sensitivity, sets, windows
+from discreet.sql.aggregates.readings import Rows
 from discreet.sql.analyze import Analysis
 from discreet.sql.plan import Block, prove
 from discreet.sql.public import PublicSide
@@ -49,13 +50,13 @@ def smaller(function: str, **parts: Callable[[int], int]) -> Patch:
     """A sensitivity that is too small in some norms."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        original = getattr(aggregates, function)
+        original = getattr(sensitivity, function)
 
         def wrong(**given: Any) -> Sensitivity:
             found = original(**given)
             return replace(found, **{norm: change(getattr(found, norm)) for norm, change in parts.items()})
 
-        monkeypatch.setattr(aggregates, function, wrong)
+        monkeypatch.setattr(sensitivity, function, wrong)
 
     return patch
 
@@ -69,8 +70,8 @@ def given_less(function: str, **changed: Any) -> Patch:
     """A sensitivity of other facts than the plan's own."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        original = getattr(aggregates, function)
-        monkeypatch.setattr(aggregates, function, lambda **given: original(**{**given, **changed}))
+        original = getattr(sensitivity, function)
+        monkeypatch.setattr(sensitivity, function, lambda **given: original(**{**given, **changed}))
 
     return patch
 
@@ -176,8 +177,8 @@ def every_sum(change: Callable[[Sum], Sum]) -> Patch:
     """Sums that are planned otherwise."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        original = aggregates.Rows.product
-        monkeypatch.setattr(aggregates.Rows, "product", lambda *given: change(original(*given)))
+        original = Rows.product
+        monkeypatch.setattr(Rows, "product", lambda *given: change(original(*given)))
 
     return patch
 

@@ -18,7 +18,7 @@ import test_every_aggregate as every
 from discreet.algebra import Constant, PerPerson, owner_of
 from discreet.engines.spelling import Spelling
 from discreet.errors import Rejected
-from discreet.sql import aggregates, analyze, joins, sets, windows
+from discreet.sql import analyze, joins, sensitivity, sets, windows
 from discreet.sql.analyze import Analysis
 from discreet.sql.relation import Relation
 from discreet.sql.sensitivity import Sensitivity
@@ -66,7 +66,7 @@ def test_a_replaced_sum_of_both_signs_needs_its_span(monkeypatch: pytest.MonkeyP
 
     question = "hospital: sum, both signs / several rows / group category"  # pain is in [-5, 5]
     assert not caught(question)
-    monkeypatch.setattr(aggregates, "of_sum", narrow)
+    monkeypatch.setattr(sensitivity, "of_sum", narrow)
     harness.plan_of.cache_clear()
     assert caught(question)
 
@@ -79,7 +79,7 @@ def test_a_replaced_sum_may_lose_all_its_rows(monkeypatch: pytest.MonkeyPatch) -
         return Sensitivity(l0=1, l1=span, l2_squared=span**2, linf=span)
 
     assert not caught("school: sum / absences / plain")
-    monkeypatch.setattr(aggregates, "of_sum", present)
+    monkeypatch.setattr(sensitivity, "of_sum", present)
     harness.plan_of.cache_clear()
     assert caught("school: sum / absences / plain")
 

@@ -15,10 +15,10 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.declaration import HIDDEN
+from discreet.sql.aggregates import aggregates_in
 from discreet.sql.expressions import NEAREST, TRANSLATORS
 from discreet.sql.linear import Form, form_of, replaced
 from discreet.sql.parse import reject, show, spelt, whole
-from discreet.sql.requests import aggregates_in
 
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment

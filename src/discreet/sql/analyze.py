@@ -24,8 +24,10 @@ from discreet.algebra import Cast, Expression, Fold, Order, Over, call, weight_o
 from discreet.domain import Text as DeclaredText
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy import Policy
-from discreet.sql import after, aggregates, grouping, persons, rolling, sets, work
+from discreet.sql import after, grouping, persons, rolling, sets, work
 from discreet.sql.after import Output, Released
+from discreet.sql.aggregates.assembly import UNBOUNDED, assemble, people_first
+from discreet.sql.aggregates.readings import Rows
 from discreet.sql.check import Checker
 from discreet.sql.expressions import translate
 from discreet.sql.identity import sharing
@@ -528,14 +530,14 @@ class Analysis:
                 "GROUP BY without an aggregate lists which groups exist.",
                 "Add COUNT(*), which tells how large each group is.",
             )
-        rows = aggregates.Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
-        assemble = partial(aggregates.assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=node)
-        assembly = assemble(rewrite.requests, groups=aggregates.UNBOUNDED if unknown else groups)
-        summed = [request for request in rewrite.requests if request.kind not in ("quantile", "mode")]
-        self.again[rewrite.index] = cache(lambda groups: assemble(summed, groups=groups).measurements)
+        rows = Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
+        measured = partial(assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=node)
+        assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
+        summed = [request for request in rewrite.requests if not request.chosen]
+        self.again[rewrite.index] = cache(lambda groups: measured(summed, groups=groups).measurements)
         one_shot = False
         if unknown and groups == 1:
-            assembly, one_shot = aggregates.people_first(assembly, rewrite.requests, rows=relation.rows)
+            assembly, one_shot = people_first(assembly, rewrite.requests, rows=relation.rows)
         self.blocks[rewrite.index] = Block(
             source=relation.source,
             rows=relation.rows,

@@ -47,7 +47,8 @@ def noisy_table(block: Block, noisy: Noisy, mechanisms: Sequence[Noise], run: Ru
             continue
         numbers, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
         columns[f"a{index}"] = estimate.values(numbers)
-        columns[f"m{index}"] = arrow.array(estimate.margins(numbers, mechanism))
+        within = estimate.margins(numbers, mechanism)
+        columns[f"m{index}"] = arrow.array(within, mask=~np.isfinite(within))  # noise as wide as anything: no margin
     if block.derived:
         margins = _derived_margins(block, noisy, mechanisms, run, name, pa.table(columns))
         columns |= {f"d{index}": margin for index, margin in enumerate(margins)}

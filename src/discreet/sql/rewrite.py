@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from discreet.errors import Rejected
-from discreet.sql import after, linear, requests
+from discreet.sql import after, aggregates, linear
 from discreet.sql.after import Output, Released
+from discreet.sql.aggregates.request import Request
 from discreet.sql.expressions import translate
 from discreet.sql.joins import conjuncts
 from discreet.sql.linear import Form, form_of
-from discreet.sql.numbers import grid
 from discreet.sql.parse import reject, show, spelt, whole
 from discreet.sql.plan import table_name
 from discreet.sql.relation import Names
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def has_aggregate(node: exp.Select) -> bool:
     """Whether this SELECT itself aggregates; subqueries and window functions do not count."""
     clauses = [*node.expressions, *(node.args[name] for name in ("having", "qualify", "order") if node.args.get(name))]
-    return any(requests.aggregates_in(part) for part in clauses)
+    return any(aggregates.aggregates_in(part) for part in clauses)
 
 
 def meanings_of(node: exp.Select, names: Names) -> list[exp.Expression]:
@@ -59,7 +59,6 @@ def meaning_of(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expr
     return item.this if isinstance(item, exp.Paren) else item
 
 
-_SUMS = ("rows", "count", "sum", "persons", "distinct")
 _ON_KEYS = (
     *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike),
     *(exp.And, exp.Or, exp.Not, exp.Paren, exp.Literal, exp.Neg, exp.Null, exp.Boolean),
@@ -77,7 +76,7 @@ class Rewrite:
     meanings: list[tuple[exp.Expression, Identity]]  # what stands in GROUP BY, and the identity of its value
     node: exp.Select
     index: int
-    requests: list[requests.Request] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     signatures: dict[str, int] = field(default_factory=dict)
     derived: list[str] = field(default_factory=list)
 
@@ -135,7 +134,7 @@ class Rewrite:
             kind, number = plain.name[0], int(plain.name[1:])
             if kind == "k":
                 return Output(name=name, margin=None, estimate=None)
-            if self.requests[number].kind in ("quantile", "mode"):
+            if self.requests[number].chosen:
                 return Output(name=name, margin=None, estimate=(self.index, number))
             forms = (self.form(number),)
             return Output(name=name, margin=self.margin(number), estimate=(self.index, number), forms=forms)
@@ -145,7 +144,7 @@ class Rewrite:
         if found is not None or expression.find(exp.Query):  # whose columns are not those of this block
             return found or Output(name=name, margin=None, estimate=None)
         used = [column for column in expression.find_all(exp.Column) if column.name.startswith("a")]
-        picked = any(self.requests[int(column.name[1:])].kind in ("quantile", "mode") for column in used)
+        picked = any(self.requests[int(column.name[1:])].chosen for column in used)
         if not used or picked:
             return Output(name=name, margin=None, estimate=None)
         self.derived.append(after.as_sql(expression))
@@ -172,14 +171,13 @@ class Rewrite:
         if kind == "k":
             public = list(self.keys.values())[number][0].domain
             return Form(factors={}) if isinstance(public, Number) else None
-        return None if self.requests[number].kind in ("quantile", "mode") else self.form(number)
+        return None if self.requests[number].chosen else self.form(number)
 
     def form(self, number: int) -> Form:
         """An aggregate by itself."""
-        request = self.requests[number]
-        place, sums = linear.Number(row=(), block=self.index, estimate=number), request.kind in _SUMS
-        step = grid(request.value).step if request.kind == "sum" and request.value is not None else Fraction(1)
-        return Form(factors={place: Fraction(1)}, grid=step if sums else None, present=sums, straight=sums)
+        place, step = linear.Number(row=(), block=self.index, estimate=number), self.requests[number].step
+        summed = step is not None
+        return Form(factors={place: Fraction(1)}, grid=step, present=summed, straight=summed)
 
     def margin(self, number: int) -> exp.Expression:
         return exp.column(f"m{number}", table=table_name(self.index), quoted=True)
@@ -200,11 +198,11 @@ class Rewrite:
             return after.rebuilt(
                 node, lambda part: after.rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
             )
-        if requests.is_aggregate(node):
+        if aggregates.is_aggregate(node):
             return self.aggregate(node)
         if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
             return after.rebuilt(node, self.rewritten)
-        if not requests.aggregates_in(node) and node.find(exp.Column):
+        if not aggregates.aggregates_in(node) and node.find(exp.Column):
             found = self.key(node)
             if found is not None:
                 return found
@@ -241,21 +239,8 @@ class Rewrite:
         return None if position is None else exp.column(f"k{position}", table=table_name(self.index))
 
     def aggregate(self, node: exp.Expression) -> exp.Expression:
-        request = requests.read(node, self.names)
-        signature = repr(
-            (
-                request.kind,
-                request.value and request.value.identity,
-                request.other and request.other.identity,
-                request.condition,
-                request.sample,
-                request.root,
-                request.quantiles,
-                request.listed,
-                request.correlation,
-            )
-        )
-        if signature not in self.signatures:
-            self.signatures[signature] = len(self.requests)
+        request = aggregates.read(node, self.names)
+        if request.signature not in self.signatures:
+            self.signatures[request.signature] = len(self.requests)
             self.requests.append(request)
-        return exp.column(f"a{self.signatures[signature]}", table=table_name(self.index))
+        return exp.column(f"a{self.signatures[request.signature]}", table=table_name(self.index))

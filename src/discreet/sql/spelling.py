@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from sqlglot import exp
 
+from discreet.sql.aggregates import NAMED
 from discreet.sql.parse import reject, show, whole, word
 
 Rule = Callable[[exp.Expression], exp.Expression]
@@ -45,6 +46,8 @@ def _named(node: exp.Expression) -> exp.Expression:
         return exp.Coalesce(this=parts[0], expressions=[exp.Literal.number(0)])
     if name == "mid" and len(parts) == 3:
         return exp.Substring(this=parts[0], start=parts[1], length=parts[2])
+    if name in NAMED and len(parts) == 1:
+        return exp.AnonymousAggFunc(this=name.upper(), expressions=parts)
     if name in _AGGREGATES and len(parts) == 1:
         return _AGGREGATES[name](this=parts[0])
     if name == "approx_percentile" and len(parts) == 2:

@@ -1,0 +1,94 @@
+"""The aggregates, one module each: their syntax, what they are made of, their estimates and margins.
+
+`read` finds the member that reads a node; `assembly.assemble` measures what all requests of one aggregation need.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from discreet.sql.aggregates import (
+    count,
+    covariance,
+    distinct,
+    extreme,
+    geometric,
+    harmonic,
+    kurtosis,
+    mean,
+    mode,
+    quantile,
+    regression,
+    skewness,
+    variance,
+)
+from discreet.sql.aggregates import sum as total
+from discreet.sql.aggregates.refused import REFUSED
+from discreet.sql.aggregates.request import Member, Reader, Request
+from discreet.sql.expressions import Scope, check_arguments, translate
+from discreet.sql.parse import reject, show, spelt
+from discreet.sql.unify import as_flag
+
+AGGREGATES: tuple[Member, ...] = (
+    count.MEMBER,
+    distinct.MEMBER,
+    total.MEMBER,
+    mean.MEMBER,
+    variance.MEMBER,
+    extreme.MEMBER,
+    quantile.MEMBER,
+    mode.MEMBER,
+    covariance.MEMBER,
+    skewness.MEMBER,
+    kurtosis.MEMBER,
+    regression.MEMBER,
+    geometric.MEMBER,
+    harmonic.MEMBER,
+)
+READERS: dict[type[exp.Expression], Reader] = {node: read for each in AGGREGATES for node, read in each.readers.items()}
+NAMED: dict[str, Reader] = {name: read for each in AGGREGATES for name, read in each.named.items()}
+_NAMES = [name for member in AGGREGATES for name in member.names]
+NAMES = f"{', '.join(_NAMES[:-1])} and {_NAMES[-1]}"
+_READ = ("this", "expression", "expressions", "big_int", "quantile")
+
+
+def is_aggregate(node: exp.Expression) -> bool:
+    return isinstance(node, exp.AggFunc | exp.AnyValue | exp.Filter | exp.WithinGroup) or type(node) in READERS
+
+
+def aggregates_in(node: exp.Expression) -> bool:
+    """Whether an expression aggregates rows of its own SELECT: not those of a subquery, nor over a window."""
+    if isinstance(node, exp.Query | exp.Subquery):
+        return False
+    if isinstance(node, exp.Window):
+        over = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        return any(aggregates_in(part) for part in over.iter_expressions()) or any(
+            aggregates_in(part)
+            for name, part in node.args.items()
+            if name != "this" and isinstance(part, exp.Expression)
+        )
+    return is_aggregate(node) or any(aggregates_in(part) for part in node.iter_expressions())
+
+
+def read(node: exp.Expression, scope: Scope) -> Request:
+    """The request that an aggregate's syntax makes, or `Rejected`."""
+    condition = None
+    inner = node
+    if isinstance(node, exp.Filter):
+        check_arguments(node)
+        condition = as_flag(translate(node.expression.this, scope), node).expression
+        inner = node.this
+    named = isinstance(inner, exp.AnonymousAggFunc)
+    reader = NAMED.get(inner.name.lower()) if named else READERS.get(type(inner))
+    if reader is None:
+        for kinds, reason, hint in REFUSED:
+            if isinstance(inner, kinds):
+                raise reject(node, f"{show(inner)} {reason}.", hint)
+        raise reject(node, f"{show(inner)} is not an aggregate that can be answered.", f"Aggregates are {NAMES}.")
+    own = (inner, inner.this) if isinstance(inner, exp.WithinGroup) else (inner,)
+    if any(part not in own for part in inner.find_all(exp.AggFunc)):
+        raise reject(node, f"{show(inner)} is an aggregate of an aggregate.", "Aggregate in a subquery first.")
+    for name, part in inner.args.items():
+        if name not in _READ and part not in (None, False, []):
+            raise reject(node, f"{show(inner)} has a part that is not understood ({name}).", "Leave it out.")
+    return reader(inner, scope, spelt(node), condition)

@@ -1,0 +1,276 @@
+"""All requests of one aggregation as few measurements: which exact sums are read, and how they get noise together.
+
+- What is alone over its value is one number: COUNT(*), COUNT(x), COUNT(DISTINCT owner), SUM(x).
+- Moments over the same value are the parts of one measurement, of the highest degree d among them: for v = x - lo and
+  W = hi - lo, the sums of binomial(d, i) v^i (W - v)^(d - i), which make W^d in every row. So noise on all of them
+  costs what noise on one does, and count, sum, mean and variance come out of any degree that is high enough.
+- COUNT(*) beside any of these over the same rows is a further part: rows without x count as a whole width of their own.
+- Pairs are products of the parts of two columns, which again make a constant in every row; those of the same columns
+  and degrees are measured once.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.algebra import Expression, Reading, Sum
+from discreet.budget import Neighbors
+from discreet.sql.aggregates.count import Rows as AllRows
+from discreet.sql.aggregates.readings import Rows, bernstein, coarse
+from discreet.sql.aggregates.request import (
+    Alone,
+    Choice,
+    Corner,
+    Extent,
+    Moment,
+    Pair,
+    Place,
+    Request,
+    Single,
+    constant_width,
+    range_of,
+)
+from discreet.sql.estimates import Estimate, Linear
+from discreet.sql.numbers import grid
+from discreet.sql.parse import reject
+from discreet.sql.picks import Pick, Picked
+from discreet.sql.plan import Measurement, key_position
+from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.values import Coded, Day, Flag, Number
+from discreet.sql.values import Moment as Instant
+
+Target = tuple[Expression, object, Expression | None]  # a value, its range, and a condition on the rows
+UNBOUNDED = 2**31  # groups, where their number is not public
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A measurement before all readings are known: forms as {index of reading: factor}."""
+
+    labels: dict[str, Fraction]  # each aggregate as it was written, and what one step of the grid is in its own units
+    forms: list[dict[int, int]]
+    sensitivity: Callable[[Extent], Sensitivity]
+    additive: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    readings: tuple[Reading, ...]
+    measurements: tuple[Measurement, ...]
+    picks: tuple[Pick, ...]
+    estimates: tuple[Estimate | Picked, ...]  # one per request, in order
+
+
+def assemble(
+    requests: list[Request], *, rows: Rows, touched: int, groups: int, neighbors: Neighbors, node: exp.Expression
+) -> Assembly:
+    """Measurements that serve all requests at the least noise (see the module's text), and each request's estimate."""
+    extent = Extent(rows=rows.most, touched=touched, groups=groups, neighbors=neighbors)
+    making = _Making(rows=rows, extent=extent, node=node)
+    numbered = list(enumerate(requests))
+    for index, request in numbered:
+        if isinstance(request, Choice):
+            making.choose(index, request)
+        elif isinstance(request, Pair):
+            making.pair(index, request)
+    plain: dict[Expression | None, list[tuple[int, AllRows]]] = {}
+    for index, request in numbered:
+        if isinstance(request, AllRows):
+            plain.setdefault(request.condition, []).append((index, request))
+    for (_, _, condition), wanted in _targets(numbered).items():
+        first = wanted[0][1]
+        if isinstance(first, Single) or (condition not in plain and _one_number(wanted)):
+            making.alone(wanted)
+        else:
+            making.together(wanted, plain.pop(condition, []))
+    for condition in sorted(plain, key=lambda each: each is not None):  # all rows first
+        making.alone(plain[condition])
+    return making.assembly(len(requests))
+
+
+def _targets(numbered: list[tuple[int, Request]]) -> dict[Target, list[tuple[int, Single | Moment]]]:
+    """Requests over the same value and condition, which share their sums; people and distinct values share nothing."""
+    targets: dict[Target, list[tuple[int, Single | Moment]]] = {}
+    for index, request in numbered:
+        if isinstance(request, Single | Moment):
+            # Numbers that differ in their step only are one sum; codes of other labels, or of the same as numbers, not.
+            domain = request.value.domain
+            range_ = (domain.lo, domain.hi) if isinstance(domain, Number) else domain
+            told = "distinct" if isinstance(request, Single) else range_
+            targets.setdefault((request.value.expression, told, request.condition), []).append((index, request))
+    return targets
+
+
+def _one_number(wanted: list[tuple[int, Single | Moment]]) -> bool:
+    """Whether all are the same count or sum."""
+    first = wanted[0][1]
+    return isinstance(first, Alone) and all(type(request) is type(first) for _, request in wanted)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Making:
+    """Measurements in the making."""
+
+    rows: Rows
+    extent: Extent
+    node: exp.Expression
+    readings: list[Reading] = field(default_factory=list)
+    parts: list[_Part] = field(default_factory=list)
+    picks: list[Pick] = field(default_factory=list)
+    estimates: dict[int, Estimate | Picked] = field(default_factory=dict)
+    corners: dict[tuple[object, ...], Corner] = field(default_factory=dict)
+
+    def read(self, reading: Reading) -> int:
+        """Where an exact number stands; each is fetched once."""
+        if reading not in self.readings:
+            self.readings.append(reading)
+        return self.readings.index(reading)
+
+    def choose(self, index: int, request: Choice) -> None:
+        value, extent = request.value, self.extent
+        assert isinstance(value.domain, Number | Coded | Flag | Day | Instant)
+        pick = Pick(
+            name=request.label,
+            kind=request.kind,
+            position=key_position(value.expression, value.domain, nullable=False),
+            condition=request.condition,
+            domain=value.domain,
+            quantiles=request.quantiles,
+            listed=request.listed,
+            rows=extent.rows,
+            groups=extent.groups,
+            neighbors=extent.neighbors,
+            unknown=extent.groups >= UNBOUNDED,
+        )
+        if request.kind == "mode" and pick.fine:
+            raise reject(
+                self.node,
+                f"{request.label} has too many values for {extent.groups} groups.",
+                "Group by fewer columns.",
+            )
+        self.estimates[index] = Picked(pick=len(self.picks))
+        self.picks.append(pick)
+
+    def alone(self, wanted: list[tuple[int, Single | Moment]] | list[tuple[int, AllRows]]) -> None:
+        """One number, told under several names."""
+        first = wanted[0][1]
+        assert isinstance(first, Alone)
+        form = {self.read(first.reading(self.rows, self.node)): 1}
+        labels = {request.label: request.step or Fraction(1) for _, request in wanted}
+        for index, request in wanted:
+            self.estimates[index] = Linear(
+                measurement=len(self.parts), factors=(Fraction(1),), step=labels[request.label]
+            )
+        additive = first.additive(self.extent.touched)
+        self.parts.append(_Part(labels=labels, forms=[form], sensitivity=first.sensitivity, additive=additive))
+
+    def together(self, wanted: list[tuple[int, Single | Moment]], companions: list[tuple[int, AllRows]]) -> None:
+        """Moments over one value, and the rows beside them: parts of a constant width."""
+        moments = [(index, request) for index, request in wanted if isinstance(request, Moment)]
+        degree = max(request.degree for _, request in moments)
+        first = moments[0][1]
+        lo, width = range_of(first.value) if degree else (0, 1)
+        # All of them over the same value: where it is NULL, a row adds to none.
+        value, where = first.value, first.condition
+        powers = [
+            self.read(self.rows.total(value, power, where, self.node) if degree else self.rows.present(value, where))
+            for power in range(degree + 1)
+        ]
+        polynomials = bernstein(lo, width, degree)
+        forms = [
+            {powers[power]: factor for power, factor in each.items()}
+            for each in (reversed(polynomials) if degree == 1 else polynomials)
+        ]
+        if companions:
+            everybody = self.read(Sum(where=first.condition))
+            forms.append({everybody: width**degree, powers[0]: -(width**degree)})
+        labels = {}
+        every: list[tuple[int, Moment | AllRows]] = [*moments, *companions]
+        for index, request in every:
+            value = request.value if isinstance(request, Moment) else first.value
+            step = grid(value).step if degree else Fraction(1)
+            labels[request.label] = step**degree
+            place = Place(
+                measurement=len(self.parts),
+                degree=degree,
+                lo=lo,
+                width=width,
+                step=step,
+                with_rows=bool(companions),
+            )
+            self.estimates[index] = request.estimate(place)
+        self._append(labels, forms, width**degree)
+
+    def pair(self, index: int, request: Pair) -> None:
+        """Products of the parts of two columns, each taken to few steps, so that fourth powers stay exact integers."""
+        key = (request.value.identity, request.other.identity, request.condition, request.degrees)
+        if key not in self.corners:
+            x, y = coarse(request.value), coarse(request.other)
+            widths = grid(x).hi, grid(y).hi
+            self.corners[key] = Corner(measurement=len(self.parts), widths=widths, steps=(grid(x).step, grid(y).step))
+            degrees, powers = request.degrees, {}
+            for i, j in itertools.product(*(range(degree + 1) for degree in degrees)):
+                factors = (
+                    self.rows.factor(x.expression, 0, widths[0], i),
+                    self.rows.factor(y.expression, 0, widths[1], j),
+                )
+                powers[i, j] = self.read(self.rows.product(factors, request.condition, self.node))
+            forms = []
+            for a, b in itertools.product(*map(bernstein, (0, 0), widths, degrees)):
+                form: dict[int, int] = {}
+                for (i, p), (j, q) in itertools.product(a.items(), b.items()):
+                    form[powers[i, j]] = form.get(powers[i, j], 0) + p * q
+                forms.append(form)
+            self._append({}, forms, widths[0] ** degrees[0] * widths[1] ** degrees[1])
+        corner, (one, two) = self.corners[key], request.degrees
+        self.parts[corner.measurement].labels[request.label] = corner.steps[0] ** one * corner.steps[1] ** two
+        self.estimates[index] = request.estimate(corner)
+
+    def _append(self, labels: dict[str, Fraction], forms: list[dict[int, int]], width: int) -> None:
+        def sensitivity(extent: Extent) -> Sensitivity:
+            return constant_width(extent, width=width, parts=len(forms))
+
+        self.parts.append(_Part(labels=labels, forms=forms, sensitivity=sensitivity, additive=True))
+
+    def assembly(self, requests: int) -> Assembly:
+        return Assembly(
+            readings=tuple(self.readings),
+            measurements=tuple(map(self._measurement, self.parts)),
+            picks=tuple(self.picks),
+            estimates=tuple(self.estimates[index] for index in range(requests)),
+        )
+
+    def _measurement(self, part: _Part) -> Measurement:
+        return Measurement(
+            name=", ".join(part.labels),
+            forms=tuple(tuple(form.get(index, 0) for index in range(len(self.readings))) for form in part.forms),
+            sensitivity=part.sensitivity(self.extent),
+            additive=part.additive,
+            units=tuple(part.labels.items()),
+        )
+
+
+def people_first(assembly: Assembly, requests: list[Request], *, rows: int) -> tuple[Assembly, bool]:
+    """The measurement that counts people, first, if there is one: a threshold on it needs no number of its own (S5)."""
+    for request, estimate in zip(requests, assembly.estimates, strict=True):
+        counts = isinstance(request, Alone) and request.counts_people(rows)
+        if counts and request.condition is None and isinstance(estimate, Linear):
+            first = estimate.measurement
+            if len(assembly.measurements[first].forms) == 1:
+                others = [index for index in range(len(assembly.measurements)) if index != first]
+                return _reordered(assembly, [first, *others]), True
+    return assembly, False
+
+
+def _reordered(assembly: Assembly, order: list[int]) -> Assembly:
+    estimates = tuple(
+        each if isinstance(each, Picked) else replace(each, measurement=order.index(each.measurement))  # type: ignore[type-var]
+        for each in assembly.estimates
+    )
+    measurements = tuple(assembly.measurements[index] for index in order)
+    return replace(assembly, measurements=measurements, estimates=estimates)

@@ -1,0 +1,140 @@
+"""COVAR_POP(x, y), COVAR_SAMP(x, y) and CORR(x, y)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet import arrow
+from discreet.algebra import Expression
+from discreet.mechanisms.simulate import Noise
+from discreet.sql.aggregates.request import Corner, Member, Pair, Reader, Request
+from discreet.sql.estimates import Components, Estimate, Floats, floats, possible, reach, sampled
+from discreet.sql.expressions import Scope, translate
+from discreet.sql.unify import as_number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """COVAR and CORR from products of parts of two columns: component i * (degree + 1) + j goes with parts i and j.
+
+    With u, w the places of x, y in their ranges: the mean of u is that of i / degree, of u w that of (i j) / degree²;
+    with degree 2, the mean of u² is the share of i = 2.
+    """
+
+    measurement: int
+    degree: int
+    widths: tuple[int, int]
+    steps: tuple[Fraction, Fraction]
+    sample: bool
+    correlation: bool
+
+    def values(self, components: Components) -> pa.Array:
+        found, missing = self.found(components)
+        return arrow.array(found, mask=missing)
+
+    def found(self, components: Components) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """The answers, and where there are none."""
+        found, count, _ = self._joint(floats(components))
+        return self._nearest(found, count), (count <= 1.5) | ~np.isfinite(found)
+
+    def _joint(self, parts: Floats) -> tuple[Floats, Floats, Floats]:
+        """The covariance or correlation, possible or not, the noisy count, and what it was divided by.
+
+        Parts are along the first axis.
+        """
+        degree = self.degree
+        total = parts.sum(axis=0)
+        count = total / float((self.widths[0] * self.widths[1]) ** degree)
+        shares = np.divide(parts, total, out=np.full_like(parts, np.nan), where=total > 0)
+        table = shares.reshape((degree + 1, degree + 1, *shares.shape[1:]))
+        place = np.arange(degree + 1) / degree
+        mean_x, mean_y = np.tensordot(place, table.sum(axis=1), 1), np.tensordot(place, table.sum(axis=0), 1)
+        product = np.tensordot(place, np.tensordot(place, table, (0, 0)), (0, 0))
+        covariance = product - mean_x * mean_y
+        if self.correlation:
+            spread_x = np.clip(table[2].sum(axis=0) - mean_x**2, 0, 0.25)
+            spread_y = np.clip(table[:, 2].sum(axis=0) - mean_y**2, 0, 0.25)
+            root = np.sqrt(spread_x * spread_y)
+            return np.divide(covariance, root, out=np.full_like(root, np.nan), where=root > 0), count, count * root
+        return covariance * self._unit * (sampled(count) if self.sample else 1.0), count, count
+
+    def _nearest(self, found: Floats, count: Floats) -> Floats:
+        """The nearest that so many rows can have."""
+        if self.correlation:
+            return np.clip(found, -1.0, 1.0)
+        most = (sampled(count) if self.sample else 1.0) * self._unit / 4
+        return np.clip(found, -most, most)
+
+    @property
+    def _unit(self) -> float:
+        return float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
+
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
+        """By redrawing the declared noise around the noisy sums (S11)."""
+        parts = floats(components)
+        center, count, _ = self._joint(parts)
+        within = np.where(count > 2, reach(self._joint, parts, mechanism), np.inf)
+        most = 1.0 if self.correlation else self._unit / (2 if self.sample else 4)
+        answer = np.nan_to_num(self._nearest(center, count))
+        low, high = possible(answer, np.nan_to_num(within, nan=np.inf), least=-most, most=most)
+        return np.maximum(answer - low, high - answer)
+
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
+        if assuming is None:
+            return None
+        size = (self.degree + 1) ** 2
+        even = float(assuming) * float((self.widths[0] * self.widths[1]) ** self.degree) / size
+        return float(self.margins(tuple(np.array([even]) for _ in range(size)), mechanism)[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covariance(Pair):
+    """A covariance or a correlation."""
+
+    sample: bool
+    correlation: bool
+
+    @property
+    def degrees(self) -> tuple[int, int]:
+        return (2, 2) if self.correlation else (1, 1)
+
+    def estimate(self, corner: Corner) -> Estimate:
+        return Together(
+            measurement=corner.measurement,
+            degree=self.degrees[0],
+            widths=corner.widths,
+            steps=corner.steps,
+            sample=self.sample,
+            correlation=self.correlation,
+        )
+
+
+def _pair(*, sample: bool, correlation: bool) -> Reader:
+    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+        x, y = (as_number(translate(part, scope), node) for part in (node.this, node.expression))
+        return Covariance(label=label, value=x, other=y, condition=condition, sample=sample, correlation=correlation)
+
+    return apply
+
+
+MEMBER = Member(
+    tags=("covariance", "correlation"),
+    names=("COVAR_POP", "COVAR_SAMP", "CORR"),
+    readers={
+        exp.CovarPop: _pair(sample=False, correlation=False),
+        exp.CovarSamp: _pair(sample=True, correlation=False),
+        exp.Corr: _pair(sample=False, correlation=True),
+    },
+    line=(
+        "`COVAR_POP`, `COVAR_SAMP`, `CORR`",
+        "products of such parts of two columns (each on at most 32,768 steps)",
+        "m · the product of the widths",
+    ),
+    tolerance=1e-2,
+)

@@ -1,0 +1,21 @@
+"""MIN(x) and MAX(x): the first and the last quantile, which aim inside the data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.sql.aggregates.quantile import fixed
+from discreet.sql.aggregates.request import Member
+
+MEMBER = Member(
+    tags=("minimum", "maximum"),
+    names=("MIN", "MAX"),
+    readers={exp.Min: fixed(Fraction(0)), exp.Max: fixed(Fraction(1))},
+    line=(
+        "`MIN`, `MAX`",
+        "the same, a few ranks inside the data",
+        "m ranks",
+    ),
+)

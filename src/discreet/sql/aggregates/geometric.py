@@ -1,0 +1,59 @@
+"""GEOMEAN(x), also as GEOMETRIC_MEAN(x): exp of the mean of ln x, of a column above 0."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from sqlglot import exp
+
+from discreet.algebra import Expression
+from discreet.sql.aggregates.mean import OfMean
+from discreet.sql.aggregates.request import Member, Moment, Place, Request, argument_node, number
+from discreet.sql.estimates import Estimate, Floats
+from discreet.sql.expressions import Scope, translate
+from discreet.sql.numbers import grid
+from discreet.sql.parse import reject, show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exponential(OfMean):
+    """exp of a mean."""
+
+    def function(self, mean: Floats) -> Floats:
+        return np.asarray(np.exp(mean))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GeometricMean(Moment):
+    """A geometric mean: `value` is the logarithm."""
+
+    degree: ClassVar[int] = 1
+
+    def estimate(self, place: Place) -> Estimate:
+        return Exponential(
+            measurement=place.measurement, lo=place.lo, width=place.width, step=place.step, degree=place.degree
+        )
+
+
+def _geomean(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    if grid(number(node, scope)).lo <= 0:
+        raise reject(
+            node, f"{show(node)} is of numbers above 0 only.", "Hold them to a range: GEOMEAN(GREATEST(x, 1))."
+        )
+    logarithm = translate(exp.Ln(this=argument_node(node).copy()), scope)
+    return GeometricMean(label=label, value=logarithm, condition=condition)
+
+
+MEMBER = Member(
+    tags=("geometric mean",),
+    names=("GEOMEAN",),
+    named={"geomean": _geomean, "geometric_mean": _geomean},
+    line=(
+        "`GEOMEAN(x)`, lo > 0",
+        "exp of the mean of ln x, to a millionth",
+        "m · (ln hi − ln lo) for both parts",
+    ),
+    tolerance=1e-5,
+)

@@ -1,0 +1,85 @@
+"""HARMONIC_MEAN(x): 1 over the mean of 1 / x, of a column above 0. DuckDB has no name for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from sqlglot import exp
+
+from discreet.algebra import Expression
+from discreet.sql.aggregates.mean import OfMean
+from discreet.sql.aggregates.request import Member, Moment, Place, Request
+from discreet.sql.aggregates.request import number as argument
+from discreet.sql.estimates import Estimate, Floats
+from discreet.sql.expressions import Scope
+from discreet.sql.numbers import divide, grid
+from discreet.sql.parse import reject, show
+from discreet.sql.values import Number, Value, careful, number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reciprocal(OfMean):
+    """`whole` over a mean."""
+
+    whole: int
+
+    def function(self, mean: Floats) -> Floats:
+        return np.asarray(self.whole / mean)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HarmonicMean(Moment):
+    """A harmonic mean: `value` is `whole` over x."""
+
+    whole: int
+    degree: ClassVar[int] = 1
+
+    def estimate(self, place: Place) -> Estimate:
+        return Reciprocal(
+            measurement=place.measurement,
+            lo=place.lo,
+            width=place.width,
+            step=place.step,
+            degree=place.degree,
+            whole=self.whole,
+        )
+
+
+def _harmonic(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    value = argument(node, scope)
+    domain = grid(value)
+    if domain.lo <= 0:
+        raise reject(
+            node, f"{show(node)} is of numbers above 0 only.", "Hold them to a range: HARMONIC_MEAN(GREATEST(x, 1))."
+        )
+    low, high = domain.at(domain.lo), domain.at(domain.hi)
+    whole = 1
+    while whole < high:  # quotients are kept to a millionth, so the smallest should not be far below 1
+        whole *= 10
+    quotient = divide(number(whole), value, node)
+    step = grid(quotient).step
+    bounds = Number(step=step, lo=_nearest(whole / high / step), hi=_nearest(whole / low / step))
+    inverse = Value(expression=careful(quotient.expression), domain=bounds, nullable=value.nullable)
+    return HarmonicMean(label=label, value=inverse, condition=condition, whole=whole)
+
+
+def _nearest(value: Fraction) -> int:
+    """Half goes up, as `divide` rounds numbers above 0."""
+    return int(value + Fraction(1, 2))
+
+
+MEMBER = Member(
+    tags=("harmonic mean",),
+    names=("HARMONIC_MEAN",),
+    named={"harmonic_mean": _harmonic},
+    line=(
+        "`HARMONIC_MEAN(x)`, lo > 0",
+        "1 over the mean of 1 / x",
+        "m · (1 / lo − 1 / hi) for both parts",
+    ),
+    tolerance=1e-5,
+    meaning="harmonic_mean(x) AS 1 / avg(1 / x)",
+)

@@ -1,0 +1,156 @@
+"""AVG(x), and what is computed of a mean alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet import arrow
+from discreet.algebra import Expression
+from discreet.mechanisms.simulate import Noise
+from discreet.sql.aggregates.request import Member, Moment, Place, Request, number
+from discreet.sql.estimates import Components, Estimate, Floats, reach
+from discreet.sql.expressions import Scope
+from discreet.sql.margins import ratio_quantile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """AVG: from the sums A of x - lo and B of hi - x over the rows that have x, all in units of `step`.
+
+    mean = lo + width * A / (A + B), kept inside [lo, hi]. A group with a noisy count of zero or less has no mean.
+    Of a higher degree, A and B are put together from the parts that a variance and the like measure.
+    """
+
+    measurement: int
+    lo: int
+    width: int
+    step: Fraction
+    degree: int
+
+    def values(self, components: Components) -> pa.Array:
+        means, missing = self.means(components)
+        return arrow.array(means, mask=missing)
+
+    def means(self, components: Components) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """The means, and where there are none."""
+        a, b = self._sides(tuple(numbers.astype(np.float64) for numbers in components))
+        return (self.lo + self.width * _share(a, b)) * float(self.step), a + b <= 0
+
+    def _sides(self, parts: tuple[Floats, ...]) -> tuple[Floats, Floats]:
+        if self.degree == 1:
+            return parts[0], parts[1]
+        whole, places = float(self.width ** (self.degree - 1)), range(self.degree + 1)
+        up = sum((parts[place] * (place / self.degree) for place in places), start=np.zeros_like(parts[0]))
+        down = sum((parts[place] * (1 - place / self.degree) for place in places), start=np.zeros_like(parts[0]))
+        return up / whole, down / whole
+
+    def _place(self, parts: Floats) -> tuple[Floats, Floats]:
+        """Where the mean stands in the range, possible or not, and the noisy count."""
+        a, b = self._sides(tuple(parts))
+        return a / np.maximum(a + b, 1.0), a + b
+
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
+        parts = tuple(numbers.astype(np.float64) for numbers in components)
+        a, b = self._sides(parts)
+        within = (
+            _fieller(a, b, mechanism)
+            if self.degree == 1
+            else reach(self._place, np.stack(parts[: self.degree + 1]), mechanism)
+        )
+        farthest = np.maximum(_share(a, b), 1 - _share(a, b))
+        return np.where(a + b > 0, np.minimum(within, farthest), farthest) * self.width * float(self.step)
+
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
+        if assuming is None:
+            return None
+        # Half of the rows at each end, or all of them at one: the wider of the two.
+        total = float(assuming) * self.width**self.degree
+        between = (0.0,) * (self.degree - 1)
+        cases = [(0.5, *between, 0.5), (1.0, *between, 0.0)]
+        return max(
+            float(self.margins(tuple(np.array([total * share]) for share in case), mechanism)[0]) for case in cases
+        )
+
+
+def _share(a: Floats, b: Floats) -> Floats:
+    total = a + b
+    return np.clip(np.divide(a, total, out=np.full_like(a, 0.5), where=total > 0), 0.0, 1.0)
+
+
+def _fieller(a: Floats, b: Floats, mechanism: Noise) -> Floats:
+    """Half-width of Fieller's interval for p = A / (A + B): |A (1 - p) - B p| within the noise it can have."""
+    share, total = _share(a, b), np.maximum(a + b, 1.0)  # noise is 1 or more, so below that the reach is everything
+    farthest = np.zeros_like(a)
+    for side in (-1.0, 1.0):
+        within = np.zeros_like(a)
+        for _ in range(6):
+            edge = np.clip(share + side * within, 0.0, 1.0)
+            within = np.maximum(np.minimum(ratio_quantile(mechanism, edge) / total, 1.0), within)
+        farthest = np.maximum(farthest, within)
+    return farthest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Average(Moment):
+    """A mean."""
+
+    degree: ClassVar[int] = 1
+
+    def estimate(self, place: Place) -> Estimate:
+        return Mean(measurement=place.measurement, lo=place.lo, width=place.width, step=place.step, degree=place.degree)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OfMean(Mean):
+    """A monotone function of a mean, which is kept inside its range: its margin is that of the ends of the mean's."""
+
+    def function(self, mean: Floats) -> Floats:
+        """What is told of a mean."""
+        raise NotImplementedError
+
+    def values(self, components: Components) -> pa.Array:
+        means, missing = self.means(components)
+        return arrow.array(self.function(means), mask=missing)
+
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
+        return self._around(self.means(components)[0], Mean.margins(self, components, mechanism))
+
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
+        """Of a mean in the middle of its range."""
+        within = Mean.margin(self, mechanism, assuming=assuming)
+        if within is None:
+            return None
+        low, high = self._ends
+        return float(self._around(np.array([(low + high) / 2]), np.array([within]))[0])
+
+    def _around(self, means: Floats, within: Floats) -> Floats:
+        low, high = (np.clip(means + sign * within, *self._ends) for sign in (-1, 1))
+        told = self.function(means)
+        return np.maximum(np.abs(self.function(low) - told), np.abs(self.function(high) - told))
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return float(self.lo * self.step), float((self.lo + self.width) * self.step)
+
+
+def _mean(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    return Average(label=label, value=number(node, scope), condition=condition)
+
+
+MEMBER = Member(
+    tags=("mean",),
+    names=("AVG",),
+    readers={exp.Avg: _mean},
+    line=(
+        "`AVG(x)`; `SUM(x)` beside `COUNT(x)` or `COUNT(*)`",
+        "the sums of x − lo and of hi − x, together",
+        "m · (hi − lo) for both",
+    ),
+)

@@ -1,0 +1,99 @@
+"""MEDIAN(x), QUANTILE_CONT(x, q) and their like: a value of the public grid, chosen by rank."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.algebra import Expression
+from discreet.sql.aggregates.request import Choice, Member, Reader, Request, argument
+from discreet.sql.expressions import Scope, translate
+from discreet.sql.parse import reject, show
+from discreet.sql.strings import all_numeric
+from discreet.sql.unify import as_number
+from discreet.sql.values import Coded, Day, Moment, Number, Value
+
+MOST_QUANTILES = 32
+
+
+def fixed(quantile: Fraction) -> Reader:
+    """Of an aggregate whose name says which quantile it is."""
+
+    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+        value = _pickable(argument(node, scope), node)
+        return Choice(label=label, value=value, condition=condition, kind="quantile", quantiles=(quantile,))
+
+    return apply
+
+
+def _fractions(node: exp.Expression | None, owner: exp.Expression) -> tuple[tuple[Fraction, ...], bool]:
+    """The wanted quantiles, and whether they were written as a list."""
+    items = node.expressions if isinstance(node, exp.Array) else [node]
+    try:
+        # 1e999999999 is short, and must not be computed
+        written = [item.this for item in items if isinstance(item, exp.Literal) and len(item.this) < 20]
+        found = tuple(Fraction(text) for text in written if "e" not in text.lower())
+    except ValueError:
+        found = ()
+    if not found or len(found) != len(items) or not all(0 <= each <= 1 for each in found):
+        raise reject(
+            owner, f"{show(owner)} needs numbers between 0 and 1, written out.", "Write QUANTILE_CONT(x, 0.5)."
+        )
+    if list(found) != sorted(set(found)) or len(found) > MOST_QUANTILES:
+        raise reject(
+            owner,
+            f"several quantiles must increase, and be {MOST_QUANTILES} at most.",
+            "Write QUANTILE_CONT(x, [0.25, 0.5, 0.75]).",
+        )
+    return found, isinstance(node, exp.Array)
+
+
+def _pickable(value: Value, node: exp.Expression) -> Value:
+    if isinstance(value.domain, Number | Day | Moment):
+        return value
+    if isinstance(value.domain, Coded) and all_numeric(value.domain.values):
+        return as_number(value, node)
+    raise reject(
+        node, f"{show(node)} needs numbers or dates with a public range.", "Use a number, a date or a timestamp."
+    )
+
+
+def _quantile(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    wanted = node.args.get("quantile") if isinstance(node, exp.Quantile) else node.expression
+    quantiles, listed = _fractions(wanted, node)
+    value = _pickable(argument(node, scope), node)
+    return Choice(label=label, value=value, condition=condition, kind="quantile", quantiles=quantiles, listed=listed)
+
+
+def _within_group(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    """PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY x)."""
+    order = node.expression.expressions if isinstance(node.expression, exp.Order) else []
+    if not isinstance(node.this, exp.PercentileCont | exp.PercentileDisc) or len(order) != 1:
+        raise reject(node, f"{show(node)} is not answered.", "Write PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x).")
+    quantiles, listed = _fractions(node.this.this, node)
+    if order[0].args.get("desc"):
+        quantiles = tuple(1 - each for each in reversed(quantiles))
+        if listed:
+            raise reject(node, "a list of quantiles in descending order is not answered.", "Leave DESC out.")
+    value = _pickable(translate(order[0].this, scope), node)
+    return Choice(label=label, value=value, condition=condition, kind="quantile", quantiles=quantiles, listed=listed)
+
+
+MEMBER = Member(
+    tags=("median", "quantile", "quantiles"),
+    names=("MEDIAN", "QUANTILE_CONT"),
+    readers={
+        exp.Median: fixed(Fraction(1, 2)),
+        exp.Quantile: _quantile,
+        exp.PercentileCont: _quantile,
+        exp.PercentileDisc: _quantile,
+        exp.WithinGroup: _within_group,
+    },
+    line=(
+        "`MEDIAN`, `QUANTILE_CONT`, `QUANTILE_DISC`, `QUANTILE`, "
+        "`PERCENTILE_CONT` / `PERCENTILE_DISC ... WITHIN GROUP (ORDER BY x)`",
+        "a value of the column's public grid, chosen by rank",
+        "m · max(q, 1 − q) ranks",
+    ),
+)

@@ -1,0 +1,56 @@
+"""SKEWNESS(x): that of a sample, as DuckDB has it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from sqlglot import exp
+
+from discreet.algebra import Expression
+from discreet.sql.aggregates.readings import few_steps
+from discreet.sql.aggregates.request import Member, Moment, Place, Request, number
+from discreet.sql.aggregates.standardized import Standardized
+from discreet.sql.estimates import Floats
+from discreet.sql.expressions import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThirdMoment(Standardized):
+    """√(n (n - 1)) / (n - 2) times the mean of ((x - mean) / deviation)³."""
+
+    power: ClassVar[int] = 3
+    fewest: ClassVar[int] = 3
+
+    def of(self, moments: list[Floats], variance: Floats, count: Floats) -> Floats:
+        first, second, third = moments
+        more = np.sqrt(np.maximum(count * (count - 1), 1.0)) / np.maximum(count - 2, 0.5)
+        return more * (third - 3 * first * second + 2 * first**3) / variance**1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skewness(Moment):
+    """A skewness."""
+
+    degree: ClassVar[int] = 3
+
+    def estimate(self, place: Place) -> ThirdMoment:
+        return ThirdMoment(measurement=place.measurement, degree=place.degree, width=place.width)
+
+
+def _skewness(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    return Skewness(label=label, value=few_steps(number(node, scope)), condition=condition)
+
+
+MEMBER = Member(
+    tags=("skewness",),
+    names=("SKEWNESS",),
+    readers={exp.Skewness: _skewness},
+    line=(
+        "`SKEWNESS`",
+        "four sums that make (hi − lo)³ in every row (on at most 32,768 steps)",
+        "m · (hi − lo)³ for all",
+    ),
+    tolerance=1e-2,
+)

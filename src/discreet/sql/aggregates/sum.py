@@ -1,0 +1,65 @@
+"""SUM(x)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import ClassVar
+
+from sqlglot import exp
+
+from discreet.algebra import Expression, Reading
+from discreet.sql import sensitivity
+from discreet.sql.aggregates.readings import Rows
+from discreet.sql.aggregates.request import Alone, Extent, Member, Moment, Place, Request, number
+from discreet.sql.estimates import Linear
+from discreet.sql.expressions import Scope
+from discreet.sql.numbers import grid
+from discreet.sql.parse import reject, show
+from discreet.sql.sensitivity import Sensitivity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total(Moment, Alone):
+    """A sum."""
+
+    degree: ClassVar[int] = 1
+
+    @property
+    def step(self) -> Fraction | None:
+        return grid(self.value).step
+
+    def reading(self, rows: Rows, node: exp.Expression) -> Reading:
+        return rows.total(self.value, 1, self.condition, node)
+
+    def sensitivity(self, extent: Extent) -> Sensitivity:
+        domain = grid(self.value)
+        return sensitivity.of_sum(
+            rows=extent.rows, lo=domain.lo, hi=domain.hi, groups=extent.groups, neighbors=extent.neighbors
+        )
+
+    def estimate(self, place: Place) -> Linear:
+        """x = lo + W * (weighted place in the range): the weights of the parts are 0, 1/d, 2/d, ..., 1."""
+        weights = [Fraction(each * place.width, place.degree) for each in range(place.degree + 1)]
+        factors = tuple(place.unit * (place.lo + weight) for weight in weights)
+        ordered = factors[::-1] if place.degree == 1 else factors
+        return place.linear(ordered, rest=Fraction(0), step=place.step)
+
+
+def _sum(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+    value = number(node, scope)
+    if not grid(value).largest:
+        raise reject(node, f"{show(node)} is zero for everybody.", "Add up something that is not.")
+    return Total(label=label, value=value, condition=condition)
+
+
+MEMBER = Member(
+    tags=("sum", "sum, both signs"),
+    names=("SUM",),
+    readers={exp.Sum: _sum},
+    line=(
+        r"`SUM(x)`, x in [lo, hi]",
+        r"a sum",
+        r"m · max(\|lo\|, \|hi\|): a row may also be absent",
+    ),
+)

@@ -1,0 +1,117 @@
+"""VARIANCE(x), STDDEV(x) and their like."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet import arrow
+from discreet.algebra import Expression
+from discreet.mechanisms.simulate import Noise
+from discreet.sql.aggregates.request import Member, Moment, Place, Reader, Request, number
+from discreet.sql.estimates import Components, Floats, floats, possible, raw_moments, reach, sampled
+from discreet.sql.expressions import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """VARIANCE and STDDEV from the sums of (W - v)², 2 v (W - v) and v², with v = x - lo in units and W the width.
+
+    The three make W² in every row, so their noise costs no more than that of one of them. Beside a skewness or a
+    kurtosis there are more of them, of a higher degree.
+    """
+
+    measurement: int
+    lo: int
+    width: int
+    step: Fraction
+    sample: bool
+    root: bool
+    degree: int = field(default=2, repr=False)  # that of the parts, which are told by what is measured
+
+    def values(self, components: Components) -> pa.Array:
+        found, count = self._spread(floats(components[: self.degree + 1]))
+        variance = self._nearest(found, count)
+        return arrow.array(np.sqrt(variance) if self.root else variance, mask=count <= (1.5 if self.sample else 0))
+
+    def _spread(self, sums: Floats) -> tuple[Floats, Floats]:
+        """The variance in the column's own unit, possible or not, and the noisy count; sums along the first axis."""
+        count = sums.sum(axis=0) / float(self.width**self.degree)
+        mean, square = raw_moments(sums, count, width=self.width, most=2)
+        return (square - mean**2) * (sampled(count) if self.sample else 1.0) * self._unit, count
+
+    def _nearest(self, variance: Floats, count: Floats) -> Floats:
+        """The nearest that so many rows can have: no more than with half of them at each end."""
+        return np.clip(variance, 0.0, (sampled(count) if self.sample else 1.0) * self._unit / 4)
+
+    @property
+    def _unit(self) -> float:
+        return (self.width * float(self.step)) ** 2
+
+    def margins(self, components: Components, mechanism: Noise) -> Floats:
+        """By redrawing the declared noise around the noisy sums (S11); of a root, from the ends of its square."""
+        sums = floats(components[: self.degree + 1])
+        center, count = self._spread(sums)
+        within = np.where(count > 2, reach(self._spread, sums, mechanism), np.inf)
+        answer = self._nearest(center, count)
+        ends = possible(answer, within, least=0.0, most=self._unit / (2 if self.sample else 4))
+        low, middle, high = (np.sqrt(each) if self.root else each for each in (ends[0], answer, ends[1]))
+        return np.maximum(middle - low, high - middle)
+
+    def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
+        if assuming is None:
+            return None
+        count = np.array([float(assuming)])
+        shares = (0.5, *(0.0,) * (self.degree - 1), 0.5)  # the widest spread there is: half at each end
+        sums = tuple(np.round(count * share * float(self.width**self.degree)) for share in shares)
+        return float(self.margins(sums, mechanism)[0])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variance(Moment):
+    """A variance or a standard deviation."""
+
+    sample: bool
+    root: bool
+    degree: ClassVar[int] = 2
+
+    def estimate(self, place: Place) -> Spread:
+        return Spread(
+            measurement=place.measurement,
+            lo=place.lo,
+            width=place.width,
+            step=place.step,
+            sample=self.sample,
+            root=self.root,
+            degree=place.degree,
+        )
+
+
+def _variance(*, sample: bool, root: bool) -> Reader:
+    def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
+        return Variance(label=label, value=number(node, scope), condition=condition, sample=sample, root=root)
+
+    return apply
+
+
+MEMBER = Member(
+    tags=("variance", "deviation", "population variance", "population deviation"),
+    names=("VARIANCE", "STDDEV"),
+    readers={
+        exp.Variance: _variance(sample=True, root=False),
+        exp.VariancePop: _variance(sample=False, root=False),
+        exp.Stddev: _variance(sample=True, root=True),
+        exp.StddevSamp: _variance(sample=True, root=True),
+        exp.StddevPop: _variance(sample=False, root=True),
+    },
+    line=(
+        "`VARIANCE`, `VAR_SAMP`, `VAR_POP`, `STDDEV`, `STDDEV_SAMP`, `STDDEV_POP`",
+        "three sums that make (hi − lo)² in every row",
+        "m · (hi − lo)² for all",
+    ),
+)
