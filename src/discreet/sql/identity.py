@@ -21,6 +21,8 @@ from typing import Any
 from discreet import algebra
 from discreet.errors import Unproved
 from discreet.sql import estimates, picks, plan, values
+from discreet.sql.aggregates import AGGREGATES
+from discreet.sql.aggregates.variance import Spread
 from discreet.sql.sensitivity import Sensitivity
 
 VERSION = 1
@@ -83,14 +85,14 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     # estimates
     picks.Picked: ("picked", ("pick",)),
     estimates.Linear: ("linear", ("measurement", "factors", "step")),
-    estimates.Mean: ("mean", ("measurement", "lo", "width", "step", "degree")),
-    estimates.Spread: ("spread", ("measurement", "lo", "width", "step", "sample", "root")),
-    estimates.Together: ("together", ("measurement", "degree", "widths", "steps", "sample", "correlation")),
+    **{kind: line for member in AGGREGATES for kind, line in member.estimates.items()},
 }
-# What a question calls a statistic, and the units in which it is told, change nothing that is measured.
+# What a question calls a statistic, and the units in which it is told, change nothing that is measured. The degree of
+# a spread is told by the measurement that it reads.
 UNTOLD: dict[type, frozenset[str]] = {
     plan.Measurement: frozenset({"name", "units"}),
     picks.Pick: frozenset({"name"}),
+    Spread: frozenset({"degree"}),
 }
 _PLAIN: dict[type, Callable[[Any], str]] = {
     type(None): lambda _: "null",

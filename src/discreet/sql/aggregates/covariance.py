@@ -131,6 +131,7 @@ MEMBER = Member(
         exp.CovarSamp: _pair(sample=True, correlation=False),
         exp.Corr: _pair(sample=False, correlation=True),
     },
+    estimates={Together: ("together", ("measurement", "degree", "widths", "steps", "sample", "correlation"))},
     line=(
         "`COVAR_POP`, `COVAR_SAMP`, `CORR`",
         "products of such parts of two columns (each on at most 32,768 steps)",

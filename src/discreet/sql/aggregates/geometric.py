@@ -50,6 +50,7 @@ MEMBER = Member(
     tags=("geometric mean",),
     names=("GEOMEAN",),
     named={"geomean": _geomean, "geometric_mean": _geomean},
+    estimates={Exponential: ("exponential", ("measurement", "lo", "width", "step", "degree"))},
     line=(
         "`GEOMEAN(x)`, lo > 0",
         "exp of the mean of ln x, to a millionth",

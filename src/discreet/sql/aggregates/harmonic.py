@@ -75,6 +75,7 @@ MEMBER = Member(
     tags=("harmonic mean",),
     names=("HARMONIC_MEAN",),
     named={"harmonic_mean": _harmonic},
+    estimates={Reciprocal: ("reciprocal", ("measurement", "lo", "width", "step", "degree", "whole"))},
     line=(
         "`HARMONIC_MEAN(x)`, lo > 0",
         "1 over the mean of 1 / x",

@@ -56,6 +56,7 @@ MEMBER = Member(
     names=("KURTOSIS",),
     readers={exp.Kurtosis: _kurtosis(sample=True)},
     named={"kurtosis_pop": _kurtosis(sample=False)},
+    estimates={FourthMoment: ("fourth-moment", ("measurement", "degree", "width", "sample"))},
     line=(
         "`KURTOSIS`, `KURTOSIS_POP`",
         "five sums that make (hi − lo)⁴ in every row (on at most 32,768 steps)",

@@ -148,6 +148,7 @@ MEMBER = Member(
     tags=("mean",),
     names=("AVG",),
     readers={exp.Avg: _mean},
+    estimates={Mean: ("mean", ("measurement", "lo", "width", "step", "degree"))},
     line=(
         "`AVG(x)`; `SUM(x)` beside `COUNT(x)` or `COUNT(*)`",
         "the sums of x − lo and of hi − x, together",

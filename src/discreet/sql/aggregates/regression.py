@@ -153,6 +153,10 @@ MEMBER = Member(
     tags=("regression",),
     names=("REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2"),
     readers={exp.RegrSlope: _line(slope=True), exp.RegrIntercept: _line(slope=False), exp.RegrR2: _explained},
+    estimates={
+        Line: ("line", ("measurement", "widths", "steps", "starts", "slope")),
+        Explained: ("explained", ("measurement", "degree", "widths", "steps", "sample", "correlation")),
+    },
     line=(
         "`REGR_SLOPE(y, x)`, `REGR_INTERCEPT(y, x)`; `REGR_R2(y, x)`",
         "products of two parts of y and three of x; those of `CORR`",

@@ -47,6 +47,7 @@ MEMBER = Member(
     tags=("skewness",),
     names=("SKEWNESS",),
     readers={exp.Skewness: _skewness},
+    estimates={ThirdMoment: ("third-moment", ("measurement", "degree", "width"))},
     line=(
         "`SKEWNESS`",
         "four sums that make (hi − lo)³ in every row (on at most 32,768 steps)",

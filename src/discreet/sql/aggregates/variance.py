@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -32,7 +32,7 @@ class Spread:
     step: Fraction
     sample: bool
     root: bool
-    degree: int = field(default=2, repr=False)  # that of the parts, which are told by what is measured
+    degree: int = 2  # that of the parts
 
     def values(self, components: Components) -> pa.Array:
         found, count = self._spread(floats(components[: self.degree + 1]))
@@ -109,6 +109,7 @@ MEMBER = Member(
         exp.StddevSamp: _variance(sample=True, root=True),
         exp.StddevPop: _variance(sample=False, root=True),
     },
+    estimates={Spread: ("spread", ("measurement", "lo", "width", "step", "sample", "root"))},
     line=(
         "`VARIANCE`, `VAR_SAMP`, `VAR_POP`, `STDDEV`, `STDDEV_SAMP`, `STDDEV_POP`",
         "three sums that make (hi − lo)² in every row",
