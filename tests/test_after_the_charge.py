@@ -17,12 +17,14 @@ import pytest
 import discreet
 from discreet.continual import running
 from discreet.curator import Curator, create_ledger
+from discreet.door import Door
 from discreet.engines.duckdb import DuckDB, Overrun
 from discreet.engines.workbench import Workbench
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.policy import Policy
 from discreet.release import Allowance, Sheet
+from discreet.view import View
 from small_town import POLICY, town
 
 SECRET = "137042"  # a person's income, as an exception might print it
@@ -64,9 +66,10 @@ PLACES: tuple[tuple[str, Any, str], ...] = (
     ("measure", Allowance, "__init__"),
     ("measure", Allowance, "_spend"),
     ("measure", Allowance, "measure"),
-    ("measure", Curator, "_carry_out"),
-    ("measure", Curator, "_finish"),
-    ("measure", Curator, "_certificate"),
+    ("measure", Door, "_carried_out"),
+    ("measure", View, "carry_out"),
+    ("measure", View, "finish"),
+    ("measure", View, "_certificate"),
     ("measure", Sheet, "to_bytes"),
     ("measure", Ledger, "post"),
     ("threshold", Allowance, "threshold"),

@@ -31,6 +31,7 @@ LAYERS = (
     ("release", "ledger", "engines"),
     ("sql", "synthetic", "local", "continual"),
     ("offer", "measure", "explain", "show", "bounds"),
+    ("view", "door"),
     ("curator", "town"),
     ("anonymity", "attacks", "audit"),
     ("cli",),
@@ -167,14 +168,33 @@ def test_currencies_are_told_apart_in_one_place() -> None:
     assert found <= ABOUT_ACCOUNTANTS
 
 
-def test_only_the_curator_spends() -> None:
+def test_only_the_door_spends() -> None:
     callers = {
         str(path.relative_to(SOURCE))
         for path in MODULES
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reserve"
     }
-    assert callers == {"curator.py"}
+    assert callers == {"door.py"}
+
+
+# Who may make an Exact or an Allowance. The audit does so on data of its own, to measure what noise hides.
+AUDIT = {"audit/runs.py", "audit/question.py"}
+MAKERS = {
+    "Exact": {"release.py", "view.py", "continual/running.py", *AUDIT},
+    "Allowance": {"door.py", *AUDIT},
+}
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_who_makes_exact_values_and_allowances(name: str) -> None:
+    makers = {
+        str(path.relative_to(SOURCE))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    }
+    assert makers == MAKERS[name]
 
 
 def test_modules_stay_readable() -> None:

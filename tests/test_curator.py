@@ -20,6 +20,7 @@ from discreet.engines.duckdb import DuckDB
 from discreet.engines.store import Store
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
+from discreet.ledger.sqlite import File
 from discreet.measure import measure
 from discreet.policy import Policy
 from discreet.release import Answer, Sheet
@@ -487,7 +488,7 @@ def test_a_snapshot_that_another_thread_takes(tmp_path: Path, monkeypatch: pytes
             curator.snapshot()
         return measure(*parts)
 
-    monkeypatch.setattr("discreet.curator.measure", late)
+    monkeypatch.setattr("discreet.view.measure", late)
     sql = "SELECT COUNT(*) AS n FROM people"
     first, second = (curator.ask(sql, analyst="alice", epsilon=100) for _ in range(2))
     assert [each.certificate["snapshot"] for each in (first, second)] == [1, 2]
@@ -576,3 +577,40 @@ def test_every_refusal_is_one_of_ours(curator: Curator, seed: str | None, times:
 def _words() -> list[str]:
     found = {word for case in harness.cases() if case.policy == "school" for word in case.sql.split()}
     return [*sorted(found), "SELECT", "FROM", "pupils", "GROUP BY", "(", ")", ",", "COUNT(*)", "WHERE", "NULL", "*"]
+
+
+# --- how often the ledger is locked ---------------------------------------------------------------------------------
+
+
+def test_an_ask_takes_three_transactions_and_a_free_one_takes_one(
+    opened: Callable[..., Curator], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    curator, began, transaction = opened(), list[bool](), File.transaction
+
+    def counted(self: File, *, write: bool) -> Any:
+        began.append(write)
+        return transaction(self, write=write)
+
+    def transactions(work: Callable[[], object]) -> list[bool]:
+        began.clear()
+        work()
+        return list(began)
+
+    monkeypatch.setattr(File, "transaction", counted)
+    sql = "SELECT sex, COUNT(*) FROM pupils GROUP BY sex"
+    assert transactions(lambda: curator.ask(sql, analyst="alice", epsilon="0.1")) == [False, True, True]
+    assert transactions(lambda: curator.ask(sql, analyst="alice", epsilon="0.1")) == [False]
+    assert transactions(lambda: curator.quote(sql, analyst="alice", epsilon="0.1")) == [False]
+    assert transactions(lambda: curator.explain(sql, analyst="alice", epsilon="0.1")) == [False]
+    assert transactions(lambda: curator.ask("SELECT 1 AS one", analyst="alice", epsilon="0.1")) == [False]
+    assert transactions(lambda: curator.describe("pupils", epsilon="0.1")) == [False, True, True]
+
+
+def test_what_an_answer_says_of_the_ledger_is_what_the_ledger_says(opened: Callable[..., Curator]) -> None:
+    curator = opened()
+    answer = curator.ask("SELECT COUNT(*) FROM pupils", analyst="alice", epsilon="0.1")
+    assert answer.certificate["ledger"] == curator._ledger.head()
+    assert answer.left == curator._accountant.left(curator._ledger.left("alice"))
+    again = curator.ask("SELECT COUNT(*) FROM pupils", analyst="alice", epsilon="0.1")
+    assert (again.certificate["ledger"], again.left) == (answer.certificate["ledger"], answer.left)
+    assert curator._ledger.verify(answer.certificate["ledger"])

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from discreet.accounting import SumAccountant, ZcdpAccountant
+from discreet.algebra import Sum
 from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
@@ -18,6 +19,7 @@ from discreet.release import Allowance
 from discreet.synthetic import describe as module
 from discreet.synthetic.description import Description
 from discreet.synthetic.synthesizers import SYNTHESIZERS
+from discreet.view import View
 from synthetic.small_table import curator, rows
 
 BUDGETS = {
@@ -136,15 +138,15 @@ def test_interrupted_at_any_round_it_stays_charged_and_resumes_to_the_same_bytes
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = curator(tmp_path, count=100)
-    fetch, asked = made._fetch, []
+    fetch, asked = View.fetch, []
 
-    def failing(query: str) -> object:
+    def failing(self: View, query: Any, **named: Any) -> object:
         asked.append(query)
         if len(asked) in (1, 4, 9):
             raise KeyboardInterrupt
-        return fetch(query)
+        return fetch(self, query, **named)
 
-    monkeypatch.setattr(made, "_fetch", failing)
+    monkeypatch.setattr(View, "fetch", failing)
     spent = None
     for _ in range(4):
         try:
@@ -203,20 +205,22 @@ def test_as_a_function_of_key_and_data_it_is_deterministic(name: str, tmp_path: 
 
 
 @pytest.mark.parametrize("name", SYNTHESIZERS)
-def test_nothing_is_read_before_the_charge_and_nothing_but_counts_after_it(name: str, tmp_path: Path) -> None:
+def test_nothing_is_read_before_the_charge_and_nothing_but_counts_after_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every question to the engine counts rows by cell of a public grid: none asks for a size, a value, a NULL rate."""
     made, seen = curator(tmp_path, count=50), []
-    fetch = made._fetch
+    fetch = View.fetch
 
-    def noted(query: str) -> object:
+    def noted(self: View, query: Any, **named: Any) -> object:
         assert made._ledger.spent().amount > 0
         seen.append(query)
-        return fetch(query)
+        return fetch(self, query, **named)
 
-    made._fetch = noted  # type: ignore[method-assign]
+    monkeypatch.setattr(View, "fetch", noted)
     made.describe("people", epsilon=1, synthesizer=name)
     assert seen
-    assert all(query.startswith("SELECT k0, count(*) AS s0 FROM (") and query.endswith("GROUP BY k0") for query in seen)
+    assert all(query.readings == (Sum(),) and len(query.keys) == 1 for query in seen)
 
 
 @pytest.mark.parametrize("name", SYNTHESIZERS)
@@ -240,7 +244,7 @@ def test_over_budget_changes_nothing(tmp_path: Path) -> None:
 
 def commissioned(made, name: str):  # type: ignore[no-untyped-def]
     return module.commission(
-        made.policy, "people", made._accountant, amount=made._amount(1), limit=made._limit,
+        made.policy, "people", made._accountant, amount=made._view.amount(1), limit=made._view.limit,
         synthesizer=name, columns=None, bins=None,
     )  # fmt: skip
 
@@ -258,7 +262,7 @@ def test_the_currency_with_less_noise_is_taken(tmp_path: Path) -> None:
     """In a sum budget, few columns are cheaper by Laplace; many by one (ε, δ) row."""
     made = curator(tmp_path, count=10, budget=BUDGETS["sum with delta"])
     few = module.commission(
-        made.policy, "people", made._accountant, amount=made._amount(1), limit=made._limit,
+        made.policy, "people", made._accountant, amount=made._view.amount(1), limit=made._view.limit,
         synthesizer="independent", columns=["sex"], bins=None,
     )  # fmt: skip
     many = commissioned(made, "mst")

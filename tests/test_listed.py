@@ -11,6 +11,7 @@ import pytest
 import discreet
 from discreet import town
 from discreet.curator import Curator, create_ledger
+from discreet.view import View
 
 LISTED = (
     "SELECT COUNT(*) FROM people",
@@ -43,17 +44,17 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 @pytest.mark.parametrize("sql", LISTED)
 def test_same_with_and_without_the_workbench(curator: Curator, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    finish = curator._finish
+    finish = View.finish
     compared: list[bool] = []
 
-    def both(offered: Any, *rest: Any) -> Any:
+    def both(self: View, offered: Any, *rest: Any) -> Any:
         assert offered.plan.listed is not None
-        listed = finish(offered, *rest)
-        computed = finish(replace(offered, plan=replace(offered.plan, listed=None)), *rest)
+        listed = finish(self, offered, *rest)
+        computed = finish(self, replace(offered, plan=replace(offered.plan, listed=None)), *rest)
         compared.append(listed.table.equals(computed.table) and listed.margins.equals(computed.margins))
         return listed
 
-    monkeypatch.setattr(curator, "_finish", both)
+    monkeypatch.setattr(View, "finish", both)
     curator.ask(sql, analyst="alice", epsilon="0.02")
     assert compared == [True]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet import curator as flow
+from discreet import door
 from discreet.audit import replay
 from discreet.audit.replay import Bits, Transcript, differences, shared
 from discreet.curator import Curator, create_ledger
@@ -71,7 +71,7 @@ def transcripts(neighbors: Pair, work: Callable[[Curator], Any], monkeypatch: py
     for each in neighbors:
 
         def witnessed(witness: Callable[[Allowance], Any], each: Curator = each) -> Any:
-            monkeypatch.setattr(flow, "Allowance", lambda **named: witness(Allowance(**named)))
+            monkeypatch.setattr(door, "Allowance", lambda **named: witness(Allowance(**named)))
             return work(each)
 
         found.append(replay.recorded(witnessed, replay=found[0] if found else None)[0])

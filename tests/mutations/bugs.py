@@ -29,10 +29,10 @@ def bug(name: str, file: str, old: str, new: str, *tests: str) -> Bug:
 
 _NOISE = "discrete_laplace(stream, items, self.scale)"
 _OWNERS = 'conditions = [f"{self.expression(owner_of(source))} = {self.expression(owner)}", *self.all(where)]'
-_RESERVE = "        reservation = self._ledger.reserve(\n            analyst=analyst,\n            question=offered"
+_RESERVE = "            charge = self._reserve(request)\n"
 _OVERRAN = '            self._journal.append({"kind": "overrun", "charge": reservation.id, "analyst": analyst})\n'
-_READ = "Allowance(key=bytes(32), accountant=self._accountant, paid=offered.cost), self._fetch)\n"
-_CANONICAL = 'text = "\\n".join([*blocks, self.after, *(column.name for column in self.columns)])'
+_READ = "            work(allowed(bytes(32), request.inside, request.paid), 0)\n"
+_IDENTITY = "parts = [*(_Writer().text(block) for block in asked.blocks), _Writer().text((asked.after, names))]"
 
 BUGS = (
     bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale)", "scale / Fraction(2))"), FITS),
@@ -66,16 +66,16 @@ BUGS = (
     ),
     bug(
         "read before the charge",
-        "curator.py",
+        "door.py",
         _RESERVE,
-        f"        measure(offered, {_READ}{_RESERVE}",
+        _READ + _RESERVE,
         f"{HARD}::test_nothing_is_read_before_the_charge",
     ),
     bug(
         "recall by what is shown",
-        "sql/plan.py",
-        _CANONICAL,
-        _CANONICAL.replace("*blocks, ", ""),
+        "sql/identity.py",
+        _IDENTITY,
+        "parts = [_Writer().text((asked.after, names))]",
         f"{HARD}::test_other_questions_have_other_answers",
     ),
     bug(
@@ -408,8 +408,8 @@ BUGS = (
     bug(
         "a charge for one snapshot carried out on another",
         "curator.py",
-        "return method(held, *args, **named)",
-        "return method(self, *args, **named)",
+        "lambda allowance, _: view.carry_out(",
+        "lambda allowance, _: self._view.carry_out(",
         "tests/test_curator.py::test_a_snapshot_that_another_thread_takes",
     ),
     Bug(

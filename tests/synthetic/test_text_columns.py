@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.synthetic.axis import OTHER
 from discreet.synthetic.description import Description
+from discreet.view import View
 from synthetic.small_table import curator
 
 NULLABLE = "      notes: {text: true, nullable: true}"
@@ -65,10 +67,15 @@ def test_every_text_of_a_person_counts(neighbors: str, rows: int, budget: str, t
     assert made._accountant.budget(made._ledger.spent()).epsilon <= 1
 
 
-def test_nothing_but_people_per_text_and_counts_is_asked(tmp_path: Path) -> None:
+def test_nothing_but_people_per_text_and_counts_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, seen = curator(tmp_path, count=50, more=PLAIN, max_rows=2), []
-    fetch = made._fetch
-    made._fetch = lambda query: seen.append(query) or fetch(query)  # type: ignore[func-returns-value, method-assign]
+    fetch = View.fetch
+
+    def noted(self: View, query: Any, **named: Any) -> object:
+        seen.append(query)
+        return fetch(self, query, **named)
+
+    monkeypatch.setattr(View, "fetch", noted)
     made.describe("people", epsilon=1, columns=["notes", "smoker"])
     assert seen[0] == Aggregate(Scan("people", "t0"), (Column("t0", "notes"),), (Persons(),), known=(0,))
     assert all(query.readings == (Sum(),) for query in seen[1:])

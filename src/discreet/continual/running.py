@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.accounting import Accountant
+from discreet.budget import Charge
 from discreet.continual.design import Design, designed
 from discreet.continual.question import Question
 from discreet.continual.series import Series, published_rows
@@ -29,11 +30,10 @@ from discreet.engines.until import Until
 from discreet.errors import LedgerUnavailable, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger, Reservation, Stream
 from discreet.mechanisms import to_row
-from discreet.policy import CURATOR, Policy
+from discreet.policy import Policy
 from discreet.release import Allowance, Exact, Steps
 from discreet.schedule import Schedule
 
-Reserve = Callable[..., object]
 FIRST = 1  # step 0 is the design; period p is step p + 1
 
 
@@ -46,7 +46,8 @@ class Release:
     asked: Question
     accountant: Accountant
     ledger: Ledger
-    pay: Reserve  # the curator's, who alone spends
+    pay: Callable[..., object]  # the door's: charges the curator for all steps
+    allow: Callable[[bytes, Accountant, Charge], Allowance]  # the door's too
     source: object  # where rows arrive
 
     @property
@@ -62,15 +63,11 @@ class Release:
             design = self._design()
             rows = [to_row(each) for each in design.mechanisms]
             if stream is None:
-                cost = self.accountant.price(each.loss() for each in design.mechanisms)
                 self.pay(
-                    analyst=CURATOR,
                     question=self.identity,
-                    policy=self.policy.digest,
-                    mechanisms=rows,
-                    cost=cost,
+                    mechanisms=design.mechanisms,
+                    cost=self.accountant.price(each.loss() for each in design.mechanisms),
                     text=f"release {self.schedule.name}: {self.schedule.question}",
-                    stream=True,
                 )
                 stream = self.ledger.streams.find(self.identity)
             assert stream is not None  # it was just paid for
@@ -130,7 +127,7 @@ class Release:
         stored = streams.published(stream)
         started = Design.from_bytes(stored[0])
         design = started.covering(due)
-        allowance = Allowance(key=stream.key, accountant=self.accountant, paid=stream.cost)
+        allowance = self.allow(stream.key, self.accountant, stream.cost)
         moved = started.moved(self.schedule, asked, self.policy.neighbors)
         measurements = [
             allowance.steps(mechanism, design.strategy.encoder(), moved=far, sizes=asked.block.sizes, forms=each.forms)

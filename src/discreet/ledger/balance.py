@@ -131,6 +131,12 @@ class Balance:
                 "record it with discreet ledger POLICY --amend."
             )
 
+    def require_current(self, snapshot: int) -> None:
+        if snapshot != self.snapshot:
+            raise LedgerUnavailable(
+                f"Snapshot {snapshot} is not the current one, {self.snapshot}: open the policy again."
+            )
+
     def require_overruns_left(self, analyst: str, most: int) -> None:
         """Refuse whoever has asked too many questions that took too long: each may have told a bit (S13)."""
         if analyst != CURATOR and self.overruns.get(analyst, 0) >= most:

@@ -26,6 +26,7 @@ from discreet.ledger.journal import Head, Journal, begin, exported, head_of
 from discreet.ledger.streams import Streams
 from discreet.ledger.terms import (
     BOUND,
+    CURATOR,
     NOTHING,
     Terms,
     charge_as_row,
@@ -57,6 +58,15 @@ class StoredAnswer:
     mechanisms: tuple[dict[str, Any], ...]
     meta: dict[str, Any]
     answer: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where an analyst stands: what is left, how far the ledger is, and answers that are stored, oldest first."""
+
+    left: Charge
+    head: dict[str, Any]
+    stored: tuple[StoredAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,10 +149,7 @@ class Ledger:
             balance.require_analyst(analyst)
             if overruns is not None:
                 balance.require_overruns_left(analyst, overruns)
-            if snapshot != balance.snapshot:
-                raise LedgerUnavailable(
-                    f"Snapshot {snapshot} is not the current one, {balance.snapshot}: open the policy again."
-                )
+            balance.require_current(snapshot)
             waiting = balance.resumable.get(same)
             if waiting is not None:
                 self._journal.file.sync_log()
@@ -167,7 +174,7 @@ class Ledger:
         *,
         meta: Mapping[str, Any] | None = None,
         mechanisms: Mechanisms | None = None,
-    ) -> None:
+    ) -> Standing:
         """Store the answer and close its charge; after that it may leave. Erases the charge's key.
 
         Posting the same bytes again changes nothing; other bytes are refused, and must not be released.
@@ -177,7 +184,7 @@ class Ledger:
             waiting = balance.open.get(charge)
             if waiting is None:
                 self._require_posted(charge, content)
-                return
+                return self._standing_of(charge, balance, exported(balance))
             if self._journal.unsealed(charge) != reservation.key:
                 raise UsageError(f"Charge {charge} was reserved by somebody else: reserve first, then post.")
             if waiting.lump != (rows is not None):
@@ -186,6 +193,7 @@ class Ledger:
             post = self._journal.append(row)
             self._journal.file.keep_answer(charge, post, waiting.question, answer)
             self._journal.file.erase_key(charge)
+            return self._standing_of(charge, balance, head_of(balance.ledger, *self._journal.file.appended))
 
     def overran(self, reservation: Reservation, *, analyst: str) -> None:
         """Count a charge whose work failed or took too long (S13, S22); an open one is closed for good, unanswered.
@@ -206,9 +214,38 @@ class Ledger:
         """
         subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
         with self._journal.session(write=False) as balance:
-            found = self._journal.file.answers_to(subject)
-            dear = [each for each in found if not at_least or self._cost(each[0]).amount >= at_least]
-            return tuple(self._stored(balance, charge, post, subject) for charge, post in dear)
+            return self._recalled(balance, subject, at_least)
+
+    def standing(
+        self,
+        analyst: str,
+        *,
+        snapshot: int,
+        question: str | None = None,
+        policy: str = "",
+        at_least: Fraction = Fraction(0),
+    ) -> Standing:
+        """In one transaction: what is left, the head, and what `recall` finds of a question.
+
+        Refuses whoever is no analyst, and a snapshot that is not the current one.
+        """
+        subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
+        with self._journal.session(write=False) as balance:
+            balance.require_current(snapshot)
+            left = balance.left(analyst)
+            stored = () if question is None else self._recalled(balance, subject, at_least)
+            return Standing(left=left, head=exported(balance), stored=stored)
+
+    def _recalled(self, balance: Balance, subject: bytes, at_least: Fraction) -> tuple[StoredAnswer, ...]:
+        found = self._journal.file.answers_to(subject)
+        dear = [each for each in found if not at_least or self._cost(each[0]).amount >= at_least]
+        return tuple(self._stored(balance, charge, post, subject) for charge, post in dear)
+
+    def _standing_of(self, charge: int, balance: Balance, head: dict[str, Any]) -> Standing:
+        """Of whoever paid for a charge; by now it may be somebody who is no analyst any more."""
+        analyst = self._journal.row(charge).body["analyst"]
+        known = analyst == CURATOR or analyst in balance.analysts
+        return Standing(left=balance.left(analyst) if known else NOTHING, head=head)
 
     @property
     def streams(self) -> Streams:

@@ -101,7 +101,7 @@ class File:
         self._identity: tuple[tuple[int, int], ...] = ()
         self._schema_version = -1
         self._new_head = ""
-        self._appended = self.written = (0, b"")  # the last row of this transaction; the last that this process wrote
+        self.appended = self.written = (0, b"")  # the last row of this transaction; the last that this process wrote
         _FILES.add(self)
 
     @contextmanager
@@ -122,7 +122,7 @@ class File:
                     yield
                     connection.execute("COMMIT")
                     if self._new_head:
-                        self.written = self._appended
+                        self.written = self.appended
                         self._require_same_files(connection)
                         self._write_head()
                 finally:
@@ -170,7 +170,7 @@ class File:
 
     def append(self, number: int, body: str, mac: bytes, *, head: str) -> None:
         self._write("INSERT INTO rows VALUES (?, ?, ?)", number, body, mac)
-        self._appended, self._new_head = (number, mac), head
+        self.appended, self._new_head = (number, mac), head
 
     def keep_key(self, charge: int, sealed: bytes) -> None:
         self._write("INSERT OR REPLACE INTO keys VALUES (?, ?)", charge, sealed)

@@ -1,0 +1,150 @@
+"""The door: recall, reserve, allowance, deadline, post. Whatever is paid for passes here, and is written once.
+
+standing   one reading transaction: may they ask, on which snapshot, what is left, is it answered already?
+reserve    one writing transaction: the charge is on the disk before anything is read
+post       one writing transaction: the answer is on the disk before it leaves, and tells what is left
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+from discreet.accounting import Accountant
+from discreet.budget import Charge
+from discreet.engines.until import Until
+from discreet.ledger import Ledger, Reservation, Standing, StoredAnswer
+from discreet.mechanisms import Mechanism
+from discreet.policy import CURATOR, Policy
+from discreet.release import Allowance, rows_used
+
+Made = TypeVar("Made")
+FREE = Charge(amount=Fraction(0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Who pays how much for what. `mechanisms` None is a lump: the work chooses as it goes, within `paid`."""
+
+    analyst: str
+    question: str  # its identity
+    text: str  # as people read it
+    cost: Charge  # in the ledger's currency
+    mechanisms: Sequence[Mechanism] | None
+    inside: Accountant  # whose prices keep the work within `paid`
+    paid: Charge
+    memory: int | None = None  # of exact values held at once
+    meta: dict[str, Any] = field(default_factory=dict)
+
+    def answered(self, stored: Sequence[StoredAnswer]) -> StoredAnswer | None:
+        """Of stored answers that cost at least as much, one that will do: of a lump the same, else the best (S10)."""
+        if self.mechanisms is None:
+            return next((each for each in stored if each.cost == self.cost), None)
+        return max(stored, key=lambda each: each.cost.amount, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed(Generic[Made]):
+    """What came through, what it cost now, and where the analyst stands after it."""
+
+    made: Made
+    id: str
+    cost: Charge
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """The way of one question on one snapshot, until some moment."""
+
+    policy: Policy
+    ledger: Ledger
+    snapshot: int
+    until: Until
+
+    def standing(self, analyst: str) -> Standing:
+        """Refuses whoever is no analyst, and a snapshot that is no longer the current one."""
+        return self.ledger.standing(analyst, snapshot=self.snapshot)
+
+    def free(self, analyst: str, work: Callable[[], Made]) -> Passed[Made]:
+        """What is public costs nothing; all the same it is for analysts."""
+        standing = self.standing(analyst)
+        return Passed(made=work(), id="public", cost=FREE, standing=standing)
+
+    def through(
+        self,
+        request: Request,
+        work: Callable[[Allowance, int], Made],
+        *,
+        pack: Callable[[Made], bytes],
+        unpack: Callable[[bytes], Made],
+    ) -> Passed[Made]:
+        """The stored answer, for nothing; or else charge, work within the charge, store, and let it leave."""
+        standing = self.ledger.standing(
+            request.analyst,
+            snapshot=self.snapshot,
+            question=request.question,
+            policy=self.policy.digest,
+            at_least=request.cost.amount,
+        )
+        stored = request.answered(standing.stored)
+        if stored is None:
+            charge = self._reserve(request)
+            if isinstance(charge, Reservation):
+                made, standing = self.until.leave(
+                    partial(self._carried_out, request, charge, work, pack),
+                    count=partial(self.ledger.overran, charge, analyst=request.analyst),
+                )
+                return Passed(made=made, id=str(charge.id), cost=request.cost, standing=standing)
+            stored = charge  # somebody else asked the same a moment ago
+        return Passed(made=unpack(stored.answer), id=str(stored.id), cost=FREE, standing=standing)
+
+    def _reserve(self, request: Request) -> Reservation | StoredAnswer:
+        return self.ledger.reserve(
+            analyst=request.analyst,
+            question=request.question,
+            policy=self.policy.digest,
+            snapshot=self.snapshot,
+            mechanisms=None if request.mechanisms is None else rows_used(request.mechanisms),
+            cost=request.cost,
+            text=request.text,
+            overruns=self.policy.limits.overruns,
+        )
+
+    def _carried_out(
+        self,
+        request: Request,
+        charge: Reservation,
+        work: Callable[[Allowance, int], Made],
+        pack: Callable[[Made], bytes],
+    ) -> tuple[Made, Standing]:
+        """From the charge to the stored answer; whatever fails here leaves as one sentence (S22)."""
+        allowance = allowed(charge.key, request.inside, request.paid, memory=request.memory)
+        made = work(allowance, charge.id)
+        content = pack(made)
+        self.until.check()
+        used = rows_used(allowance.used) if request.mechanisms is None else None
+        return made, self.ledger.post(charge, content, meta=request.meta, mechanisms=used)
+
+    def begin_stream(
+        self, *, question: str, mechanisms: Sequence[Mechanism], cost: Charge, text: str
+    ) -> Reservation | StoredAnswer:
+        """Charge the curator for all steps of a release; they are published through the ledger's streams (S15)."""
+        return self.ledger.reserve(
+            analyst=CURATOR,
+            question=question,
+            policy=self.policy.digest,
+            snapshot=self.snapshot,
+            mechanisms=rows_used(mechanisms),
+            cost=cost,
+            text=text,
+            stream=True,
+        )
+
+
+def allowed(key: bytes, accountant: Accountant, paid: Charge, *, memory: int | None = None) -> Allowance:
+    """What a charge allows: there is one only where there is the charge's key."""
+    return Allowance(key=key, accountant=accountant, paid=paid, memory=memory)

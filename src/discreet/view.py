@@ -1,0 +1,183 @@
+"""What questions see: one snapshot, from its plan to its noisy answer. A value; the next snapshot is another one.
+
+Nothing here charges: what reads private rows is handed the `Allowance` that the door gave for a charge.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.accounting import Accountant
+from discreet.algebra import Numbers
+from discreet.budget import Charge, amount
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.until import Until
+from discreet.engines.workbench import Workbench
+from discreet.errors import EngineFailure, Rejected, UsageError
+from discreet.measure import measure
+from discreet.mechanisms import to_row
+from discreet.offer import Offer, amount_for_margin, offer
+from discreet.policy import Policy
+from discreet.release import Allowance, Exact, Sheet
+from discreet.sql.analyze import plan
+from discreet.sql.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
+from discreet.sql.plan import Plan, prove, table_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class View:
+    """A numbered snapshot, opened, with its public tables.
+
+    Privacy: S8. A question holds one of these from its beginning to its end, whatever snapshots other threads take
+    meanwhile. Were a charge made for one snapshot and carried out on another, the same noise would be on both, and
+    whether the two answers are equal would tell whether anybody's row changed.
+    """
+
+    policy: Policy
+    accountant: Accountant
+    limit: Charge
+    number: int
+    engine: DuckDB
+    public: Mapping[str, pa.Table]
+    workbench: Workbench
+    process: int = field(default_factory=os.getpid)
+
+    @classmethod
+    def open(cls, policy: Policy, number: int, *, accountant: Accountant, limit: Charge, workbench: Workbench) -> View:
+        engine = DuckDB.open(policy, number)
+        public = {name: engine.public_table(name) for name, table in policy.tables.items() if table.public}
+        return cls(
+            policy=policy,
+            accountant=accountant,
+            limit=limit,
+            number=number,
+            engine=engine,
+            public=public,
+            workbench=workbench,
+        )
+
+    # --- before the charge --------------------------------------------------------------------------------------------
+
+    def offer(self, sql: str, *, epsilon: object, margin: object, assuming: int | None) -> Offer:
+        """The plan, and the noise that the given epsilon, or the cheapest one for a margin, buys. Reads no data."""
+        self.require_process()
+        if not isinstance(sql, str):
+            raise UsageError(f"A question is a text, not {type(sql).__name__}.")
+        if assuming is not None and (type(assuming) is not int or not 1 <= assuming <= 10**18):
+            raise UsageError("assuming is a number of rows: a whole number from 1 to 10^18.")
+        most = self.accountant.allot(epsilon=self.policy.limits.epsilon)
+        spend = self.amount(epsilon) if epsilon is not None else None
+        if (epsilon is None) == (margin is None):
+            raise UsageError("Give either epsilon, what the answer may cost, or margin, how wrong it may be.")
+        found = plan(sql, self.policy, self.public, self.of_public)
+        prove(found, self.policy)
+        self._rehearse(found)
+        if spend is None:
+            wanted = amount(margin, name="margin")
+            spend = amount_for_margin(
+                found, self.accountant, margin=wanted, assuming=assuming, most=most, limit=self.limit
+            )
+        return offer(found, self.accountant, amount=spend, limit=self.limit)
+
+    def amount(self, epsilon: object) -> Fraction:
+        return self.accountant.allot(epsilon=amount(epsilon, name="epsilon", most=self.policy.limits.epsilon))
+
+    def require_process(self) -> None:
+        """Refuse, whatever the question, after a fork."""
+        if self.process != os.getpid():
+            raise UsageError("The policy was opened before a fork. Open it again in the new process.")
+
+    def _rehearse(self, found: Plan) -> None:
+        """Try what will run, on tables without rows and made-up numbers: what cannot be computed is refused unpaid."""
+        try:
+            for query in (query for block in found.blocks if block.same_as is None for query in block.queries):
+                self.engine.check(query)
+        except EngineFailure:
+            raise Rejected(
+                "a part of this question cannot be computed by the engine.", hint="Write it in another way."
+            ) from None
+        if found.listed is not None:
+            return
+        try:
+            public = {name: self.public[name] for name in found.public}
+            for sql, made_up in rehearsals(found):
+                self._after(sql, public | made_up)
+        except EngineFailure:
+            raise Rejected(
+                "what is computed from the aggregates does not fit together.",
+                hint="Check types, and that a subquery used as a value has one row and one column.",
+            ) from None
+
+    def of_public(self, sql: str) -> pa.Table:
+        """A question about public tables alone."""
+        return self._after(sql, dict(self.public))
+
+    # --- after it -----------------------------------------------------------------------------------------------------
+
+    def carry_out(self, offered: Offer, until: Until, allowance: Allowance) -> Sheet:
+        """Everything between a charge and the stored answer."""
+        return self.finish(
+            offered,
+            measure(offered, allowance, partial(self.fetch, until=until), partial(self.fetch_parts, until=until)),
+        )
+
+    def fetch(self, query: Numbers, *, until: Until) -> Exact:
+        return Exact(self.engine.fetch(query, until.at_most(float(self.policy.limits.seconds))))
+
+    def fetch_parts(self, queries: Sequence[Numbers], rows: int, *, until: Until) -> Exact:
+        seconds = float(self.policy.limits.seconds)
+        parts = (self.engine.fetch_parts(query, until.at_most(seconds), rows) for query in queries)
+        return Exact(chain.from_iterable(parts))
+
+    def finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
+        """The rest of the statement, on noisy and public tables."""
+        tables = {name: self.public[name] for name in offered.plan.public}
+        tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
+        for index, each in enumerate(offered.blocks):
+            if each.block.estimates:  # otherwise it is there for others to be added up from
+                name = table_name(index)
+                tables[name] = noisy_table(each.block, noisy[index], each.noise, self._after, name=name)
+        listed = offered.plan.listed
+        result = (
+            answered(offered.plan.after, tables, self._after)
+            if listed is None
+            else tables[table_name(0)].select(listed)
+        )
+        table, margins = split(result, offered.plan.columns)
+        certificate = self._certificate(offered)
+        unknown = without_margin(table, margins, offered.plan.columns)
+        if unknown:
+            certificate["without_margin"] = unknown
+        return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)
+
+    def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:
+        return self.workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
+
+    def _certificate(self, offered: Offer) -> dict[str, Any]:
+        """Enough to audit the release: for whose sake, on what, with which noise, at what cost."""
+        return {
+            **self.told(offered.cost),
+            "max_rows": dict(offered.plan.max_rows),
+            "statistics": offered.statistics(),
+            "ranks": offered.ranks(),
+            "beside_ranks": offered.beside_ranks(),
+            "mechanisms": [to_row(mechanism) for mechanism in offered.mechanisms],
+        }
+
+    def told(self, cost: Charge) -> dict[str, Any]:
+        """What every certificate begins with."""
+        return {
+            "unit": self.policy.unit,
+            "neighbors": self.policy.neighbors,
+            "snapshot": self.number,
+            "policy": self.policy.digest,
+            "cost": self.accountant.budget(cost).as_json(),
+        }
