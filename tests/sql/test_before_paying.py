@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from discreet.algebra import Aggregate, Column, Distinct, Factor, Scan, Sum
 from discreet.curator import Curator
 from discreet.errors import EngineFailure, Rejected
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -23,12 +24,12 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 
 def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(EngineFailure):
-        curator._engine.check("SELECT count(nothing) FROM people")
-    with pytest.raises(EngineFailure):
-        curator._engine.check("SELECT sum(zip) FROM people")
+    people = Scan("people", "t0")
+    for reading in (Distinct((Column("t0", "nothing"),)), Sum((Factor(Column("t0", "zip"), 0, 1, 1, False),))):
+        with pytest.raises(EngineFailure):
+            curator._engine.check(Aggregate(people, (), (reading,)))
 
-    def failing(sql: str) -> None:
+    def failing(_: Aggregate) -> None:
         raise EngineFailure
 
     paid = curator.ledger()
@@ -126,8 +127,8 @@ def test_every_query_of_every_plan_binds(curator: Curator) -> None:
     for case in harness.cases():
         if case.policy == "hospital":
             for block in harness.plan_of(case).blocks:
-                for sql in block.queries:
-                    curator._engine.check(sql)
+                for query in block.queries:
+                    curator._engine.check(query)
 
 
 def test_margins_of_noise_beyond_64_bits() -> None:
