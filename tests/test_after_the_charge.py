@@ -18,7 +18,8 @@ import discreet
 from discreet.continual import running
 from discreet.curator import Curator, create_ledger
 from discreet.door import Door
-from discreet.engines.duckdb import DuckDB, Overrun
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.overrun import Overrun
 from discreet.engines.workbench import Workbench
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger

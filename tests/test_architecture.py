@@ -197,6 +197,45 @@ def test_who_makes_exact_values_and_allowances(name: str) -> None:
     assert makers == MAKERS[name]
 
 
+def test_one_module_opens_databases() -> None:
+    """Every DuckDB of ours loads nothing and takes nothing from Python's variables."""
+    openers = {
+        str(path.relative_to(SOURCE))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr == "connect" and ast.unparse(node.value) != "sqlite3"
+    }
+    assert openers == {"engines/locked.py"}
+    named = {"from duckdb import connect", "duckdb import connect", "import duckdb as"}
+    assert not [path for path in MODULES if any(words in path.read_text() for words in named)]
+
+
+def test_one_module_knows_how_a_snapshot_looks() -> None:
+    """Names of its schemas, files and hidden column are written in one place, and the algebra's for the owner."""
+    written = {
+        node.value: str(path.relative_to(SOURCE))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in ("#owner", "public_tables", "order.key", ".building")
+    }
+    assert written == {
+        "#owner": "algebra.py",
+        "public_tables": "engines/layout.py",
+        "order.key": "engines/layout.py",
+        ".building": "engines/layout.py",
+    }
+
+
+def test_one_module_reads_files_of_data() -> None:
+    readers = {
+        str(path.relative_to(SOURCE))
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and str(node.value).startswith(("read_csv(", "read_parquet("))
+    }
+    assert readers == {"engines/files.py"}
+
+
 def test_modules_stay_readable() -> None:
     long = {str(path.relative_to(SOURCE)): len(path.read_text().splitlines()) for path in MODULES}
     assert {name: lines for name, lines in long.items() if lines > 700} == {}

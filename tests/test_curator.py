@@ -17,7 +17,7 @@ import pytest
 
 from discreet.curator import Curator, create_ledger
 from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import Store
+from discreet.engines.store import SnapshotFolder
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.ledger.sqlite import File
@@ -172,7 +172,7 @@ def test_damaged_notes_are_left_behind_by_a_new_snapshot(opened: Callable[..., C
     """It was told to take one, and taking one read the same notes."""
     curator = opened()
     curator.snapshot()
-    store = Store(Path(curator.policy.store))
+    store = SnapshotFolder(Path(curator.policy.store))
     for damaged in (store.notes(2), store.file(3)):
         damaged.unlink()
         with pytest.raises(UsageError, match="discreet snapshot") as told:
@@ -457,7 +457,7 @@ def test_neither_order_nor_threads_nor_other_people_change_which_rows_are_kept(t
         curator = (
             bounded.opened(folder, "school", shuffled) if not kept else _with_key(folder, shuffled, tmp_path / "0")
         )
-        copy = shutil.copy(Store(Path(curator.policy.store)).file(1), folder / "copy.duckdb")
+        copy = shutil.copy(SnapshotFolder(Path(curator.policy.store)).file(1), folder / "copy.duckdb")
         engine = DuckDB(copy, memory=10**9, threads=1 + attempt)
         answers = [curator.ask(sql, analyst="ann", epsilon="1e45").table.to_pylist() for sql in ORDER_MATTERS]
         rows = engine.read('SELECT * FROM "marks" ORDER BY ALL', 60).to_pylist()

@@ -14,7 +14,8 @@ import pytest
 
 import discreet
 from discreet.curator import Curator, create_ledger
-from discreet.engines.duckdb import DuckDB, Overrun
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.overrun import Overrun
 from discreet.engines.until import Until
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure
 from discreet.policy import Policy

@@ -8,11 +8,10 @@ plan (pure)  ->  offer (noise, cost)  ->  reserve (durable)  ->  fetch (exact)  
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import accounting
@@ -20,10 +19,10 @@ from discreet.algebra import Numbers
 from discreet.bounds import BEYOND, Bounds, suggested
 from discreet.document import nearest
 from discreet.door import Door, Passed, Request, allowed
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.prepare import prepare
-from discreet.engines.source import name as named
-from discreet.engines.store import Snapshot, Store
+from discreet.engines.engine import Engine, Progress
+from discreet.engines.quoting import name as named
+from discreet.engines.store import Snapshot
+from discreet.engines.stores import store_of
 from discreet.engines.until import Until
 from discreet.engines.workbench import Workbench
 from discreet.errors import UsageError
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
     from discreet.synthetic.compare import Comparison
     from discreet.synthetic.describe import Commission, Work
     from discreet.synthetic.description import Description
-
-Progress = Callable[[str, float], None]
 
 
 class Curator:
@@ -299,7 +296,7 @@ class Curator:
     # --- the current snapshot, for audits, benchmarks and tests -----------------------------------------------------
 
     @property
-    def _engine(self) -> DuckDB:
+    def _engine(self) -> Engine:
         return self._view.engine
 
     def _offer(self, sql: str, *, epsilon: object, margin: object, assuming: int | None) -> Offer:
@@ -343,8 +340,9 @@ def _take_snapshot(
     policy: Policy, ledger: Ledger, tables: Mapping[str, Any] | None, progress: Progress | None
 ) -> Snapshot:
     """Prepare the next snapshot, then make its number the ledger's."""
-    number = max([ledger.snapshot, *Store(Path(policy.store)).numbers()]) + 1
-    made = prepare(policy, policy.source if tables is None else tables, policy.store, number, progress)
+    store = store_of(policy)
+    number = max([ledger.snapshot, *store.numbers()]) + 1
+    made = store.build(number, policy.source if tables is None else tables, progress)
     ledger.new_snapshot(number)
     return made
 

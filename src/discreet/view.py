@@ -18,7 +18,8 @@ import pyarrow as pa
 from discreet.accounting import Accountant
 from discreet.algebra import Numbers
 from discreet.budget import Charge, amount
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.engine import Engine
+from discreet.engines.stores import store_of
 from discreet.engines.until import Until
 from discreet.engines.workbench import Workbench
 from discreet.errors import EngineFailure, Rejected, UsageError
@@ -45,14 +46,14 @@ class View:
     accountant: Accountant
     limit: Charge
     number: int
-    engine: DuckDB
+    engine: Engine
     public: Mapping[str, pa.Table]
     workbench: Workbench
     process: int = field(default_factory=os.getpid)
 
     @classmethod
     def open(cls, policy: Policy, number: int, *, accountant: Accountant, limit: Charge, workbench: Workbench) -> View:
-        engine = DuckDB.open(policy, number)
+        engine = store_of(policy).open(number)
         public = {name: engine.public_table(name) for name, table in policy.tables.items() if table.public}
         return cls(
             policy=policy,

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pytest
 from small_sources import policy_of
 
-from discreet.engines.duckdb import DuckDB, Overrun
+from discreet.engines.duckdb import DuckDB
+from discreet.engines.overrun import Overrun
 from discreet.engines.prepare import prepare
-from discreet.engines.store import Store
+from discreet.engines.store import SnapshotFolder
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy import Policy
 
@@ -164,7 +165,7 @@ def test_stopping_one_question_stops_no_other(engine: DuckDB) -> None:
 
 def test_memory_has_a_limit(policy: Policy, tmp_path: Path) -> None:
     copy = tmp_path / "copy.duckdb"
-    copy.write_bytes(Store(policy.store).file(1).read_bytes())
+    copy.write_bytes(SnapshotFolder(policy.store).file(1).read_bytes())
     engine = DuckDB(copy, memory=100 * 10**6)
     try:
         with pytest.raises(Overrun):
@@ -230,7 +231,7 @@ def test_a_file_that_is_no_snapshot(tmp_path: Path) -> None:
 
 def test_snapshots_are_listed_and_removed(tmp_path: Path) -> None:
     policy = policy_of("  people: {owner: id}\n", tmp_path)
-    store = Store(policy.store)
+    store = SnapshotFolder(policy.store)
     assert store.snapshots() == ()
     made = [prepare(policy, {"people": pa.table({"id": [1]})}, policy.store, number) for number in (1, 2, 11)]
     assert store.snapshots() == tuple(made)

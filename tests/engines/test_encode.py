@@ -26,14 +26,14 @@ from discreet.domain import (
     Timestamps,
 )
 from discreet.engines import encode
-from discreet.engines.source import connect
+from discreet.engines.source import loading
 
 F = Fraction
 
 
 @pytest.fixture(scope="module")
 def connection() -> Any:
-    connection = connect(None)
+    connection = loading(None)
     yield connection
     connection.close()
 

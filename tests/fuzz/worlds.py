@@ -19,9 +19,9 @@ import duckdb
 import pyarrow as pa
 
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
-from discreet.engines.duckdb import SAME_PLANS
+from discreet.engines.locked import STATISTICS
 from discreet.engines.prepare import prepare
-from discreet.engines.store import Store
+from discreet.engines.store import SnapshotFolder
 from discreet.engines.workbench import Workbench
 from discreet.policy import Policy, Table, Through
 from discreet.town import POLICY, STATES
@@ -162,7 +162,12 @@ def world(name: str, source: random.Random) -> World:
     databases |= {f"with {index}": [*rows.values(), each] for index, each in enumerate(extra)}
     databases["without one"] = list(rows.values())[1:]
     databases["alone"] = [extra[0]]
-    config = {**SAME_PLANS, "threads": 1, "memory_limit": "1GB", "preserve_insertion_order": "false"}
+    config = {
+        "disabled_optimizers": STATISTICS,
+        "threads": 1,
+        "memory_limit": "1GB",
+        "preserve_insertion_order": "false",
+    }
     connection = duckdb.connect(config=config)
     connection.execute("CREATE SCHEMA public_tables")
     for table, content in stored.items():
@@ -208,7 +213,7 @@ def _stored(policy: Policy, public: dict[str, pa.Table]) -> tuple[dict[str, dict
             empty[table.name] = pa.table({name: pa.array([], _source_type(table, name)) for name in sorted(names)})
     with tempfile.TemporaryDirectory() as folder:
         prepare(policy, empty, Path(folder) / "store", 1)
-        with duckdb.connect(str(Store(Path(folder) / "store").file(1)), read_only=True) as connection:
+        with duckdb.connect(str(SnapshotFolder(Path(folder) / "store").file(1)), read_only=True) as connection:
             types = {
                 table: {row[0]: row[1] for row in connection.sql(f'DESCRIBE main."{table}"').fetchall()}
                 for table in policy.tables

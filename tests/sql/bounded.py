@@ -24,7 +24,8 @@ from sqlglot import exp
 from discreet.algebra import OWNER
 from discreet.curator import Curator, create_ledger
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Domain, Identifier, Integers, Timestamps
-from discreet.engines.store import PUBLIC, Store
+from discreet.engines.layout import PUBLIC
+from discreet.engines.store import SnapshotFolder
 from discreet.policy import Policy, Table, Through
 from discreet.sql.aggregates import AGGREGATES
 
@@ -187,9 +188,9 @@ def opened(
 def plain(curator: Curator, folder: Path) -> Any:
     """The snapshot's rows as the analyst thinks of them: numbers, names, dates."""
     policy = curator.policy
-    newest = Store(Path(policy.store)).snapshots()[-1].number
+    newest = SnapshotFolder(Path(policy.store)).snapshots()[-1].number
     copy = folder / "decoded.duckdb"
-    shutil.copy(Store(Path(policy.store)).file(newest), copy)
+    shutil.copy(SnapshotFolder(Path(policy.store)).file(newest), copy)
     connection = duckdb.connect()
     connection.execute(f"ATTACH '{copy}' AS snapshot (READ_ONLY)")
     for table in policy.tables.values():

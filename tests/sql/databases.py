@@ -20,8 +20,9 @@ import pyarrow as pa
 
 from discreet.algebra import OWNER
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.engines.layout import PUBLIC
 from discreet.engines.prepare import prepare
-from discreet.engines.store import PUBLIC, Store
+from discreet.engines.store import SnapshotFolder
 from discreet.policy import Policy, Table, Through
 
 from . import policies
@@ -42,7 +43,7 @@ def types(name: str) -> dict[str, dict[str, str]]:
     } | policies.public(name)
     with tempfile.TemporaryDirectory() as folder:
         prepare(policy, empty, folder, 1)
-        connection = duckdb.connect(str(Store(Path(folder)).file(1)))
+        connection = duckdb.connect(str(SnapshotFolder(Path(folder)).file(1)))
         rows = connection.sql("SELECT table_name, column_name, data_type FROM duckdb_columns()").fetchall()
         connection.close()
     found: dict[str, dict[str, str]] = {}

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.anonymity.measure import classes_of
-from discreet.anonymity.source import Groups, Integers, Source, plain, quoted
+from discreet.anonymity.source import Groups, Integers, Source, plain
+from discreet.engines.quoting import name as quoted
 
 _MOST_VALUES = 200  # of a column that can be a secret: more, and it is a measurement or a name
 KNOWN = 2  # members whose rows the attacker knows, besides the target

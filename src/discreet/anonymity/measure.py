@@ -20,7 +20,8 @@ from discreet.anonymity import guarantee as judge
 from discreet.anonymity.guarantee import Closeness, Ground
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.population import PopulationUniques, estimated
-from discreet.anonymity.source import Flags, Floats, Groups, Integers, Source, grouped, opened, plain, quoted, view
+from discreet.anonymity.source import Flags, Floats, Groups, Integers, Source, grouped, opened, plain, view
+from discreet.engines.quoting import name as quoted
 from discreet.errors import UsageError
 
 MOST_SUBSETS = 1100  # all subsets of ten columns; of more columns the small ones

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.document import nearest
+from discreet.engines.files import delimiter_of, first_line, guessed, parquet
+from discreet.engines.locked import connect
+from discreet.engines.quoting import literal
+from discreet.engines.quoting import name as quoted
 from discreet.errors import UsageError
 
 Integers = npt.NDArray[np.int64]
@@ -91,7 +95,6 @@ def opened(
 ) -> Iterator[Source]:
     """A table to query; `types` are those of columns in a CSV file that was written here. `beside` lends its engine."""
     with _connected() if beside is None else beside.connection.cursor() as connection:
-        connection.execute("SET python_enable_replacements = false")
         if isinstance(data, (str, Path)):
             rows = view(connection, "data", Path(data), types or {})
         elif isinstance(data, pa.Table):
@@ -108,14 +111,8 @@ def opened(
 @contextmanager
 def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
     """An engine of its own, that spills to a folder of its own and loads nothing from elsewhere."""
-    with tempfile.TemporaryDirectory(prefix="discreet-") as spill:
-        settings = {
-            "temp_directory": spill,
-            "autoload_known_extensions": False,
-            "autoinstall_known_extensions": False,
-        }
-        with duckdb.connect(":memory:", config=settings) as connection:
-            yield connection
+    with tempfile.TemporaryDirectory(prefix="discreet-") as spill, connect(files=True, spill=spill) as connection:
+        yield connection
 
 
 def view(connection: duckdb.DuckDBPyConnection, name: str, path: Path, types: Mapping[str, str]) -> int:
@@ -133,36 +130,27 @@ def view(connection: duckdb.DuckDBPyConnection, name: str, path: Path, types: Ma
 def _file(connection: duckdb.DuckDBPyConnection, path: Path, types: Mapping[str, str]) -> str:
     if not path.is_file():
         raise UsageError(f"There is no file {path}.")
-    name = literal(str(path))
     if path.suffix == ".parquet":
-        return f"read_parquet({name})"
+        return parquet([path])
     if path.suffix != ".csv":
         raise UsageError(f"{path} should be a .csv or .parquet file.")
-    csv = f"read_csv({name}, {_cut(path, ours=bool(types))}"
-    kept = dict(types) or _leading_zeros(connection, csv)
-    listed = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in kept.items())
-    return f"{csv}, types = {{{listed}}})" if kept else f"{csv})"
-
-
-def _cut(path: Path, *, ours: bool) -> str:
-    """How lines become fields: the first alone decides, since an engine that guesses skips lines that do not fit."""
-    with path.open("rb") as content:
-        header = content.readline(10**6).decode("utf-8-sig", "replace")
-    if not header.strip():
+    if not first_line(path).strip():
         raise UsageError(f"{path} has no header. Its first line must name the columns.")
-    delimiter = "," if ours else max(",;\t|", key=re.sub('"[^"]*"', "", header).count)
-    quotes = "quote = '\"', escape = '\"', comment = ''"
-    return f"header = true, skip = 0, delim = {literal(delimiter)}, {quotes}, hive_partitioning = false"
+    # The header alone decides how lines become fields: an engine that guesses skips lines that do not fit.
+    cut = partial(guessed, [path], delimiter="," if types else delimiter_of(path))
+    kept = dict(types) or _leading_zeros(connection, cut)
+    listed = ", ".join(f"{literal(column)}: {literal(kind)}" for column, kind in kept.items())
+    return cut(options=f", types = {{{listed}}}" if kept else "")
 
 
-def _leading_zeros(connection: duckdb.DuckDBPyConnection, csv: str) -> dict[str, str]:
+def _leading_zeros(connection: duckdb.DuckDBPyConnection, cut: Callable[..., str]) -> dict[str, str]:
     """Columns that look like numbers and are not: 02139 is a ZIP code, not 2139."""
-    described = connection.execute(f"DESCRIBE SELECT * FROM {csv})").fetchall()
+    described = connection.execute(f"DESCRIBE SELECT * FROM {cut()}").fetchall()
     numeric = [name for name, kind, *_ in described if kind in ("BIGINT", "HUGEINT", "DOUBLE")]
     if not numeric:
         return {}
     tests = ", ".join(f"coalesce(bool_or(regexp_matches({quoted(name)}, '^0[0-9]')), false)" for name in numeric)
-    (zeros,) = connection.execute(f"SELECT {tests} FROM {csv}, all_varchar = true)").fetchall()
+    (zeros,) = connection.execute(f"SELECT {tests} FROM {cut(options=', all_varchar = true')}").fetchall()
     return {name: "VARCHAR" for name, zero in zip(numeric, zeros, strict=True) if zero}
 
 
@@ -178,14 +166,6 @@ def encode(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Integers]:
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     return found.dictionary.take(pa.array(order)), rank[found.indices.to_numpy(zero_copy_only=False)]
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def plain(value: Any) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.anonymity.source import Source, encode, quoted
+from discreet.anonymity.source import Source, encode
+from discreet.engines.quoting import name as quoted
 
 _ALMOST_ALL = 0.8  # of the rows: a column with so many different values names people
 _LOOKED_AT = 20_000  # rows, for a first look at which columns determine each other

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.attacks import source
 from discreet.attacks.finding import Finding, Rate
+from discreet.engines.locked import connect
 from discreet.errors import UsageError
 
 Codes = NDArray[np.int64]
@@ -263,12 +264,10 @@ def _risks(together: Codes, split: int) -> dict[str, float]:
 
 def _fuzzy(left: pa.Table, right: pa.Table, fields: list[Field], codes: list[Codes]) -> list[Link]:
     """Candidates by a join within tolerances; each as likely as its similarity among the candidates of both sides."""
-    import duckdb
-
     split = left.num_rows
     key = _together(codes, split + right.num_rows)
     fuzzy = [field for field in fields if field.tolerance is not None]
-    connection = duckdb.connect(config={"enable_external_access": "false", "python_enable_replacements": "false"})
+    connection = connect()
     connection.register("release", _columns(left, [f.release for f in fuzzy], key[:split]))
     connection.register("list", _columns(right, [f.identified for f in fuzzy], key[split:]))
     parts = [_similarity(left, field, f"r.c{i}", f"l.c{i}") for i, field in enumerate(fuzzy)]

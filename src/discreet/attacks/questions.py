@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from discreet.engines.locked import connect
 from discreet.errors import UsageError
 
 Bits = NDArray[np.bool_]
@@ -202,9 +203,7 @@ class Evaluated:
 
     @classmethod
     def of(cls, log: Log, table: pa.Table) -> Evaluated:
-        import duckdb
-
-        connection = duckdb.connect(config={"enable_external_access": "false", "python_enable_replacements": "false"})
+        connection = connect()
         connection.register("data", table)
         conditions = {part.sql for q in log.questions for a in q.aggregates for part in a.conditions}
         numbers = {a.value.sql for q in log.questions for a in q.aggregates}

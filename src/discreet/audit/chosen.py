@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from discreet.algebra import OWNER, owner_of
-from discreet.engines.source import name
+from discreet.algebra import owner_of
+from discreet.engines.layout import OWNER
+from discreet.engines.quoting import name
 from discreet.engines.spelling import Spelling, by_place
 from discreet.errors import UsageError
 from discreet.policy import Table

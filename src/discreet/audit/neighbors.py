@@ -13,13 +13,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.algebra import OWNER, Numbers
+from discreet.algebra import Numbers
 from discreet.audit.chosen import Person, Wanted, choose
 from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.engines.layout import OWNER, PUBLIC, private, public, snapshot_file, stored_columns
+from discreet.engines.locked import connect
 from discreet.engines.prepare import engine_errors
-from discreet.engines.source import literal, name
+from discreet.engines.quoting import literal, name
 from discreet.engines.spelling import Spelling
-from discreet.engines.store import PUBLIC, Store
 from discreet.engines.watch import interrupted
 from discreet.policy import Policy, Table
 
@@ -50,17 +51,14 @@ class Neighborhood:
 @contextmanager
 def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Neighborhood]:
     """The neighbors of snapshot `number`: some of its persons taken away, and a few put in."""
-    import duckdb
-
-    config: dict[str, Any] = {"memory_limit": f"{policy.limits.memory}B", "autoload_known_extensions": "false"}
-    with engine_errors("An audit"), duckdb.connect(config=config) as connection:
-        file = Store(policy.store).file(number)
+    with engine_errors("An audit"), connect(files=True, memory=policy.limits.memory) as connection:
+        file = snapshot_file(policy.store, number)
         connection.execute(f"ATTACH {literal(str(file))} AS snapshot (READ_ONLY)")
         connection.execute(f"CREATE SCHEMA {PUBLIC}")
         private = [table for table in policy.tables.values() if not table.public]
         for table in policy.tables.values():
             if table.public:
-                relation = f"{PUBLIC}.{name(table.name)}"
+                relation = public(table.name)
                 connection.execute(f"CREATE VIEW {relation} AS FROM snapshot.{relation}")
         here = _database(connection, private, 0, "")
         with interrupted(float(policy.limits.seconds), here.interrupt):
@@ -83,7 +81,7 @@ def _keep(connection: Any, tables: list[Table], chosen: Sequence[Person]) -> Non
     """The people who will be taken away, in a table of their own."""
     owner = name(OWNER)
     connection.execute(
-        f"CREATE TABLE main.chosen AS SELECT 0 AS place, {owner} FROM snapshot.main.{name(tables[0].name)} LIMIT 0"
+        f"CREATE TABLE main.chosen AS SELECT 0 AS place, {owner} FROM snapshot.{private(tables[0].name)} LIMIT 0"
     )
     for place, person in enumerate(chosen, start=1):
         connection.execute("INSERT INTO main.chosen VALUES (?, ?)", [place, person.owner])
@@ -94,7 +92,7 @@ def _database(connection: Any, tables: list[Table], without: int, with_: str) ->
     schema = name(f"database {without} {with_}")
     connection.execute(f"CREATE SCHEMA {schema}")
     for table in tables:
-        rows = f"FROM snapshot.main.{name(table.name)}"
+        rows = f"FROM snapshot.{private(table.name)}"
         if without:
             owner = name(OWNER)
             rows += f" WHERE {owner} NOT IN (SELECT {owner} FROM main.chosen WHERE place = {without})"
@@ -121,7 +119,7 @@ def _added(connection: Any, tables: list[Table]) -> tuple[str, ...]:
         return ()
     owner = _new(connection, tables, OWNER, stored)
     for table in tables:
-        rows = f"snapshot.main.{name(table.name)}"
+        rows = f"snapshot.{private(table.name)}"
         common = {
             column.name: connection.execute(f"SELECT mode({name(column.name)}) FROM {rows}").fetchone()[0]
             for column in table.columns.values()
@@ -134,7 +132,7 @@ def _added(connection: Any, tables: list[Table]) -> tuple[str, ...]:
         }
         for shape in SHAPES:
             connection.execute(f"CREATE TABLE {_more(table, shape)} AS FROM {rows} LIMIT 0")
-            listed = ", ".join(name(each) for each in (OWNER, *table.columns))
+            listed = ", ".join(name(each) for each in stored_columns(table))
             for place in range(table.max_rows):
                 values = [owner, *(_value(each, shape, place, keys, common) for each in table.columns.values())]
                 marks = ", ".join("?" for _ in values)
@@ -143,7 +141,7 @@ def _added(connection: Any, tables: list[Table]) -> tuple[str, ...]:
 
 
 def _types(connection: Any, table: Table) -> dict[str, str]:
-    rows = connection.execute(f"DESCRIBE snapshot.main.{name(table.name)}").fetchall()
+    rows = connection.execute(f"DESCRIBE snapshot.{private(table.name)}").fetchall()
     return {row[0]: row[1] for row in rows}
 
 
@@ -155,7 +153,7 @@ def _new(connection: Any, tables: list[Table], column: str, stored: dict[str, di
     if kind not in _INTEGERS:
         return None
     largest = [
-        connection.execute(f"SELECT max({name(column)}) FROM snapshot.main.{name(table.name)}").fetchone()[0]
+        connection.execute(f"SELECT max({name(column)}) FROM snapshot.{private(table.name)}").fetchone()[0]
         for table in tables
     ]
     return max((int(each) for each in largest if each is not None), default=0) + 1

@@ -25,8 +25,8 @@ from discreet.audit.neighbors import Neighborhood, neighborhood
 from discreet.audit.runs import Outcomes, outcomes
 from discreet.budget import Budget, Loss, amount
 from discreet.curator import accountant_of, terms_of
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.source import name
+from discreet.engines.quoting import name
+from discreet.engines.stores import store_of
 from discreet.engines.workbench import Workbench
 from discreet.errors import Rejected, UsageError
 from discreet.ledger import Ledger
@@ -172,7 +172,7 @@ def _offered(policy: Policy, number: int, sql: str, accountant: Accountant, epsi
 
 
 def _planned(policy: Policy, number: int, sql: str) -> Plan:
-    engine, workbench = DuckDB.open(policy, number), Workbench()
+    engine, workbench = store_of(policy).open(number), Workbench()
     public = {name: engine.public_table(name) for name, table in policy.tables.items() if table.public}
     engine.close()
 

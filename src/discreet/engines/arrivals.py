@@ -24,16 +24,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.algebra import OWNER, Aggregate
+from discreet.algebra import Aggregate
+from discreet.engines.layout import LIVE, OWNER
 from discreet.engines.order import shuffled
 from discreet.engines.prepare import engine_errors, load
-from discreet.engines.source import connect, name
+from discreet.engines.quoting import name
+from discreet.engines.source import loading
 from discreet.engines.spelling import Spelling
 from discreet.policy import Policy, Table, Through
 from discreet.schedule import Schedule
 
 _EVERY_ROW = 2**31 - 1
-_SCRATCH = ".live-"
 _LIVE, _SEEN, _COUNTED, _FRESH = (name(f"#{each}") for each in ("live", "seen", "counted", "fresh"))
 _CONTENT, _COPY = name("#content"), name("#copy")
 
@@ -48,8 +49,8 @@ class Arrivals:
         self._order = shuffled(domains, key.hex(), copy=f"f.{_COPY}", table="f.")
         policy.store.mkdir(mode=0o700, parents=True, exist_ok=True)
         _clear(policy.store)
-        self._folder = Path(tempfile.mkdtemp(prefix=f"{_SCRATCH}{os.getpid()}-", dir=policy.store))
-        self._connection = connect(self._folder / "live.duckdb", memory=policy.limits.memory)
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{LIVE}{os.getpid()}-", dir=policy.store))
+        self._connection = loading(self._folder / "live.duckdb", memory=policy.limits.memory)
         try:
             load(self._connection, _whole(policy, table), source, scratch=self._folder)
         except BaseException:
@@ -129,9 +130,9 @@ class Arrivals:
 
 def _clear(store: Path) -> None:
     """Remove what processes that are gone have left behind: it holds rows."""
-    for folder in store.glob(f"{_SCRATCH}*"):
+    for folder in store.glob(f"{LIVE}*"):
         try:
-            os.kill(int(folder.name.removeprefix(_SCRATCH).split("-")[0]), 0)
+            os.kill(int(folder.name.removeprefix(LIVE).split("-")[0]), 0)
         except ProcessLookupError:
             shutil.rmtree(folder, ignore_errors=True)
         except PermissionError:

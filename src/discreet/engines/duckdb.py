@@ -14,12 +14,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from discreet.algebra import OWNER, Numbers
-from discreet.engines.source import literal, lock, name
+from discreet.algebra import Numbers
+from discreet.engines.layout import OWNER, SCHEMAS, public
+from discreet.engines.locked import COMMON_PARTS, STATISTICS, connect, lock
+from discreet.engines.overrun import Overrun
+from discreet.engines.quoting import literal
 from discreet.engines.spelling import Spelling
-from discreet.engines.store import PUBLIC, Store
+from discreet.engines.store import SnapshotFolder
+from discreet.engines.twin import empty_twin
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy import Policy
@@ -28,24 +32,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _log = logging.getLogger("discreet.engine")
-# Privacy: a statement must not be rewritten by what the statistics of the data say of it. DuckDB 2.0 fails to bind
-# split_part(x, ...) = 'a' where it knows x to be NULL in every row: the error told whether one person has a value.
-SAME_PLANS = {"disabled_optimizers": "statistics_propagation"}
 _ATTACHED = "snapshot"
 PLAIN, CAREFUL = Spelling(), Spelling(careful=True)
-_LOCKED: dict[str, Any] = {
-    **SAME_PLANS,
-    "enable_external_access": "false",
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-    "allow_community_extensions": "false",
-    "allow_persistent_secrets": "false",
-    "python_enable_replacements": "false",
-}
-
-
-class Overrun(EngineFailure):
-    """A question took more time or memory than the policy allows; said to nobody but counted (S13)."""
 
 
 @contextmanager
@@ -77,19 +65,17 @@ def _statement(cursor: Any, sql: str, begin: str) -> Any:
 class DuckDB:
     """One snapshot, opened read-only. Safe to use from several threads; open it again after a fork."""
 
-    dialect: ClassVar[str] = "duckdb"
-
     def __init__(self, path: str | Path, *, memory: int, threads: int | None = None) -> None:
         import duckdb
 
-        self._config: dict[str, Any] = {**_LOCKED, "preserve_insertion_order": "false", "memory_limit": f"{memory}B"}
-        if threads is not None:
-            self._config["threads"] = threads
-        self._path, self._process, self._lock = path, os.getpid(), Lock()
+        self._path, self._memory, self._threads = path, memory, threads
+        self._process, self._lock = os.getpid(), Lock()
         self._empty: Any = None
         self._second: Any = None
         try:
-            self._connection = duckdb.connect(str(path), read_only=True, config=self._config)
+            self._connection = connect(
+                path, read_only=True, memory=memory, threads=threads, keep_order=False, without=(STATISTICS,)
+            )
             lock(self._connection)
         except duckdb.Error as error:
             _log.error("The snapshot %s cannot be opened: %s.", path, type(error).__name__)
@@ -98,7 +84,7 @@ class DuckDB:
     @classmethod
     def open(cls, policy: Policy, number: int, *, threads: int | None = None) -> DuckDB:
         """Snapshot `number` of a policy's store; raises UsageError when it was made for other tables."""
-        store = Store(policy.store)
+        store = SnapshotFolder(policy.store)
         if store.snapshot(number).digest != policy.digest:
             raise UsageError(
                 f"Snapshot {number} was made before the policy's tables, unit or neighbors changed. "
@@ -174,7 +160,7 @@ class DuckDB:
         self._check_process()
         with self._lock:
             if self._empty is None:
-                self._empty = self._twin()
+                self._empty = empty_twin(self._connection)
             cursor = self._empty.cursor()
         try:
             cursor.execute(f"PREPARE checked AS {sql}")  # planned and optimized, not run
@@ -184,24 +170,6 @@ class DuckDB:
         finally:
             cursor.close()
 
-    def _twin(self) -> Any:
-        """A database in memory with the snapshot's tables and no rows: what fails on it does not depend on data."""
-        import duckdb
-
-        empty = duckdb.connect(":memory:", config={**_LOCKED, "threads": 1, "memory_limit": "1GB"})
-        listed = self._connection.cursor().sql(
-            "SELECT schema_name, table_name, column_name, data_type FROM duckdb_columns() "
-            f"WHERE schema_name IN ('main', '{PUBLIC}') AND NOT internal ORDER BY column_index"
-        )
-        tables: dict[tuple[str, str], list[str]] = {}
-        for schema, table, column, kind in listed.fetchall():
-            tables.setdefault((schema, table), []).append(f"{name(column)} {kind}")
-        empty.execute(f"CREATE SCHEMA IF NOT EXISTS {PUBLIC}")
-        for (schema, table), columns in tables.items():
-            empty.execute(f"CREATE TABLE {schema}.{name(table)} ({', '.join(columns)})")
-        lock(empty)
-        return empty
-
     def _careful(self) -> Any:
         """The same snapshot once more, for statements that failed on a row."""
         import duckdb
@@ -209,15 +177,17 @@ class DuckDB:
         self._check_process()
         with self._lock:
             if self._second is None:
-                # Privacy: DuckDB 2.0 takes what stands in two places of a statement out of TRY (...), where it fails.
-                alone = f"{SAME_PLANS['disabled_optimizers']},common_subexpressions"
-                config = {**self._config, "disabled_optimizers": alone, "temp_directory": f"{self._path}.second.tmp"}
-                del config["enable_external_access"]  # until the snapshot is there
                 try:
-                    second = duckdb.connect(":memory:", config=config)
+                    second = connect(
+                        files=True,  # until the snapshot is there
+                        memory=self._memory,
+                        threads=self._threads,
+                        keep_order=False,
+                        without=(STATISTICS, COMMON_PARTS),
+                        spill=f"{self._path}.second.tmp",
+                    )
                     second.execute(f"ATTACH {literal(str(self._path))} AS {_ATTACHED} (READ_ONLY)")
-                    second.execute("SET enable_external_access = false")
-                    lock(second)
+                    lock(second, files=False)
                 except duckdb.Error as error:
                     _log.error("The snapshot %s cannot be opened again: %s.", self._path, type(error).__name__)
                     raise EngineFailure from None
@@ -228,14 +198,15 @@ class DuckDB:
         """A table's columns and their stored types, the hidden owner left out."""
         sql = (
             "SELECT column_name, data_type FROM duckdb_columns() "
-            f"WHERE table_name = {literal(table)} AND schema_name IN ('main', '{PUBLIC}') ORDER BY column_index"
+            f"WHERE table_name = {literal(table)} AND schema_name IN ({', '.join(map(literal, SCHEMAS))}) "
+            "ORDER BY column_index"
         )
         rows = self.read(sql, 60).to_pylist()
         return {row["column_name"]: row["data_type"] for row in rows if row["column_name"] != OWNER}
 
-    def public_table(self, name_of_table: str) -> pa.Table:
+    def public_table(self, name: str) -> pa.Table:
         """All of a public table, in an order that depends on its content alone (S19)."""
-        return self.read(f"SELECT * FROM {PUBLIC}.{name(name_of_table)} ORDER BY ALL", 60)
+        return self.read(f"SELECT * FROM {public(name)} ORDER BY ALL", 60)
 
     def close(self) -> None:
         if self._process == os.getpid():

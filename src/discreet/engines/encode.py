@@ -35,7 +35,7 @@ from discreet.domain import (
     Timestamps,
     written,
 )
-from discreet.engines.source import literal
+from discreet.engines.quoting import literal
 
 WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP, UUID, OTHER = (
     "whole", "float", "decimal", "text", "boolean", "date", "timestamp", "uuid", "other",

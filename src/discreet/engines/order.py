@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from discreet.algebra import OWNER
 from discreet.domain import Booleans, Dates, Domain, Identifier, Text, Timestamps
-from discreet.engines.source import literal, name
+from discreet.engines.layout import OWNER
+from discreet.engines.quoting import literal, name
 
 ROW = name("#row")
 _COPY = name("#copy")

@@ -17,23 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.engines.files import csv_header, listed, opened, parquet, texts
 from discreet.engines.frames import check_dataset, first_twice
-from discreet.engines.source import (
-    NO_FOLDERS,
-    Folder,
-    Given,
-    Source,
-    columns_of,
-    csv_header,
-    files_of,
-    is_csv,
-    listed,
-    literal,
-    name,
-    opened,
-    scan,
-    texts,
-)
+from discreet.engines.quoting import literal, name
+from discreet.engines.source import Folder, Given, Source, columns_of, files_of, is_csv, scan
 from discreet.errors import UsageError
 from discreet.noise.bits import SYSTEM
 
@@ -106,24 +93,27 @@ def _alike(connection: Any, source: Folder, table: str) -> list[list[Path]]:
 
 
 def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path | None) -> Part:
-    from pyarrow import ArrowException, parquet
+    from pyarrow import ArrowException
+    from pyarrow.parquet import read_schema
 
     where = _label(source, files[0])
     try:
-        twice = first_twice(parquet.read_schema(files[0]).names)
+        twice = first_twice(read_schema(files[0]).names)
     except (ArrowException, OSError):
         raise UsageError(f"{where.capitalize()} cannot be read as Parquet.") from None
     if twice is not None:
         raise UsageError(f"{where.capitalize()} has two columns {twice}. Rename one.")
-    relation = f"read_parquet({listed(files)}, {NO_FOLDERS})"
+    relation = parquet(files)
     columns = columns_of(connection, relation)
     of_text = [column for column, kind in columns.items() if kind == "VARCHAR"]
     if scratch is None or not of_text:
         return Part(where=where, relation=relation, columns=columns)
     # What is no UTF-8 is replaced by a question mark in one reading and left out in the other: where both agree, it is.
     replaced, left_out = (
-        f"read_parquet({listed(files)}, {NO_FOLDERS}, utf8_validation = '{way}', file_row_number = true, "
-        f"filename = {literal(_UNREAD)})"
+        parquet(
+            files,
+            options=f", utf8_validation = '{way}', file_row_number = true, filename = {literal(_UNREAD)}",
+        )
         for way in ("replace", "ignore")
     )
     others = ", ".join(f"b.{name(column)} AS {name(_UNREAD + column)}" for column in of_text)

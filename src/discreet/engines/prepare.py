@@ -1,8 +1,7 @@
 """A source into a numbered snapshot: owners resolved, values on their public grid, at most max_rows rows a person.
 
-A snapshot is one DuckDB file that holds private tables under their own names, each with a hidden column "#owner", and
-public tables in the schema `public_tables`. It is made once and never changed; questions on it need no clamping and no
-truncation, so their SQL does not depend on the data. Beside it lies what was found on the way, for the curator alone.
+A snapshot (layout.py) is made once and never changed; questions on it need no clamping and no truncation, so their SQL
+does not depend on the data. Beside it lies what was found on the way, for the curator alone.
 
 Privacy (S4, S23): the prepared rows of a person are a function of that person's rows and the store's key. Values are
 moved row by row (encode.py), by types that no other file or row decides (parts.py); which rows are kept is decided by a
@@ -16,17 +15,19 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from discreet.algebra import OWNER
 from discreet.domain import Categories, Column
 from discreet.engines import encode
+from discreet.engines.engine import Progress
+from discreet.engines.layout import OWNER, PUBLIC, private, public
 from discreet.engines.order import ROW, first_rows
 from discreet.engines.parts import Part, parts_of
+from discreet.engines.quoting import name
 from discreet.engines.source import (
     Database,
     Folder,
@@ -34,19 +35,16 @@ from discreet.engines.source import (
     attach,
     changed,
     columns_of,
-    connect,
     fingerprint,
-    name,
+    loading,
     scan,
     source_at,
     tables_in,
 )
-from discreet.engines.store import PUBLIC, ColumnReport, Snapshot, Store, TableReport
+from discreet.engines.store import ColumnReport, Snapshot, SnapshotFolder, TableReport
 from discreet.engines.verify import verify
 from discreet.errors import EngineFailure, PolicyError, Problem, UsageError
 from discreet.policy import Policy, Table, Through
-
-Progress = Callable[[str, float], None]  # a table's name and how much of it is done, from 0 to 1
 
 _HUGE = ("UHUGEINT", "BIGNUM")
 _log = logging.getLogger("discreet.engine")
@@ -67,7 +65,7 @@ def prepare(
     have what the policy declares, UsageError when it is not there or changes meanwhile, or the number is taken.
     """
     found = source_at(source)
-    with Store(Path(store)).build(number) as building:
+    with SnapshotFolder(Path(store)).build(number) as building:
         before = fingerprint(found, policy.tables)
         try:
             reports = _filled(building.path, policy, found, building.key, progress, threads=threads, scratch=None)
@@ -94,7 +92,7 @@ def _filled(
     scratch: Path | None,
 ) -> tuple[TableReport, ...]:
     with engine_errors("Preparing a snapshot"):
-        connection = connect(path, memory=policy.limits.memory, threads=threads)
+        connection = loading(path, memory=policy.limits.memory, threads=threads)
         try:
             attach(connection, source)
             reports = _Work(connection, policy, source, key, progress, scratch=scratch).tables()
@@ -122,7 +120,7 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
 
 def moved_on(policy: Policy, store: str | Path) -> tuple[str, ...]:
     """The source files that differ from the newest snapshot. For the curator: it tells about single people (S9)."""
-    kept = Store(Path(store))
+    kept = SnapshotFolder(Path(store))
     newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
     if newest is None or newest.source is None or policy.source is None:
         return ()
@@ -279,8 +277,8 @@ class _Work:
         return tuple(found[table] for table in self.policy.tables)
 
     def _public(self, table: Table) -> TableReport:
-        self._run(f"CREATE TABLE {PUBLIC}.{name(table.name)} AS FROM {self._as_it_is(table)}", table, 0, 1)
-        rows = self._one(f"SELECT count(*) FROM {PUBLIC}.{name(table.name)}", table, 1, 1)[0]
+        self._run(f"CREATE TABLE {public(table.name)} AS FROM {self._as_it_is(table)}", table, 0, 1)
+        rows = self._one(f"SELECT count(*) FROM {public(table.name)}", table, 1, 1)[0]
         return TableReport(name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=())
 
     def _private(self, table: Table) -> TableReport:
@@ -293,8 +291,8 @@ class _Work:
         rows, owned, columns = self._count(table)
         heavy = f"SELECT {name(OWNER)} FROM {_READ} WHERE {name(OWNER)} IS NOT NULL GROUP BY 1"
         self._run(f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 4)
-        self._run(f"CREATE TABLE main.{name(table.name)} AS {self._kept(table)}", table, 2, 4)
-        kept = self._one(f"SELECT count(*) FROM main.{name(table.name)}", table, 3, 4)[0]
+        self._run(f"CREATE TABLE {private(table.name)} AS {self._kept(table)}", table, 2, 4)
+        kept = self._one(f"SELECT count(*) FROM {private(table.name)}", table, 3, 4)[0]
         self.connection.execute(f"DROP TABLE {_READ}; DROP TABLE {_HEAVY}")
         return TableReport(
             name=table.name, rows=rows, kept=kept, ownerless=rows - owned, truncated=owned - kept, columns=columns

@@ -6,28 +6,22 @@ passed in is registered, and DuckDB's replacement scans stay off.
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
-import zlib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any
 
-from discreet.engines.frames import arrow, first_twice
+from discreet.engines.files import CSV, PARQUET, delimiter_of, guessed, parquet, texts
+from discreet.engines.frames import arrow
+from discreet.engines.locked import connect
+from discreet.engines.quoting import literal, name
 from discreet.errors import UsageError
 
-_PARQUET = (".parquet", ".pq")
-_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 DATABASES = (".duckdb", ".db", ".ddb")
 _ATTACHED = "#source"
-_LOCKED = {  # for every connection of ours, before anything is opened
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-    "python_enable_replacements": "false",
-}
+_BY_NAME = ", union_by_name = true"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,37 +73,15 @@ def source_at(location: object) -> Source:
     raise UsageError(f"The source {path} does not exist. A relative path starts at the policy file.")
 
 
-def connect(
+def loading(
     path: Path | None, *, memory: int | None = None, threads: int | None = None, read_only: bool = False
 ) -> Any:
     """A connection for reading sources, writing snapshots and checking them: in memory, a new file, or one that is."""
-    import duckdb
-
-    config: dict[str, Any] = dict(_LOCKED)
-    if memory is not None:
-        config["memory_limit"] = f"{memory}B"
-    if threads is not None:
-        config["threads"] = threads
-    connection = duckdb.connect(":memory:" if path is None else str(path), read_only=read_only, config=config)
     # Row order is not kept (nothing may depend on it, S4), which halves the memory of a load.
-    connection.execute("SET preserve_insertion_order = false")
+    connection = connect(path, files=True, read_only=read_only, memory=memory, threads=threads, keep_order=False)
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")  # DuckDB prints its own in interactive sessions
     return connection
-
-
-def lock(connection: Any) -> None:
-    """Let nothing be set any more; and wherever the machine stands, moments are in UTC."""
-    import duckdb
-
-    # Connections to one file share what is set: another one may have locked it.
-    with suppress(duckdb.InvalidInputException):
-        connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    with suppress(duckdb.InvalidInputException):
-        connection.execute("SET lock_configuration = true")
-    found = connection.execute("SELECT current_setting('TimeZone'), current_setting('lock_configuration')").fetchall()
-    if found != [("UTC", True)]:
-        raise duckdb.InvalidInputException("the configuration cannot be locked")
 
 
 def attach(connection: Any, source: Source) -> None:
@@ -136,71 +108,16 @@ def scan(source: Source, table: str, *, as_text: bool) -> str:
     if isinstance(source, Given):
         return name(f"#{table}")
     files = files_of(source, table)
-    if files[0].name.endswith(_PARQUET):
-        return f"read_parquet({listed(files)}, union_by_name = true, {NO_FOLDERS})"
+    if files[0].name.endswith(PARQUET):
+        return parquet(files, options=_BY_NAME)
     if not as_text:  # a public table: types may be guessed
-        cut = f"{_CUT}, delim = {literal(_delimiter(files[0]))}"
-        return f"read_csv({listed(files)}, {cut}, union_by_name = true)"
+        return guessed(files, delimiter=delimiter_of(files[0]), options=_BY_NAME)
     parts = [f"SELECT * FROM {texts(file)}" for file in files]
     return f"({' UNION ALL BY NAME '.join(parts)})"
 
 
-# Privacy: names of folders (year=2024/) are no columns. Their type would be guessed from all of them together: one
-# person's file in a folder of its own could change what everybody else's are read as.
-NO_FOLDERS = "hive_partitioning = false"
-# Not `parallel = false`: it leaves out, without a word, all rows from a quote on that is never closed. Several threads
-# compare where one of them ended with where the next began, and refuse the file.
-_CUT = f"header = true, quote = '\"', escape = '\"', comment = '', skip = 0, {NO_FOLDERS}"
-
-
-def texts(file: Path, *, copy: Path | None = None) -> str:
-    """A CSV file, all of it text, cut as its header is; or a copy of it."""
-    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in csv_header(file))
-    cut = f"{_CUT}, delim = {literal(_delimiter(file))}, auto_detect = false"
-    return f"read_csv({listed([copy or file])}, {cut}, columns = {{{columns}}})"
-
-
-def csv_header(file: Path) -> list[str]:
-    """The names of a CSV file's columns."""
-    # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from the rows, one of them
-    # could change what the others are: that lines which begin with # are comments, or where the header stands.
-    delimiter = _delimiter(file)
-    try:
-        with opened(file) as content:
-            line = content.readline(10**6).decode("utf-8-sig", "replace").rstrip("\r\n")
-        header = next(csv.reader([line], delimiter=delimiter, strict=True), None)
-    except csv.Error:
-        header = None
-    if not header or "\r" in line:  # the engine takes the first line for the header, whatever it is
-        raise UsageError(f"The file {file.name} has no header. Its first line must name the columns.")
-    names = [column.strip() or f"column{place}" for place, column in enumerate(header)]
-    twice = first_twice(names)
-    if twice is not None:
-        raise UsageError(f"The file {file.name} has two columns {twice}. Rename one.")
-    return names
-
-
-def listed(files: Iterable[Path]) -> str:
-    """Files as a list in SQL."""
-    return f"[{', '.join(literal(_no_glob(str(file))) for file in files)}]"
-
-
-def opened(file: Path) -> IO[bytes]:
-    """A file's content, whether compressed or not."""
-    return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
-
-
-def _delimiter(file: Path) -> str:
-    try:
-        with opened(file) as content:
-            header = content.readline(10**6).decode("utf-8", "replace")
-    except (OSError, EOFError, zlib.error):
-        raise UsageError(f"The file {file.name} cannot be read, or is not compressed as its name says.") from None
-    return max(",;\t|", key=header.count)
-
-
 def is_csv(source: Source, table: str) -> bool:
-    return isinstance(source, Folder) and not files_of(source, table)[0].name.endswith(_PARQUET)
+    return isinstance(source, Folder) and not files_of(source, table)[0].name.endswith(PARQUET)
 
 
 def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
@@ -211,14 +128,14 @@ def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
         here = f"WHERE database_name = {literal(_ATTACHED)} AND schema_name = 'main' AND NOT internal"
         sql = f"SELECT table_name FROM duckdb_tables() {here} UNION SELECT view_name FROM duckdb_views() {here}"
         return tuple(sorted(row[0] for row in connection.execute(sql).fetchall()))
-    files = (entry for entry in source.path.iterdir() if entry.is_file() and entry.name.endswith((*_PARQUET, *_CSV)))
+    files = (entry for entry in source.path.iterdir() if entry.is_file() and entry.name.endswith((*PARQUET, *CSV)))
     folders = (entry for entry in source.path.iterdir() if entry.is_dir() and _data_files(entry))
     return tuple(sorted({file.name.split(".")[0] for file in files} | {folder.name for folder in folders}))
 
 
 def files_of(source: Folder, table: str) -> tuple[Path, ...]:
     """The files of one table, in a fixed order; raises UsageError when there are none, or two kinds."""
-    single = [source.path / f"{table}{suffix}" for suffix in (*_PARQUET, *_CSV)]
+    single = [source.path / f"{table}{suffix}" for suffix in (*PARQUET, *CSV)]
     found: list[tuple[Path, ...]] = [(file,) for file in single if file.is_file()]
     if several := _data_files(source.path / table):
         found.append(several)
@@ -226,15 +143,13 @@ def files_of(source: Folder, table: str) -> tuple[Path, ...]:
         raise UsageError(f"The source has no table {table}: expected {source.path / table}.parquet, .csv or a folder.")
     if len(found) > 1:
         raise UsageError(f"The source has the table {table} twice: {found[0][0]} and {found[1][0]}. Keep one.")
-    if len({file.name.endswith(_PARQUET) for file in found[0]}) > 1:
+    if len({file.name.endswith(PARQUET) for file in found[0]}) > 1:
         raise UsageError(f"The folder {source.path / table} mixes Parquet and CSV files. Keep one kind.")
     return found[0]
 
 
 def _data_files(folder: Path) -> tuple[Path, ...]:
-    return tuple(
-        sorted(file for file in folder.rglob("*") if file.is_file() and file.name.endswith((*_PARQUET, *_CSV)))
-    )
+    return tuple(sorted(file for file in folder.rglob("*") if file.is_file() and file.name.endswith((*PARQUET, *CSV))))
 
 
 def columns_of(connection: Any, relation: str) -> dict[str, str]:
@@ -283,18 +198,3 @@ def _stat(file: Path) -> list[int | str]:
 def _digest(file: Path) -> str:
     with file.open("rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-# --- SQL text ---------------------------------------------------------------------------------------------------------
-
-
-def name(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _no_glob(path: str) -> str:
-    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in path)

@@ -48,8 +48,8 @@ from discreet.algebra import (
     Written,
     owner_of,
 )
-from discreet.engines.source import literal, name
-from discreet.engines.store import PUBLIC
+from discreet.engines.layout import public
+from discreet.engines.quoting import literal, name
 
 INFIX = frozenset(("+", "-", "*", "/", "//", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||"))
 
@@ -183,7 +183,7 @@ class Spelling:
 
     def public(self, node: PublicScan | Written, join: PublicJoin) -> str:
         """A public table with at most `meets` rows of equal pins: no private row can meet more."""
-        inner = f"{PUBLIC}.{name(node.table)}" if isinstance(node, PublicScan) else self.written(node)
+        inner = public(node.table) if isinstance(node, PublicScan) else self.written(node)
         if not join.pins:
             return f"(SELECT * FROM {inner} LIMIT {join.meets}) AS {node.stage}"
         pinned = ", ".join(self.expression(theirs) for _, theirs in join.pins)

@@ -1,9 +1,6 @@
 """The folder of prepared snapshots: private data, for the curator's account alone (folder 0700, files 0600).
 
-1.duckdb, 2.duckdb, ...   the snapshots; a file under its number is whole and never changes
-1.json, 2.json, ...       when each was made, for which policy, and what was found on the way: for the curator alone
-order.key                 drawn once; decides, with a row's content, which rows of a person are kept (S4)
-lock, .building*          a snapshot in the making; what a crash leaves behind is cleared by the next
+What lies in it is in layout.py.
 """
 
 from __future__ import annotations
@@ -17,13 +14,10 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from discreet.engines.layout import BUILDING, KEY, LOCK, RULES, building_file, notes_file, numbers_in, snapshot_file
 from discreet.engines.source import Fingerprint
 from discreet.errors import UsageError
 from discreet.noise.bits import SYSTEM
-
-PUBLIC = "public_tables"  # the schema of the public ones
-RULES = 2  # of making snapshots: 2 since rows are a fair sample, texts are bounded and the finished file is checked
-_BUILDING = ".building"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +58,7 @@ class Snapshot:
 class Building:
     """A snapshot in the making: the file to fill, and the key that orders rows."""
 
-    store: Store
+    store: SnapshotFolder
     number: int
     path: Path
     key: int
@@ -72,7 +66,7 @@ class Building:
     def renewed(self) -> Path:
         """Begin again with an empty file; and a folder of ours for what is needed meanwhile."""
         self.store.clear()
-        scratch = self.store.path / f"{_BUILDING}.scratch"
+        scratch = building_file(self.store.path, ".scratch")
         scratch.mkdir(mode=0o700)
         return scratch
 
@@ -80,7 +74,7 @@ class Building:
         """Put the filled file under its number; before this nobody sees it, after this it is durable."""
         taken = datetime.now(UTC).isoformat(timespec="seconds")
         snapshot = Snapshot(number=self.number, digest=digest, taken=taken, source=source, tables=tables, rules=RULES)
-        notes = self.store.path / f"{_BUILDING}.json"
+        notes = building_file(self.store.path, ".json")
         notes.write_text(json.dumps(asdict(snapshot)), encoding="utf-8")
         for file, final in ((notes, self.store.notes(self.number)), (self.path, self.store.file(self.number))):
             file.chmod(0o600)
@@ -91,18 +85,18 @@ class Building:
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class SnapshotFolder:
     path: Path
 
     def file(self, number: int) -> Path:
-        return self.path / f"{number}.duckdb"
+        return snapshot_file(self.path, number)
 
     def notes(self, number: int) -> Path:
-        return self.path / f"{number}.json"
+        return notes_file(self.path, number)
 
     def numbers(self) -> list[int]:
         """The numbers of the snapshots, ascending; reads no notes, which may be damaged."""
-        return sorted(int(file.stem) for file in self.path.glob("*.duckdb") if file.stem.isdecimal())
+        return numbers_in(self.path)
 
     def snapshots(self) -> tuple[Snapshot, ...]:
         """The snapshots, oldest first."""
@@ -140,13 +134,13 @@ class Store:
                 raise UsageError(f"The snapshot {number} is there already, or is no number. Take the next one.")
             self.clear()
             try:
-                yield Building(store=self, number=number, path=self.path / f"{_BUILDING}.duckdb", key=self._key())
+                yield Building(store=self, number=number, path=building_file(self.path), key=self._key())
             finally:
                 self.clear()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        lock = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
@@ -157,7 +151,7 @@ class Store:
 
     def clear(self) -> None:
         """Remove what is in the making; for whoever holds the lock."""
-        for left in self.path.glob(f"{_BUILDING}*"):
+        for left in self.path.glob(f"{BUILDING}*"):
             if left.is_dir():
                 for file in left.iterdir():
                     file.unlink()
@@ -166,9 +160,9 @@ class Store:
                 left.unlink()
 
     def _key(self) -> int:
-        file = self.path / "order.key"
+        file = self.path / KEY
         if not file.exists():
-            fresh = self.path / f"{_BUILDING}.key"
+            fresh = building_file(self.path, ".key")
             fresh.touch(mode=0o600)
             fresh.write_text(f"{SYSTEM.bits(64):016x}\n", encoding="ascii")
             _sync(fresh)

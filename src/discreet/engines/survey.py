@@ -17,10 +17,11 @@ from discreet.budget import number
 from discreet.document import PLACEHOLDER
 from discreet.domain import Column, Identifier, Text
 from discreet.engines import encode
+from discreet.engines.layout import RULES
 from discreet.engines.parts import Part
 from discreet.engines.prepare import engine_errors, moved_on, schemas
-from discreet.engines.source import DATABASES, attach, columns_of, connect, is_csv, scan, source_at, tables_in
-from discreet.engines.store import RULES, Store
+from discreet.engines.source import DATABASES, attach, columns_of, is_csv, loading, scan, source_at, tables_in
+from discreet.engines.store import SnapshotFolder
 from discreet.errors import Problem, UsageError
 from discreet.policy import Policy, Table, Through
 
@@ -36,7 +37,7 @@ class Findings:
 def check(policy: Policy, source: object = None) -> Findings:
     """Compare a policy with its source's schema, and say which questions it rules out."""
     found = source_at(policy.source if source is None else source)
-    connection = connect(None)
+    connection = loading(None)
     try:
         with engine_errors("Checking the source"):
             attach(connection, found)
@@ -59,7 +60,7 @@ def check(policy: Policy, source: object = None) -> Findings:
 
 
 def _snapshot_notes(policy: Policy) -> Iterator[str]:
-    store = Store(policy.store)
+    store = SnapshotFolder(policy.store)
     for newest in store.numbers()[-1:]:
         if store.snapshot(newest).rules < RULES:
             yield (
@@ -162,7 +163,7 @@ def init(data: str | Path, *, beside: str | Path | None = None) -> str:
     if path.is_file() and path.suffix not in DATABASES:
         path = path.parent  # a single data file stands for the folder it lies in
     source = source_at(path)
-    connection = connect(None)
+    connection = loading(None)
     try:
         with engine_errors("Reading the schema"):
             attach(connection, source)

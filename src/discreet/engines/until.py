@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
-from discreet.engines.duckdb import Overrun
+from discreet.engines.overrun import Overrun
 from discreet.errors import DiscreetError, EngineFailure
 
 _log = logging.getLogger("discreet.engine")

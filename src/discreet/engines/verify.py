@@ -12,7 +12,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from discreet.algebra import OWNER
 from discreet.domain import (
     LETTERS,
     Booleans,
@@ -25,17 +24,16 @@ from discreet.domain import (
     Text,
     Timestamps,
 )
-from discreet.engines.source import columns_of, connect, name
+from discreet.engines.layout import OWNER, private, stored_columns, types_of
+from discreet.engines.quoting import name
+from discreet.engines.source import columns_of, loading
 from discreet.errors import UsageError
 from discreet.policy import Policy, Table
-
-_SIGNED = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
-_CODES = ("UTINYINT", "USMALLINT", "UINTEGER")
 
 
 def verify(path: Path, policy: Policy, *, threads: int | None = None) -> None:
     """Raise UsageError, which names table and rule and no value, unless a snapshot's file is what the policy says."""
-    connection = connect(path, memory=policy.limits.memory, threads=threads, read_only=True)
+    connection = loading(path, memory=policy.limits.memory, threads=threads, read_only=True)
     try:
         for table in policy.tables.values():
             if not table.public:
@@ -45,15 +43,15 @@ def verify(path: Path, policy: Policy, *, threads: int | None = None) -> None:
 
 
 def _verify(connection: Any, table: Table) -> None:
-    place = f"main.{name(table.name)}"
+    place = private(table.name)
     kinds = columns_of(connection, place)
-    if list(kinds) != [OWNER, *table.columns]:
+    if list(kinds) != stored_columns(table):
         raise _wrong(table.name, "its columns are not those of the policy")
     rules = [("a row has no owner", f"{name(OWNER)} IS NULL"), *_letters("an owner", OWNER, kinds[OWNER], LETTERS)]
     for column in table.columns.values():
-        types, outside = _outside(column.domain, name(column.name))
-        if kinds[column.name] not in types:
+        if kinds[column.name] not in types_of(column.domain):
             raise _wrong(table.name, f"{column.name} has the type {kinds[column.name]}")
+        outside = _outside(column.domain, name(column.name))
         if outside is not None:
             rules.append((f"{column.name} has values outside its domain", outside))
         if isinstance(column.domain, Text | Identifier):
@@ -75,25 +73,21 @@ def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[
         yield f"{what} has more than {letters} letters", f"length({name(column)}) > {letters}"
 
 
-def _outside(domain: Domain, column: str) -> tuple[tuple[str, ...], str | None]:
-    """The types that a domain may be stored in, and the SQL of a value that is not in it."""
+def _outside(domain: Domain, column: str) -> str | None:
+    """The SQL of a stored value that is not in a domain; None where every value of its type is."""
     match domain:
         case Integers() | Decimals():
-            return _SIGNED, f"{column} < {domain.first} OR {column} > {domain.last}"
+            return f"{column} < {domain.first} OR {column} > {domain.last}"
         case Categories():
-            return _CODES, f"{column} >= {domain.size}"
-        case Booleans():
-            return ("BOOLEAN",), None
+            return f"{column} >= {domain.size}"
         case Dates():
-            return ("DATE",), f"{column} < DATE '{domain.lo}' OR {column} > DATE '{domain.hi}'"
+            return f"{column} < DATE '{domain.lo}' OR {column} > DATE '{domain.hi}'"
         case Timestamps():
             first = (domain.lo - datetime(1970, 1, 1)) // timedelta(microseconds=1)
             outside = f"{column} < TIMESTAMP '{domain.lo}' OR {column} > TIMESTAMP '{domain.hi}'"
-            return ("TIMESTAMP",), f"{outside} OR (epoch_us({column}) - {first}) % {domain.step_microseconds} <> 0"
-        case Text():
-            return ("VARCHAR",), None
-        case Identifier():
-            return ("BIGINT", "HUGEINT", "UUID", "VARCHAR"), None
+            return f"{outside} OR (epoch_us({column}) - {first}) % {domain.step_microseconds} <> 0"
+        case Booleans() | Text() | Identifier():
+            return None
 
 
 def _wrong(table: str, what: str) -> UsageError:

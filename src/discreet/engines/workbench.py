@@ -7,20 +7,11 @@ from collections.abc import Mapping
 import duckdb
 import pyarrow as pa
 
-from discreet.engines.source import lock
+from discreet.engines.locked import COMMON_PARTS, connect, lock
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure
 
-_CONFIG = {
-    "disabled_optimizers": "common_subexpressions",  # which DuckDB 2.0 takes out of TRY (...), where they fail
-    "enable_external_access": "false",
-    "autoload_known_extensions": "false",
-    "autoinstall_known_extensions": "false",
-    "python_enable_replacements": "false",
-    "threads": "1",
-    "memory_limit": "1GB",
-}
-
+_MEMORY = 10**9
 _BATCH = 100_000  # rows
 _MOST_BYTES = 500_000_000  # of a result
 
@@ -29,7 +20,7 @@ class Workbench:
     """Runs the SQL that stands above the noise, on the tables it is handed."""
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(":memory:", config=_CONFIG)
+        self._connection = connect(memory=_MEMORY, threads=1, without=(COMMON_PARTS,))
         lock(self._connection)
 
     def run(self, sql: str, tables: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:

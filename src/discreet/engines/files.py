@@ -1,0 +1,93 @@
+"""How one file of data is read: Parquet by its own schema, CSV cut into fields as its header says, and nothing guessed.
+
+What is read is SQL, to be written after FROM. Every file that anything of ours reads is read through here.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, cast
+
+from discreet.engines.frames import first_twice
+from discreet.engines.quoting import literal
+from discreet.errors import UsageError
+
+PARQUET = (".parquet", ".pq")
+CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
+_DELIMITERS = ",;\t|"
+# Privacy: names of folders (year=2024/) are no columns. Their type would be guessed from all of them together: one
+# person's file in a folder of its own could change what everybody else's are read as.
+_NO_FOLDERS = "hive_partitioning = false"
+# Not `parallel = false`: it leaves out, without a word, all rows from a quote on that is never closed. Several threads
+# compare where one of them ended with where the next began, and refuse the file.
+_CUT = f"header = true, quote = '\"', escape = '\"', comment = '', skip = 0, {_NO_FOLDERS}"
+
+
+def parquet(files: Iterable[Path], *, options: str = "") -> str:
+    """Parquet files, by their own types."""
+    return f"read_parquet({listed(files)}, {_NO_FOLDERS}{options})"
+
+
+def guessed(files: Iterable[Path], *, delimiter: str, options: str = "") -> str:
+    """CSV files whose types may be guessed from their rows: nobody's privacy depends on them."""
+    return f"read_csv({listed(files)}, {_CUT}, delim = {literal(delimiter)}{options})"
+
+
+def texts(file: Path, *, copy: Path | None = None) -> str:
+    """A CSV file, all of it text, cut as its header is; or a copy of it."""
+    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in csv_header(file))
+    cut = f"{_CUT}, delim = {literal(delimiter_of(file))}, auto_detect = false"
+    return f"read_csv({listed([copy or file])}, {cut}, columns = {{{columns}}})"
+
+
+def csv_header(file: Path) -> list[str]:
+    """The names of a CSV file's columns."""
+    # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from the rows, one of them
+    # could change what the others are: that lines which begin with # are comments, or where the header stands.
+    delimiter = delimiter_of(file)
+    line = first_line(file).rstrip("\r\n")
+    try:
+        header = next(csv.reader([line], delimiter=delimiter, strict=True), None)
+    except csv.Error:
+        header = None
+    if not header or "\r" in line:  # the engine takes the first line for the header, whatever it is
+        raise UsageError(f"The file {file.name} has no header. Its first line must name the columns.")
+    names = [column.strip() or f"column{place}" for place, column in enumerate(header)]
+    twice = first_twice(names)
+    if twice is not None:
+        raise UsageError(f"The file {file.name} has two columns {twice}. Rename one.")
+    return names
+
+
+def delimiter_of(file: Path) -> str:
+    """What stands between a CSV file's fields: of the usual marks, the one that its header has most of."""
+    header = re.sub('"[^"]*"', "", first_line(file))  # "Last, first" is one name
+    return max(_DELIMITERS, key=header.count)
+
+
+def listed(files: Iterable[Path]) -> str:
+    """Files as a list in SQL."""
+    return f"[{', '.join(literal(_no_glob(str(file))) for file in files)}]"
+
+
+def opened(file: Path) -> IO[bytes]:
+    """A file's content, whether compressed or not."""
+    return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
+
+
+def first_line(file: Path) -> str:
+    """A file's first line as text, with its end."""
+    try:
+        with opened(file) as content:
+            return content.readline(10**6).decode("utf-8-sig", "replace")
+    except (OSError, EOFError, zlib.error):
+        raise UsageError(f"The file {file.name} cannot be read, or is not compressed as its name says.") from None
+
+
+def _no_glob(path: str) -> str:
+    return "".join(f"[{mark}]" if mark in "*?[" else mark for mark in path)
