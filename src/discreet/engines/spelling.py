@@ -1,14 +1,16 @@
 """Trees of `algebra` as SQL: one table of words, and the few forms in which dialects differ.
 
-A `Spelling` is a dialect. This module has DuckDB's; another dialect is another table and, where it must, other methods.
+`Spelling` is DuckDB's dialect. Another is a class derived from it: its own table of `words`, which must have every word
+of the vocabulary, and the methods of the first section, where dialects differ. The rest is SQL that databases share.
 The text is written once, when an engine is about to run it, and is never read again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import ClassVar
 
 from discreet.algebra import (
     OWNER,
@@ -51,7 +53,15 @@ from discreet.algebra import (
 from discreet.engines.layout import public
 from discreet.engines.quoting import literal, name
 
-INFIX = frozenset(("+", "-", "*", "/", "//", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||"))
+Word = Callable[[Sequence[str]], str]  # from the arguments of a call, as SQL, to the call
+
+
+def infix(operator: str) -> Word:
+    return lambda arguments: f"({f' {operator} '.join(arguments)})"
+
+
+def prefix(function: str) -> Word:
+    return lambda arguments: f"{function}({', '.join(arguments)})"
 
 
 def _listed(arguments: Sequence[str]) -> str:
@@ -62,7 +72,7 @@ def _among(arguments: Sequence[str]) -> str:
     return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
 
 
-def _like(word: str) -> Callable[[Sequence[str]], str]:
+def _like(word: str) -> Word:
     def spell(arguments: Sequence[str]) -> str:
         escape = f" ESCAPE {arguments[2]}" if len(arguments) > 2 else ""
         return f"({arguments[0]} {word} {arguments[1]}{escape})"
@@ -75,8 +85,19 @@ def _pair(arguments: Sequence[str]) -> str:
     return f"{{'k': {arguments[0]}, 'v': {arguments[1]}}}"
 
 
-# What is not spelled as name(arguments) or with an operator between its arguments.
-FORMS: dict[str, Callable[[Sequence[str]], str]] = {
+# The vocabulary of `Call`, in DuckDB's words.
+_OPERATORS = ("+", "-", "*", "/", "//", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||")
+_FUNCTIONS = (
+    *("abs", "cbrt", "exp", "greatest", "least", "ln", "round", "sqrt"),
+    *("coalesce", "nullif"),
+    *("concat", "concat_ws", "contains", "ends_with", "left", "length", "lower", "lpad", "ltrim", "md5", "replace"),
+    *("right", "rpad", "rtrim", "split_part", "starts_with", "strpos", "substr", "trim", "upper"),
+    *("date_diff", "date_part", "date_trunc", "epoch_us", "make_timestamp", "strftime"),
+    *("list_extract", "list_position", "row"),
+)
+WORDS: Mapping[str, Word] = {
+    **{operator: infix(operator) for operator in _OPERATORS},
+    **{function: prefix(function) for function in _FUNCTIONS},
     "negative": lambda arguments: f"(-{arguments[0]})",
     "NOT": lambda arguments: f"(NOT {arguments[0]})",
     "is null": lambda arguments: f"({arguments[0]} IS NULL)",
@@ -97,6 +118,66 @@ class Spelling:
     """DuckDB's SQL. `careful` writes TRY around what is `Careful`, for a second run where the first one failed."""
 
     careful: bool = False
+    words: ClassVar[Mapping[str, Word]] = WORDS
+
+    # --- where dialects differ --------------------------------------------------------------------------------------
+
+    def call(self, node: Call) -> str:
+        if node.name not in self.words:
+            raise TypeError(f"no spelling for the call {node.name}")
+        return self.words[node.name](self.all(node.arguments))
+
+    def kind(self, kind: str) -> str:
+        """A type of `Cast` and `Written`: those of `algebra.Kind`, DECIMAL(p, s), and lists of them."""
+        return kind
+
+    def attempt(self, value: str) -> str:
+        """The value, NULL where the engine fails on it."""
+        return f"TRY({value})"
+
+    def constant(self, value: Plain) -> str:
+        match value:
+            case None:
+                return "NULL"
+            case bool():
+                return "TRUE" if value else "FALSE"
+            case int():
+                return str(value) if value >= 0 else f"({value})"
+            case float():
+                return repr(value)
+            case datetime():
+                return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+            case date():
+                return f"DATE '{value.isoformat()}'"
+            case Interval(count=count, unit=unit):
+                return f"INTERVAL '{count}' {unit.upper()}"
+            case str():
+                return literal(value)
+
+    def total(self, product: str, bits: int) -> str:
+        """The sum of whole numbers, exact in so many bits; what fits in 64 need not be watched for more."""
+        return f"{'sum_no_overflow' if bits == 64 else 'sum'}({product})"
+
+    def together(self, values: Sequence[str]) -> str:
+        """Several values as one, equal where all of them are, also where they are NULL."""
+        return f"row({', '.join(values)})"
+
+    def first_of_each(self, relation: str, stage: str, pins: str, most: int) -> str:
+        """So many rows of each combination of pins, whichever they are."""
+        kept = f"QUALIFY row_number() OVER (PARTITION BY {pins}) <= {most}"
+        return f"(SELECT * FROM {relation} AS {stage} {kept}) AS {stage}"
+
+    def place_in_values(self, place: int) -> str:
+        """The name that a column of VALUES has."""
+        return f"col{place}"
+
+    def wide_cell(self, cell: str, width: int) -> str:
+        """The place of a cell among wide ones: the whole part of a quotient of whole numbers."""
+        return cell if width == 1 else f"{cell} // {width}"
+
+    def by_all(self, keys: int) -> str:
+        """GROUP BY all columns of a SELECT that are no aggregates, which are its first ones."""
+        return "GROUP BY ALL"
 
     # --- expressions ------------------------------------------------------------------------------------------------
 
@@ -105,16 +186,16 @@ class Spelling:
             case Column(stage=stage, name=column):
                 return f"{stage}.{name(column)}"
             case Constant(value=value):
-                return constant(value)
-            case Call(name=called, arguments=arguments):
-                return self.call(called, [self.expression(each) for each in arguments])
+                return self.constant(value)
+            case Call():
+                return self.call(node)
             case Cast(value=value, kind=kind):
-                return f"CAST({self.expression(value)} AS {kind})"
+                return f"CAST({self.expression(value)} AS {self.kind(kind)})"
             case Case(branches=branches, otherwise=otherwise):
                 listed = " ".join(f"WHEN {self.expression(a)} THEN {self.expression(b)}" for a, b in branches)
                 return f"(CASE {listed} ELSE {self.expression(otherwise)} END)"
             case Careful(value=value):
-                return f"TRY({self.expression(value)})" if self.careful else self.expression(value)
+                return self.attempt(self.expression(value)) if self.careful else self.expression(value)
             case Fold():
                 return self.fold(node)
             case Over():
@@ -124,13 +205,6 @@ class Spelling:
                 conditions = [f"{self.expression(owner_of(source))} = {self.expression(owner)}", *self.all(where)]
                 return f"EXISTS (SELECT 1 FROM {self.source(source)} WHERE {' AND '.join(conditions)})"
         raise TypeError(f"no spelling for {type(node).__name__}")
-
-    def call(self, called: str, arguments: Sequence[str]) -> str:
-        if called in FORMS:
-            return FORMS[called](arguments)
-        if called in INFIX:
-            return f"({f' {called} '.join(arguments)})"
-        return f"{called}({', '.join(arguments)})"
 
     def fold(self, node: Fold) -> str:
         arguments = ", ".join(self.all(node.arguments))
@@ -187,21 +261,24 @@ class Spelling:
         if not join.pins:
             return f"(SELECT * FROM {inner} LIMIT {join.meets}) AS {node.stage}"
         pinned = ", ".join(self.expression(theirs) for _, theirs in join.pins)
-        kept = f"QUALIFY row_number() OVER (PARTITION BY {pinned}) <= {join.meets}"
-        return f"(SELECT * FROM {inner} AS {node.stage} {kept}) AS {node.stage}"
+        return self.first_of_each(inner, node.stage, pinned, join.meets)
 
     def written(self, node: Written) -> str:
         if not node.rows:
             parts = (
-                f"CAST(NULL AS {kind}) AS {name(each)}" for each, kind in zip(node.columns, node.kinds, strict=True)
+                f"CAST(NULL AS {self.kind(kind)}) AS {name(each)}"
+                for each, kind in zip(node.columns, node.kinds, strict=True)
             )
             return f"(SELECT {', '.join(parts)} WHERE FALSE)"
         rows = (
-            ", ".join(f"CAST({constant(value)} AS {kind})" for value, kind in zip(row, node.kinds, strict=True))
+            ", ".join(
+                f"CAST({self.constant(value)} AS {self.kind(kind)})"
+                for value, kind in zip(row, node.kinds, strict=True)
+            )
             for row in node.rows
         )
         listed = ", ".join(f"({row})" for row in rows)
-        columns = ", ".join(f"col{place} AS {name(each)}" for place, each in enumerate(node.columns))
+        columns = ", ".join(f"{self.place_in_values(place)} AS {name(each)}" for place, each in enumerate(node.columns))
         return f"(SELECT {columns} FROM (VALUES {listed}))"
 
     # --- queries ----------------------------------------------------------------------------------------------------
@@ -233,24 +310,25 @@ class Spelling:
         listed, near = "".join(f"{key}, " for key in keys), " OR ".join(map(_within, node.ranks))
         steps = [f"r AS NOT MATERIALIZED ({self.cells(node.counted, keys)})"]  # read again: faster than to store it
         for step, width in enumerate(node.widths):
-            narrow = "p" if width == 1 else f"p // {width}"
             if step == 0:
-                counted = f"SELECT {listed}{narrow} AS b, 0 AS a, 0 AS base, count(*) AS n FROM r GROUP BY ALL"
+                first = f"{listed}{self.wide_cell('p', width)} AS b, 0 AS a, 0 AS base"
+                counted = f"SELECT {first}, count(*) AS n FROM r {self.by_all(len(keys) + 3)}"
                 total = f"sum(n) OVER ({_partition(keys)})"
             else:
                 # Also of keys that are NULL, which is a key like any other where it is meant.
                 same = [f"r.{key} IS NOT DISTINCT FROM w.{key}" for key in keys]
-                joined = " AND ".join([*same, f"r.p // {node.widths[step - 1]} = w.b"])
+                joined = " AND ".join([*same, f"{self.wide_cell('r.p', node.widths[step - 1])} = w.b"])
                 own = "".join(f"r.{key} AS {key}, " for key in keys)
                 counted = (
-                    f"SELECT {own}r.{narrow} AS b, w.b AS a, w.before AS base, w.total AS total, count(*) AS n "
-                    f"FROM r JOIN w{step - 1} AS w ON {joined} GROUP BY ALL"
+                    f"SELECT {own}{self.wide_cell('r.p', width)} AS b, w.b AS a, w.before AS base, w.total AS total, "
+                    f"count(*) AS n FROM r JOIN w{step - 1} AS w ON {joined} {self.by_all(len(keys) + 4)}"
                 )
                 total = "total"
             before = f"base + sum(n) OVER ({_partition([*keys, 'a'])} ORDER BY b) - n"
             ranked = f"SELECT {listed}b, n, {before} AS before, {total} AS total FROM ({counted})"
             steps.append(f"w{step} AS (SELECT * FROM ({ranked}) WHERE {near})")
-        columns = f"{listed}b AS k{len(keys)}, n AS s0, CAST(before AS BIGINT) AS s1, CAST(total AS BIGINT) AS s2"
+        whole = self.kind("BIGINT")
+        columns = f"{listed}b AS k{len(keys)}, n AS s0, CAST(before AS {whole}) AS s1, CAST(total AS {whole}) AS s2"
         return f"WITH {', '.join(steps)} SELECT {columns} FROM w{len(node.widths) - 1}"
 
     def cells(self, node: Aggregate, keys: Sequence[str]) -> str:
@@ -280,21 +358,21 @@ class Spelling:
                 powers = [self.factor(each) for each in factors for _ in range(each.power)]
                 if not powers:
                     return f"count({self.counted(factors)}){self.filtered(node.where)}"
-                kind = "BIGINT" if bits == 64 else "HUGEINT"
+                kind = self.kind("BIGINT" if bits == 64 else "HUGEINT")
                 product = " * ".join(f"CAST({each} AS {kind})" for each in powers)
                 if bits == 128 and len(powers) == 1:  # the engine adds up integers of any size in 128 bits
                     product = powers[0]
                 if any(not each.power for each in factors):  # a row without one of them adds nothing
                     known = " AND ".join(f"{self.factor(each)} IS NOT NULL" for each in factors)
                     product = f"CASE WHEN {known} THEN {product} END"
-                return f"{'sum_no_overflow' if bits == 64 else 'sum'}({product}){self.filtered(node.where)}"
+                return f"{self.total(product, bits)}{self.filtered(node.where)}"
             case Persons():
                 return f"count(DISTINCT {self.expression(owner_of(aggregate.source))}){self.filtered(node.where)}"
             case Distinct(values=values, ends=ends):
                 listed = self.all(values)
                 if ends is not None:
                     listed = [f"least(greatest({each}, {ends[0]}), {ends[1]})" for each in listed]
-                inner = listed[0] if len(listed) == 1 else f"row({', '.join(listed)})"
+                inner = listed[0] if len(listed) == 1 else self.together(listed)
                 return f"count(DISTINCT {inner}){self.filtered(node.where)}"
 
     def factor(self, factor: Factor) -> str:
@@ -327,23 +405,3 @@ def _within(rank: Rank) -> str:
 
 def _partition(keys: Sequence[str]) -> str:
     return f"PARTITION BY {', '.join(keys)}" if keys else ""
-
-
-def constant(value: Plain) -> str:
-    match value:
-        case None:
-            return "NULL"
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case int():
-            return str(value) if value >= 0 else f"({value})"
-        case float():
-            return repr(value)
-        case datetime():
-            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-        case date():
-            return f"DATE '{value.isoformat()}'"
-        case Interval(count=count, unit=unit):
-            return f"INTERVAL '{count}' {unit.upper()}"
-        case str():
-            return literal(value)
