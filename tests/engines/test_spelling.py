@@ -53,7 +53,7 @@ from discreet.algebra import (
 from discreet.engines.layout import OWNER, PUBLIC, private, public
 from discreet.engines.locked import connect
 from discreet.engines.quoting import name
-from discreet.engines.spelling import WORDS, Spelling, by_place
+from discreet.engines.spelling import FOLDS, WORDS, Spelling, by_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +227,8 @@ def test_every_word_is_tried() -> None:
 def test_a_word_that_is_not_in_the_vocabulary() -> None:
     with pytest.raises(TypeError, match="no spelling for the call random"):
         Spelling().expression(call("random"))
+    with pytest.raises(TypeError, match="no spelling for the aggregate string_agg"):
+        Spelling().expression(Fold("string_agg", (TOWN,)))
     with pytest.raises(TypeError, match="no spelling for Expression"):
         Spelling().expression(Expression())
 
@@ -255,6 +257,7 @@ NOBODY = Written(("town", "rank"), ("VARCHAR", "BIGINT"), (), "t")
 KIND = Column("p", "kind")
 FIRST = Over(Fold("first_value", (TOWN,)), WHO, order=(Order(DAY), Order(COST, descending=True, nulls_first=True)))
 RUNNING = Over(Fold("sum", (COST,)), WHO, (), (Order(DAY), Order(TOWN)), Frame("ROWS", "1 PRECEDING", "CURRENT ROW"))
+WHOLE = Frame("ROWS", "UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING")
 ROWS: dict[str, tuple[algebra.Query, list[tuple[Any, ...]]]] = {
     "scan": (selected(VISITS, COST), [("a", -7), ("a", 10), ("a", None), ("b", 4)]),
     "where": (selected(VISITS, COST, where=(COST > 0, TOWN.is_known)), [("a", 10)]),
@@ -326,12 +329,16 @@ ROWS: dict[str, tuple[algebra.Query, list[tuple[Any, ...]]]] = {
             DAY,
             *(Over(Fold(each, ()), WHO, (), (Order(DAY, descending=True),)) for each in ("rank", "dense_rank")),
             Over(Fold("lag", (DAY, Constant(1))), WHO, (TOWN,), (Order(DAY),)),
+            Over(Fold("lead", (DAY, Constant(1))), WHO, (TOWN,), (Order(DAY),)),
+            Over(Fold("row_number", ()), WHO, (), (Order(DAY), Order(TOWN))),
+            Over(Fold("ntile", (Constant(2),)), WHO, (), (Order(DAY), Order(TOWN))),
+            Over(Fold("last_value", (TOWN,)), WHO, (), (Order(DAY), Order(TOWN)), WHOLE),
             where=(WHO.equals("a"),),
         ),
         [
-            ("a", date(2024, 1, 5), 3, 2, None),
-            ("a", date(2024, 2, 5), 1, 1, date(2024, 1, 5)),
-            ("a", date(2024, 2, 5), 1, 1, None),
+            ("a", date(2024, 1, 5), 3, 2, None, date(2024, 2, 5), 1, 1, "y"),
+            ("a", date(2024, 2, 5), 1, 1, date(2024, 1, 5), None, 2, 1, "y"),
+            ("a", date(2024, 2, 5), 1, 1, None, None, 3, 2, "y"),
         ],
     ),
 }
@@ -400,3 +407,4 @@ def test_every_kind_of_node_is_tried() -> None:
     shown = repr(tried)
     kinds = [*Expression.__subclasses__(), *get_args(Source), *get_args(algebra.Query), PublicScan, Written]
     assert [kind.__name__ for kind in kinds if f"{kind.__name__}(" not in shown] == []
+    assert [each for each in FOLDS if f"Fold(name='{each}'" not in shown] == []

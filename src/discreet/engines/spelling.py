@@ -1,8 +1,8 @@
 """Trees of `algebra` as SQL: one table of words, and the few forms in which dialects differ.
 
-`Spelling` is DuckDB's dialect. Another is a class derived from it: its own table of `words`, which must have every word
-of the vocabulary, and the methods of the first section, where dialects differ. The rest is SQL that databases share.
-The text is written once, when an engine is about to run it, and is never read again.
+`Spelling` is DuckDB's dialect. Another is a class derived from it: its own tables of `words` and `folds`, with all that
+is in ours, and the methods of the first section, where dialects differ. The rest is SQL that databases share. The text
+is written once, when an engine is about to run it, and is never read again.
 """
 
 from __future__ import annotations
@@ -112,6 +112,15 @@ WORDS: Mapping[str, Word] = {
     "second of pair": lambda arguments: f"struct_extract({arguments[0]}, 'v')",
 }
 
+# The vocabulary of `Fold`: aggregates of a person's rows, and what stands before OVER.
+_FOLDS = ("sum", "min", "max", "bool_or", "bool_and")
+_IN_WINDOWS = ("row_number", "rank", "dense_rank", "ntile", "lag", "lead", "first_value", "last_value")
+FOLDS: Mapping[str, Word] = {
+    **{function: prefix(function) for function in (*_FOLDS, *_IN_WINDOWS)},
+    "count": lambda arguments: f"count({', '.join(arguments) or '*'})",
+    "count distinct": lambda arguments: f"count(DISTINCT {', '.join(arguments)})",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
@@ -119,6 +128,7 @@ class Spelling:
 
     careful: bool = False
     words: ClassVar[Mapping[str, Word]] = WORDS
+    folds: ClassVar[Mapping[str, Word]] = FOLDS
 
     # --- where dialects differ --------------------------------------------------------------------------------------
 
@@ -207,14 +217,9 @@ class Spelling:
         raise TypeError(f"no spelling for {type(node).__name__}")
 
     def fold(self, node: Fold) -> str:
-        arguments = ", ".join(self.all(node.arguments))
-        inner = f"{node.name}({arguments})"
-        match node.name:
-            case "count" if not node.arguments:
-                inner = "count(*)"
-            case "count distinct":
-                inner = f"count(DISTINCT {arguments})"
-        return inner + self.filtered(node.where)
+        if node.name not in self.folds:
+            raise TypeError(f"no spelling for the aggregate {node.name}")
+        return self.folds[node.name](self.all(node.arguments)) + self.filtered(node.where)
 
     def over(self, node: Over) -> str:
         parts = ", ".join(self.all((node.owner, *node.partition)))
