@@ -173,6 +173,8 @@ VALUES: list[tuple[Expression, object]] = [
     (call("epoch_us", datetime(1970, 1, 1, 0, 0, 2)), 2_000_000),
     (call("make_timestamp", 2_000_000), datetime(1970, 1, 1, 0, 0, 2)),
     (call("strftime", MOMENT, "%Y-%m"), "2024-02"),
+    (call("hash", "a", NOTHING).equals(call("hash", "a", NOTHING)), True),
+    (call("hash", "a", NOTHING) % 5 >= 0, True),
     (call("list", 3, 1), [3, 1]),
     (call("list_extract", call("list", "a", "b"), 2), "b"),
     (call("list_extract", call("list", "a", "b"), 3), None),

@@ -94,6 +94,7 @@ _FUNCTIONS = (
     *("right", "rpad", "rtrim", "split_part", "starts_with", "strpos", "substr", "trim", "upper"),
     *("date_diff", "date_part", "date_trunc", "epoch_us", "make_timestamp", "strftime"),
     *("list_extract", "list_position", "row"),
+    "hash",  # of any values: a whole number that is at least 0 and depends on them alone
 )
 WORDS: Mapping[str, Word] = {
     **{operator: infix(operator) for operator in _OPERATORS},
