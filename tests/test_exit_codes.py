@@ -197,11 +197,10 @@ def test_interrupted_with_a_progress_bar() -> None:
 
 SLOW = """
 from discreet.engines.duckdb import DuckDB
-real = DuckDB.fetch
 def fetch(self, sql, seconds):
     print("reading", flush=True)
     many = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"
-    return real(self, many, seconds)
+    return self.read(many, seconds)
 DuckDB.fetch = fetch
 """
 
