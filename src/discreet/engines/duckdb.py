@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("discreet.engine")
 _ATTACHED = "snapshot"
+_CTRL_C = "Query interrupted"  # what DuckDB makes of a KeyboardInterrupt while it runs a statement
 PLAIN, CAREFUL = Spelling(), Spelling(careful=True)
 
 
@@ -47,6 +48,8 @@ def _one_sentence(sql: str) -> Iterator[None]:
         _log.error("%s in: %s", type(error).__name__, sql)
         raise Overrun from None
     except Exception as error:
+        if type(error) is RuntimeError and str(error) == _CTRL_C:
+            raise KeyboardInterrupt from None  # no failure of the engine: the charge can be resumed (S8)
         _log.error("%s in: %s", type(error).__name__, sql)
         raise EngineFailure from None
 
