@@ -37,6 +37,7 @@ from discreet.algebra import (
 )
 from discreet.errors import Unproved
 from discreet.policy import Policy
+from discreet.sql import check
 from discreet.sql.check import Bound, Checker, control
 from discreet.sql.sensitivity import of_parts, of_persons, of_sum
 
@@ -209,3 +210,12 @@ def test_sums_of_all_people_fit() -> None:
     assert CHECKER.bound(aggregate, [[0, 1]], neighbors="add_remove", sizes=())
     with pytest.raises(Unproved, match="pass 64 bits"):
         CHECKER.bound(aggregate, [[1, 0]], neighbors="add_remove", sizes=())
+
+
+def test_a_reviewer_reads_it_in_an_hour() -> None:
+    """Under 500 lines, and nothing of the analysis is imported."""
+    text = Path(check.__file__).read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 500
+    ours = {line.split()[1] for line in text.splitlines() if line.startswith("from discreet")}
+    ground = {"algebra", "budget", "domain", "errors", "policy"}
+    assert ours <= {f"discreet.{name}" for name in ground}

@@ -63,6 +63,7 @@ from discreet.errors import Unproved
 from discreet.policy import Policy, Table
 
 Vector = tuple[Fraction, ...]
+Forms = Sequence[Sequence[int]]  # combinations of readings, by their factors
 Sizes = Sequence[int | None]  # how many values each key can have; None where they are not public
 Variable = tuple[int, Expression]  # a value, and its place among the factors of a sum
 Origins = frozenset[tuple[str, int]]  # sources, each with how many rows of it one person can have
@@ -118,8 +119,7 @@ class Checker:
     def inside(self, source: Source, name: str) -> Expression | None:
         """What a column of a stage is computed as, followed through SELECTs that keep rows as they are."""
         while isinstance(source, Stage) and isinstance(source.query, Select):
-            found = dict(source.query.columns).get(name)
-            inner = source.query.source
+            found, inner = dict(source.query.columns).get(name), source.query.source
             if not isinstance(found, Column) or not isinstance(inner, Stage) or found.stage != inner.stage:
                 return found
             source, name = inner, found.name
@@ -206,9 +206,7 @@ class Checker:
 
     # --- how far ----------------------------------------------------------------------------------------------------
 
-    def bound(
-        self, aggregate: Aggregate, forms: Sequence[Sequence[int]], *, neighbors: Neighbors, sizes: Sizes
-    ) -> Bound:
+    def bound(self, aggregate: Aggregate, forms: Forms, *, neighbors: Neighbors, sizes: Sizes) -> Bound:
         """The sensitivities of numbers that are these combinations of an aggregate's readings.
 
         `sizes` are how many values each key can have, None where they are not public: no more groups are noised.
@@ -217,27 +215,19 @@ class Checker:
         used = [place for place in range(len(aggregate.readings)) if any(form[place] for form in forms)]
         readings = [aggregate.readings[place] for place in used]
         factors = [[form[place] for place in used] for form in forms]
-        for each in readings:
-            if isinstance(each, Sum):
-                self.require_held(aggregate, each)
         cells = math.prod(math.inf if size is None else size for size in sizes)
+        match readings:
+            case [Persons()] if factors == [[1]]:
+                return self.of_persons(aggregate, neighbors, sizes)
+            case [Distinct() as reading] if factors == [[1]]:
+                return self.of_distinct(aggregate, reading, neighbors, cells)
+        for each in readings:
+            self.require_held(aggregate, each)
         rows = self.rows(aggregate.source, aggregate.where)
-        if isinstance(readings[0], Persons):
-            return self.of_persons(aggregate, readings, factors, neighbors, sizes)
-        if isinstance(readings[0], Distinct):
-            return self.of_distinct(aggregate, readings, factors, neighbors, cells)
         return of_rows(list(extremes(readings, factors)), rows, neighbors, one_cell=cells == 1)
 
-    def of_persons(
-        self,
-        aggregate: Aggregate,
-        readings: Sequence[Reading],
-        forms: Sequence[Sequence[int]],
-        neighbors: Neighbors,
-        sizes: Sizes,
-    ) -> Bound:
+    def of_persons(self, aggregate: Aggregate, neighbors: Neighbors, sizes: Sizes) -> Bound:
         """People per group: one person adds 1 to each group that they are in, and one replaced moves twice as many."""
-        _require_alone(readings, forms)
         unknown = [key for key, size in zip(aggregate.keys, sizes, strict=True) if size is None]
         public = math.prod(size for size in sizes if size is not None)
         touched = min(
@@ -248,17 +238,8 @@ class Checker:
         moved = moved if unknown else min(moved, public)
         return Bound(l1=moved, l2_squared=moved, linf=1)
 
-    def of_distinct(
-        self,
-        aggregate: Aggregate,
-        readings: Sequence[Reading],
-        forms: Sequence[Sequence[int]],
-        neighbors: Neighbors,
-        cells: float,
-    ) -> Bound:
+    def of_distinct(self, aggregate: Aggregate, reading: Distinct, neighbors: Neighbors, cells: float) -> Bound:
         """Distinct values per group: each row of a person adds at most one, and a group has at most all values."""
-        reading = _require_alone(readings, forms)
-        assert isinstance(reading, Distinct)
         rows = self.rows(aggregate.source, aggregate.where)
         values = math.inf if reading.ends is None else reading.ends[1] - reading.ends[0] + 1
         most = int(min(rows, values))
@@ -272,8 +253,10 @@ class Checker:
         known = self.stored_range(value, source)
         return known is not None and lo <= known[0] and known[1] <= hi
 
-    def require_held(self, aggregate: Aggregate, reading: Sum) -> None:
+    def require_held(self, aggregate: Aggregate, reading: Reading) -> None:
         """Refuse a sum whose values nothing holds to their ranges, or which 2^36 people could make overflow."""
+        if not isinstance(reading, Sum):
+            raise Unproved("people or distinct values are noised together with other numbers")
         for factor in reading.factors:
             held = factor.clamp or self.holds(factor.value, factor.lo, factor.hi, source=aggregate.source)
             if factor.power and not held:
@@ -284,15 +267,7 @@ class Checker:
 
     # --- claims ----------------------------------------------------------------------------------------------------
 
-    def require(
-        self,
-        claim: Bound,
-        aggregate: Aggregate,
-        forms: Sequence[Sequence[int]],
-        *,
-        neighbors: Neighbors,
-        sizes: Sizes,
-    ) -> None:
+    def require(self, claim: Bound, aggregate: Aggregate, forms: Forms, *, neighbors: Neighbors, sizes: Sizes) -> None:
         """Refuse a statistic that claims to move less than it can."""
         found = self.bound(aggregate, forms, neighbors=neighbors, sizes=sizes)
         if claim.l1 < found.l1 or claim.l2_squared < found.l2_squared or claim.linf < found.linf:
@@ -408,15 +383,13 @@ class Checker:
 # --- a row's contribution ---------------------------------------------------------------------------------------------
 
 
-def extremes(readings: Sequence[Reading], forms: Sequence[Sequence[int]]) -> Iterator[Vector]:
+def extremes(readings: Sequence[Reading], forms: Forms) -> Iterator[Vector]:
     """Vectors whose convex hull holds whatever one row can add to the numbers of a statistic; zero is one of them.
 
     A value x of [lo, hi] to the power p is, in the Bernstein basis of degree d, a convex combination of its control
     values; a product of such powers one of their products. Each value may be NULL, each condition false.
     """
     sums = [each for each in readings if isinstance(each, Sum)]
-    if len(sums) < len(readings):
-        raise Unproved("people or distinct values are noised together with sums")
     yield (Fraction(0),) * len(forms)
     factors = [(place, factor) for each in sums for place, factor in enumerate(each.factors)]
     degrees: dict[Variable, int] = {}  # two places of one value are two variables: more than can be
@@ -475,12 +448,6 @@ def of_rows(vectors: Sequence[Vector], rows: int, neighbors: Neighbors, *, one_c
             l1, linf = max(l1, sum(both, Fraction(0))), max(linf, *both)
             l2_squared = max(l2_squared, sum((each**2 for each in both), Fraction(0)))
     return Bound(l1=math.ceil(rows * l1), l2_squared=math.ceil(rows**2 * l2_squared), linf=math.ceil(rows * linf))
-
-
-def _require_alone(readings: Sequence[Reading], forms: Sequence[Sequence[int]]) -> Reading:
-    if len(readings) != 1 or [list(form) for form in forms] != [[1]]:
-        raise Unproved("people or distinct values are noised together with other numbers")
-    return readings[0]
 
 
 # --- trees ------------------------------------------------------------------------------------------------------------
