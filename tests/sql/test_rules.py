@@ -207,7 +207,7 @@ def test_a_visit_is_grouped_within_its_person(shared_keys: databases.Family, mon
 
     def across(self: Spelling, node: Any) -> str:
         text = original(self, node)
-        if not isinstance(node, PerPerson):
+        if not isinstance(node, PerPerson) or not node.keys:
             return text
         owner = self.expression(owner_of(node.source))
         return text.replace(f"SELECT {owner} AS", f"SELECT min({owner}) AS", 1).replace("GROUP BY 1, ", "GROUP BY ")
