@@ -9,7 +9,7 @@ import pytest
 from small_ledger import ask, charge, recalled, released, some_terms
 
 import discreet.ledger
-from discreet.budget import Charge
+from discreet.accounting import SumAccountant
 from discreet.ledger import Ledger
 
 DOCS = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text()
@@ -41,10 +41,10 @@ def test_the_backup_is_a_ledger(ledger: Ledger, path: Path, monkeypatch: pytest.
 def test_what_was_spent_is_carried_over(ledger: Ledger, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(path.parent)
     ask(ledger)
-    names = {"Ledger": Ledger, "Charge": Charge, "terms": some_terms(neighbors="change_one")}
+    names = {"Ledger": Ledger, "accountant": SumAccountant(), "terms": some_terms(neighbors="change_one")}
     exec(code("Changing what a ledger is bound to"), names)
     with Ledger.open("hospital-2.ledger") as new:
-        assert new.spent("alice") == new.spent() == charge("1/5")
+        assert new.spent("curator") == new.spent() == charge("1/5")
 
 
 @pytest.mark.parametrize("said", re.findall(r"^\| ([^|]+) \|", section("Errors"), re.MULTILINE)[2:])
