@@ -578,7 +578,8 @@ def test_a_wrong_domain_would_be_seen() -> None:
     """The check that values lie in their domain has power: half of the domain does not hold them."""
     relation, value = analyzed("i * 2 + n")
     assert isinstance(value.domain, Number)
-    wrong = Value(sql=value.sql, domain=Number(step=value.domain.step, lo=value.domain.lo, hi=value.domain.hi // 2))
+    half = Number(step=value.domain.step, lo=value.domain.lo, hi=value.domain.hi // 2)
+    wrong = Value(expression=value.expression, domain=half)
     with pytest.raises(AssertionError, match="outside"):
         stored_values(relation, wrong)
 

@@ -24,6 +24,7 @@ from discreet.mechanisms.exponential import PermuteAndFlip
 from discreet.noise import Stream
 from discreet.policy import Policy
 from discreet.release import Allowance, Exact
+from discreet.sql.sensitivity import Sensitivity
 from small_town import POLICY, town
 
 COUNT = "SELECT COUNT(*) FROM people"
@@ -187,8 +188,13 @@ def test_a_model_made_by_hand_does_not_make_distances_wrap() -> None:
         model = np.array([0, *[92 * 10**16] * 10, 2**63 - 1 - 92 * 10**17 - 5])
         noise = DiscreteLaplace(scale=Fraction(1), l1=Fraction(1))
         allowance = Allowance(key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
-        shown.append(int(allowance.distances(noise, [counts], cells=[np.arange(len(model))], models=[model])[0]))
+        shown.append(
+            int(allowance.distances(noise, [counts], moved=ONE, cells=[np.arange(len(model))], models=[model])[0])
+        )
     assert shown[1] - shown[0] == 1
+
+
+ONE = Sensitivity(l0=1, l1=1, l2_squared=1, linf=1)
 
 
 @pytest.mark.parametrize("sums", [[], [0], [7]])
@@ -198,7 +204,7 @@ def test_large_factors_fit_whatever_the_sums(sums: list[int]) -> None:
     noise = DiscreteLaplace(scale=Fraction(1), l1=Fraction(1))
     allowance = Allowance(key=b"k" * 32, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
     exact = Exact(pa.table({"k0": pa.array(keys, pa.int64()), "s0": pa.array(sums, pa.int64())}))
-    ((noisy,),) = allowance.measure(noise, exact, sizes=[1], forms=[(2**70,)])
+    ((noisy,),) = allowance.measure(noise, exact, moved=ONE, sizes=[1], forms=[(2**70,)])
     assert abs(int(noisy) - sum(sums) * 2**70) < 1000
 
 
@@ -210,7 +216,9 @@ def test_scores_do_not_wrap() -> None:
     for _ in range(20):
         allowance = Allowance(key=Stream.fresh()._key, accountant=SumAccountant(), paid=Charge(amount=Fraction(1)))
         cells = [np.arange(2)] * 2
-        chosen = allowance.farthest(choice, [counts] * 2, cells=cells, models=models, factors=[8, 8], expected=[0, 0])
+        chosen = allowance.farthest(
+            choice, [counts] * 2, moved=1, cells=cells, models=models, factors=[8, 8], expected=[0, 0]
+        )
         assert chosen == 0
 
 

@@ -1,11 +1,8 @@
 """The proof of a plan: how far one person can move each number, derived from what will run and the policy alone (S24).
 
-This module shares nothing with the analysis but the trees of `algebra`. From them it derives, again and in another
-way, whose row each row is, how many rows one person can have, how many groups one person can be in, and the
-sensitivities of every statistic. A plan that claims less is stopped before the charge. So the analysis may refuse what
-it should answer, or answer something else than was meant; it cannot understate a sensitivity.
-
-Why the derivation is right, in the order of the code:
+This module shares nothing with the analysis but the trees of `algebra`. From them it derives whose each row is, how
+many rows and groups one person can have, and the sensitivities of every statistic. A plan that claims less is stopped
+before the charge. So the analysis may refuse or answer badly; it cannot understate a sensitivity. Why this is right:
 
 1. *Whose.* `algebra.owner_of` follows a source to its hidden owner; sources of two people cannot be joined, and every
    query keeps the owner. So each row is a function of rows of one person, and of public rows.
@@ -23,7 +20,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.algebra import (
@@ -83,6 +80,7 @@ class Checker:
     """Derives bounds from one policy."""
 
     policy: Policy
+    known: dict[tuple[Stage, str], Origins] = field(default_factory=dict, compare=False, repr=False)
 
     # --- how many rows ----------------------------------------------------------------------------------------------
 
@@ -195,14 +193,16 @@ class Checker:
         raise Unproved(f"the plan reads {column.stage}.{column.name}, which is not there")
 
     def stage_origins(self, name: str, source: Stage) -> Origins:
-        query = source.query
-        if isinstance(query, Select):
-            inner = dict(query.columns).get(name)
-            if inner is None:
-                raise Unproved(f"the plan reads {source.stage}.{name}, which is not there")
-            # Two uses of one query are different rows: what lies inside is named by its way in.
-            return frozenset((f"{source.stage}.{each}", rows) for each, rows in self.origins(inner, query.source))
-        return frozenset({(source.stage, self.rows_of(query))})
+        if (source, name) not in self.known:  # what is used twice in every stage is looked at once in each
+            query, found = source.query, frozenset({(source.stage, self.rows_of(source.query))})
+            if isinstance(query, Select):
+                if name not in dict(query.columns):
+                    raise Unproved(f"the plan reads {source.stage}.{name}, which is not there")
+                inner = self.origins(dict(query.columns)[name], query.source)
+                # Two uses of one query are different rows: what lies inside is named by its way in.
+                found = frozenset((f"{source.stage}.{each}", rows) for each, rows in inner)
+            self.known[source, name] = found
+        return self.known[source, name]
 
     # --- how far ----------------------------------------------------------------------------------------------------
 

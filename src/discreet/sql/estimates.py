@@ -94,11 +94,13 @@ class Linear:
         units = self._units(components)
         largest = max(abs(int(units.min())), abs(int(units.max()))) if len(units) else 0
         kind = number_type(self.step, 32 * largest)  # with room for a few that are added up after noise
-        if pa.types.is_integer(kind) and units.dtype != object:
-            return arrow.array(units * self.step.numerator, kind)
-        if pa.types.is_decimal(kind) and units.dtype != object:
-            times = int(self.step * 10**kind.scale)
-            if largest * times < 2**63:
+        # Privacy: a factor that does not fit counts even where all numbers are zero, or only those would fail.
+        scale = kind.scale if pa.types.is_decimal(kind) else 0
+        times = int(self.step * 10**scale)
+        if units.dtype != object and max(largest, 1) * times < 2**63:
+            if pa.types.is_integer(kind):
+                return arrow.array(units * times, kind)
+            if pa.types.is_decimal(kind):
                 return _decimals(units * times, kind)
         return arrow.array([as_written(int(unit) * self.step, kind) for unit in units], kind)
 

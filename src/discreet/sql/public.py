@@ -133,7 +133,9 @@ def _value(stored: Column, column: pa.ChunkedArray) -> Value:
             expression=stored, domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()), nullable=nullable
         )
     if pa.types.is_timestamp(kind):
-        lo, hi = (end.as_py() for end in (pc.min(known), pc.max(known)))
+        # In microseconds, which is what the engine compares; of nanoseconds Arrow makes another class.
+        ends = (end.cast(pa.timestamp("us", kind.tz), safe=False) for end in (pc.min(known), pc.max(known)))
+        lo, hi = (end.as_py() for end in ends)
         moment: Expression = stored
         if kind.tz is not None:  # its range must not depend on where the machine stands
             moment = careful(call("make_timestamp", call("epoch_us", stored)))

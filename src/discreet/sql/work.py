@@ -12,7 +12,7 @@ Privacy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from discreet.algebra import (
@@ -101,6 +101,7 @@ class Work:
 
     rows: Rows
     letters: Letters
+    known: dict[Column, int] = field(default_factory=dict, compare=False, repr=False)  # stages have names of their own
 
     def seconds(self, query: Numbers) -> float:
         """How long the engine works on one person's rows at most; the rows of `Nearest` are read several times."""
@@ -218,14 +219,20 @@ class Work:
         return max((self.length(part, source) for part in parts_of(node)), default=0)
 
     def column(self, node: Column, source: Source) -> int:
+        """The letters of a column: looked up once, or what doubles in every stage would be looked at without end."""
+        if node not in self.known:
+            self.known[node] = self.looked_up(node, source)
+        return self.known[node]
+
+    def looked_up(self, node: Column, source: Source) -> int:
         match source:
             case Scan(table=table, stage=stage) if stage == node.stage:
                 return self.letters(table, node.name)
             case OwnerJoin(left=left, right=right):
-                return max(self.column(node, left), self.column(node, right))
+                return max(self.looked_up(node, left), self.looked_up(node, right))
             case PublicJoin(left=left, right=right):
                 if right.stage != node.stage:
-                    return self.column(node, left)
+                    return self.looked_up(node, left)
                 return MOST_LETTERS if not hasattr(right, "table") else self.letters(right.table, node.name)
             case Stage(query=query, stage=stage) if stage == node.stage:
                 return max((self.length(each, inner) for each, inner in _named(query, node.name)), default=0)
