@@ -1,4 +1,4 @@
-"""What an engine is asked to run: expressions over one row, and rows that each belong to one person.
+"""The trees that an engine runs: expressions over one row, and rows that each belong to one person.
 
 The analysis builds these trees, `check` derives from them how far one person can move each number, and an engine's
 spelling writes them as SQL. They are values: frozen, compared by content, shared freely.
@@ -409,7 +409,7 @@ class Rank:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Of the cells that rows are counted in, those near some ranks of their group, with the ranks that they cover.
+    """The counted cells near some ranks of their group, with the ranks that they cover.
 
     `counted` counts rows by its last key, the cell. Wide cells are counted first, then the rows of those near a rank
     by narrower ones, and so on: `widths`, of which the last is 1. It depends on the question alone: where the ranks

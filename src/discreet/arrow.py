@@ -92,7 +92,7 @@ def _bits(flags: npt.NDArray[Any], *, always: bool = False) -> pa.Buffer | None:
 
 
 def _dtype(kind: pa.DataType) -> Any:
-    """What numpy calls the numbers in which a column is held."""
+    """Return numpy's type for the numbers of a column."""
     if pa.types.is_date32(kind):
         return np.int32
     if pa.types.is_timestamp(kind):

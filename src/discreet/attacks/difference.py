@@ -247,7 +247,7 @@ def _telling(person: int, hidden: _Hidden) -> tuple[tuple[int, Fraction], ...]:
 
 
 def _ends(quantity: str, values: NDArray[np.float64], ranges: Mapping[str, tuple[float, float]]) -> tuple[float, float]:
-    """What each person's part of a sum may be: declared; or 0 and 1; or from the least to the largest that there is."""
+    """Return the ends of each person's part of a sum: declared, or 0 and 1, or from the least to the largest."""
     column, _, conditions = quantity.partition(" where ")
     if column in ranges:
         low, high = ranges[column]

@@ -13,7 +13,7 @@ from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
 
 Fetch = Callable[[str, Numbers], pa.Table]
-"""Of (database, query)."""
+"""Reads a query on a database: (database, query)."""
 Cells = dict[tuple[Any, ...], int]
 
 

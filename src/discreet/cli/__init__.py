@@ -151,7 +151,7 @@ def _wants_json(arguments: list[str]) -> bool:
 
 
 def _unprinted() -> OSError | None:
-    """What went wrong in printing the result, if anything did; `_deliver` tells it."""
+    """Holds what went wrong in printing the result, if anything did; `_deliver` tells it."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.failed if isinstance(raw, _Output) else None
 
