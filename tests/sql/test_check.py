@@ -145,8 +145,9 @@ def test_rows_of_one_person() -> None:
     assert CHECKER.rows(Stage(PerPerson(VISITS, (), (("n", Fold("count", ())),)), "g")) == 1
     assert CHECKER.rows(numbered, (call("<=", Column("s", "n"), 2),)) == 2
     assert CHECKER.rows(numbered, (call("=", Column("s", "n"), 2),)) == 1
-    joined = OwnerJoin(numbered, PEOPLE)
-    assert CHECKER.rows(joined, (call("<=", Column("s", "n"), 1),)) == 3, "a number is no number of rows after a join"
+    first = (call("<=", Column("s", "n"), 1),)
+    assert CHECKER.rows(OwnerJoin(numbered, Scan("visits", "w")), first) == 3, "one row of the one, three of the other"
+    assert CHECKER.rows(PublicJoin(numbered, PublicScan("states", "q"), 5), first) == 5
 
 
 def test_groups_that_one_person_can_be_in() -> None:

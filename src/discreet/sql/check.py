@@ -90,9 +90,9 @@ class Checker:
             case Scan(table=table):
                 found = self.private(table).max_rows
             case OwnerJoin(left=left, right=right, outer=outer):
-                found = self.rows(left) * (max(1, self.rows(right)) if outer else self.rows(right))
+                found = self.rows(left, where) * max(int(outer), self.rows(right, where))
             case PublicJoin(left=left, meets=meets, outer=outer):
-                found = self.rows(left) * (max(1, meets) if outer else meets)
+                found = self.rows(left, where) * max(int(outer), meets)
             case Stage(query=query):
                 found = self.rows_of(query)
         return min([found, *self.numbered(source, where)])
