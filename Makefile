@@ -14,7 +14,7 @@ test: $(STAMP) system
 	@cat .venv/.missing
 
 slow: $(STAMP) system
-	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal --real-chance
 	@cat .venv/.missing
 
 # Branch by branch, of what a privacy review reads: at least 98 in a hundred.

@@ -12,9 +12,40 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-# How long an example takes, or to draw it, says nothing about the code on a busy machine.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("untimed")
+import chance
+
+
+def pytest_addoption(parser: Any) -> None:
+    parser.addoption("--real-chance", action="store_true", help="draw other random numbers in every run")
+
+
+def pytest_configure(config: Any) -> None:
+    # How long an example takes, or to draw it, says nothing about the code on a busy machine.
+    settings.register_profile(
+        "ours",
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        derandomize=not config.getoption("real_chance"),
+    )
+    settings.load_profile("ours")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: Any) -> Iterator[Any]:
+    """Takes a test's random bits from its name."""
+    if item.config.getoption("real_chance"):
+        return (yield)
+    with chance.of(item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[Any]:
+    """Takes the random bits of what several tests share from its own name, not from the first of them."""
+    if request.config.getoption("real_chance") or fixturedef.scope == "function":
+        return (yield)
+    with chance.of(f"{fixturedef.baseid}::{fixturedef.argname} {getattr(request, 'param', '')}"):
+        return (yield)
 
 
 @pytest.fixture(scope="session")
