@@ -1,12 +1,15 @@
 # Every target starts from nothing: it makes the virtual environment and installs what it needs.
+# `make demo` installs the product alone (RUN); all others install the tools of a developer too (STAMP).
 PYTHON ?= python3
 BIN := .venv/bin
+RUN := .venv/.run
 STAMP := .venv/.installed
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export PYTHONPATH := src
 
 .PHONY: demo test slow coverage check bench lock system clean
 
-demo: $(STAMP)
+demo: $(RUN)
 	$(BIN)/discreet demo
 
 test: $(STAMP) system
@@ -35,15 +38,23 @@ bench: $(STAMP)
 
 # Hash-pinned and without addresses: written anew after a change in pyproject.toml.
 lock: $(STAMP)
-	$(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11 \
-	  pyproject.toml --all-extras --group dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
+	$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/run.txt -o requirements/dev.txt
+COMPILE := $(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11
 
-$(STAMP): requirements/dev.txt pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install -q --disable-pip-version-check "uv>=0.5"
-	$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/dev.txt
+$(BIN)/python:
+	$(PYTHON) -m venv .venv
+
+$(RUN): requirements/run.txt pyproject.toml | $(BIN)/python
+	$(PIP) --no-compile --require-hashes -r requirements/run.txt
+	$(PIP) --no-deps --no-build-isolation -e .
+	touch $(RUN)
+
+$(STAMP): requirements/dev.txt pyproject.toml | $(BIN)/python
+	$(PIP) "uv>=0.5"
+	$(BIN)/uv pip install -q --python $(BIN)/python --compile-bytecode --require-hashes -r requirements/dev.txt
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
-	touch $(STAMP)
+	touch $(RUN) $(STAMP)
 
 # Debian packages that some tests need. Where they cannot be installed, the end of the run says which tests lack them;
 # with CI=true that is a failure.
