@@ -37,7 +37,7 @@ READER_GONE = 141  # as if SIGPIPE had ended it: `discreet ... | head -1`
 
 _interrupted = threading.Event()
 
-FAMILIES = ("demo", "curate", "question", "local", "synthetic", "release", "anonymity", "attack", "audit")
+FAMILIES = ("demo", "curate", "question", "local", "synthetic", "release", "anonymity", "attack", "audit", "user")
 
 for _family in FAMILIES:
     importlib.import_module(f"discreet.cli.{_family}").register(app)
