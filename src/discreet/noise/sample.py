@@ -163,7 +163,7 @@ class _Columns:
 def _columns(mass: Mass) -> _Columns:
     made = table(mass)
     own, alias = np.arange(COLUMNS, dtype=np.int64), np.array(made.alias, dtype=np.int64)
-    stored = np.array(made.stored * 2, dtype=np.uint64)
+    stored = np.tile(np.array(made.stored, dtype=np.uint64), 2)
     if made.width_bits == 0:
         return _Columns(made, stored, np.concatenate([own, -own]), np.concatenate([alias, -alias]), 0.0, 0.0, ())
     shift = min(made.width_bits, WIDEST)

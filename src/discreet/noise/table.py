@@ -19,6 +19,7 @@ Standard library only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -32,6 +33,7 @@ COLUMNS = 1 << COLUMN_BITS
 TAIL = COLUMNS - 1
 THRESHOLD_BITS = 64 - 1 - COLUMN_BITS  # of a 64-bit word: a sign, a column, and the rest against the threshold
 TAIL_EXPONENT = 40  # mass beyond the bins is about exp(-40)
+Enclosures = tuple[list[int], list[int]]  # of each column: the low ends, and the high ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ class Table:
 
 @lru_cache(maxsize=256)
 def table(mass: Mass) -> Table:
-    """The table of a mass; about a millisecond to make, so the last few hundred are kept."""
+    """The table of a mass; about half a millisecond to make, so the last few hundred are kept."""
     width_bits = _width_bits(mass)
     precision = THRESHOLD_BITS + 64 + _guard(mass, 1 << width_bits)
     while True:
@@ -124,39 +126,42 @@ def _guard(mass: Mass, width: int) -> int:
     return 64 + 2 * max(0, slope.denominator.bit_length() - slope.numerator.bit_length())
 
 
-def _weights(mass: Mass, width: int, precision: int) -> list[Enclosure]:
+def _weights(mass: Mass, width: int, precision: int) -> Enclosures:
     """The envelope of each bin, and of the tail, in units of the width: exp(-exponent(k * width)) and so on.
 
     The exponent is a polynomial of degree 2 in k, so each weight is the one before it times a ratio, and each ratio the
-    one before it times a constant.
+    one before it times a constant, which is 1 where the exponent is linear.
     """
     step, bend = mass.linear * width, mass.quadratic * width * width
     ratio, constant = exact.exp_minus(step + bend, precision), exact.exp_minus(2 * bend, precision)
-    one: Enclosure = (1 << precision, 1 << precision)
-    weights = [one]
+    one = 1 << precision
+    low, high = [one], [one]
     for _ in range(TAIL):
-        weights.append(exact.times(weights[-1], ratio, precision))
-        ratio = exact.times(ratio, constant, precision)
-    low, high = exact.exp_minus(_slope(mass, TAIL * width), precision)
-    whole = one[0]
-    weights[TAIL] = exact.over(weights[TAIL], (width * (whole - high), width * (whole - low)), precision)
+        low.append(low[-1] * ratio[0] >> precision)
+        high.append(-(-high[-1] * ratio[1] >> precision))
+        if bend:
+            ratio = exact.times(ratio, constant, precision)
+    least, most = exact.exp_minus(_slope(mass, TAIL * width), precision)
+    rest = (width * (one - most), width * (one - least))
+    low[TAIL], high[TAIL] = exact.over((low[TAIL], high[TAIL]), rest, precision)
     if width == 1:
-        weights[0] = (whole >> 1, whole >> 1)  # 0 has one sign
-    return weights
+        low[0] = high[0] = one >> 1  # 0 has one sign
+    return low, high
 
 
-def _shares(mass: Mass, width: int, precision: int) -> list[Enclosure]:
+def _shares(mass: Mass, width: int, precision: int) -> Enclosures:
     """COLUMNS times the probability of each bin: what the alias method levels to 1."""
-    weights = _weights(mass, width, precision)
-    total = (sum(low for low, _ in weights), sum(high for _, high in weights))
-    return [exact.over((low << COLUMN_BITS, high << COLUMN_BITS), total, precision) for low, high in weights]
+    low, high = _weights(mass, width, precision)
+    whole = COLUMNS << precision
+    least, most = exact.over((whole, whole), (sum(low), sum(high)), precision)
+    return [weight * least >> precision for weight in low], [-(-weight * most >> precision) for weight in high]
 
 
 def _paired(mass: Mass, width_bits: int, precision: int) -> Table | None:
     """Walker's method in Vose's form; None if the precision does not decide every stored threshold."""
-    shares = _shares(mass, 1 << width_bits, precision)
+    low, high = _shares(mass, 1 << width_bits, precision)
     one = 1 << precision
-    level = [low for low, _ in shares]
+    level = list(low)
     small = [k for k in range(COLUMNS) if level[k] < one]
     large = [k for k in range(COLUMNS) if level[k] >= one]
     alias, order = list(range(COLUMNS)), []
@@ -169,30 +174,32 @@ def _paired(mass: Mass, width_bits: int, precision: int) -> Table | None:
             small.append(large.pop())
     if len(small) + len(large) != 1:  # the last column is full by the sum of all shares; two are not
         return None
-    spare = precision - THRESHOLD_BITS
-    found = _levelled(shares, alias, order, one)
-    if any(low < 0 or high > one or low >> spare != high >> spare for low, high in map(found.__getitem__, order)):
+    least, most = _levelled(low, alias, order, one), _levelled(high, alias, order, one)
+    if min(least) < 0 or max(most) > one:
         return None
-    stored = tuple(low >> spare for low, _ in found)
+    spare = precision - THRESHOLD_BITS
+    stored = tuple([threshold >> spare for threshold in least])
+    if stored != tuple([threshold >> spare for threshold in most]):
+        return None
     return Table(mass=mass, width_bits=width_bits, alias=tuple(alias), order=tuple(order), stored=stored)
 
 
 @lru_cache(maxsize=16)
 def thresholds(made: Table, precision: int) -> list[Enclosure]:
     """Every threshold of a table, enclosed more narrowly: the same pairing, repeated at another precision."""
-    return _levelled(_shares(made.mass, made.width, precision), made.alias, made.order, 1 << precision)
+    bounds = _shares(made.mass, made.width, precision)
+    low, high = (_levelled(shares, made.alias, made.order, 1 << precision) for shares in bounds)
+    return list(zip(low, high, strict=True))
 
 
-def _levelled(
-    shares: list[Enclosure], alias: list[int] | tuple[int, ...], order: list[int] | tuple[int, ...], one: int
-) -> list[Enclosure]:
+def _levelled(shares: list[int], alias: Sequence[int], order: Sequence[int], one: int) -> list[int]:
     """Each column's threshold: its own share less what it lent to those paired with it; 1 for the last column."""
     found = list(shares)
     for lower in order:
-        upper = alias[lower]
-        found[upper] = found[upper][0] - one + found[lower][0], found[upper][1] - one + found[lower][1]
-    paired = set(order)
-    return [found[k] if k in paired else (one, one) for k in range(len(shares))]
+        found[alias[lower]] += found[lower] - one
+    [last] = set(range(COLUMNS)).difference(order)
+    found[last] = one
+    return found
 
 
 def geometric(source: Source, slope: Fraction) -> int:
