@@ -32,6 +32,8 @@ from discreet.sql.analyze import plan
 from discreet.sql.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.plan import Plan, prove, table_name
 
+MOST_PLANS, MOST_LETTERS = 256, 10_000  # plans that are kept, then all are forgotten; of questions no longer than this
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
@@ -49,6 +51,7 @@ class View:
     engine: Engine
     public: Mapping[str, pa.Table]
     workbench: Workbench
+    plans: dict[str, Plan] = field(default_factory=dict, repr=False)
     process: int = field(default_factory=os.getpid)
 
     @classmethod
@@ -78,15 +81,26 @@ class View:
         spend = self.amount(epsilon) if epsilon is not None else None
         if (epsilon is None) == (margin is None):
             raise UsageError("Give either epsilon, what the answer may cost, or margin, how wrong it may be.")
-        found = plan(sql, self.policy, self.public, self.of_public)
-        prove(found, self.policy)
-        self._rehearse(found)
+        found = self.plan(sql)
         if spend is None:
             wanted = amount(margin, name="margin")
             spend = amount_for_margin(
                 found, self.accountant, margin=wanted, assuming=assuming, most=most, limit=self.limit
             )
         return offer(found, self.accountant, amount=spend, limit=self.limit)
+
+    def plan(self, sql: str) -> Plan:
+        """What will happen to answer a question: proved, and tried where nothing can be read. Plans are kept."""
+        found = self.plans.get(sql)
+        if found is None:
+            found = plan(sql, self.policy, self.public, self.of_public)
+            prove(found, self.policy)
+            self._rehearse(found)
+            if len(self.plans) >= MOST_PLANS:
+                self.plans.clear()
+            if len(sql) <= MOST_LETTERS:
+                self.plans[sql] = found
+        return found
 
     def amount(self, epsilon: object) -> Fraction:
         return self.accountant.allot(epsilon=amount(epsilon, name="epsilon", most=self.policy.limits.epsilon))

@@ -14,6 +14,7 @@ from discreet.errors import EngineFailure, Rejected
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.aggregates.variance import Spread
+from discreet.sql.analyze import plan
 from sql import bounded, harness, policies
 
 
@@ -37,6 +38,26 @@ def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pyt
     with pytest.raises(Rejected, match="cannot be computed by the engine"):
         curator.ask("SELECT COUNT(*) FROM people WHERE age > 77", analyst="ann", epsilon="1")
     assert curator.ledger() == paid
+
+
+def test_a_question_is_planned_and_tried_once_a_snapshot(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its plan is kept, and what does not bind is found out each time; another snapshot begins with nothing."""
+    asked: list[str] = []
+    monkeypatch.setattr("discreet.view.plan", lambda text, *rest: asked.append(text) or plan(text, *rest))
+    count = "SELECT COUNT(*) FROM people WHERE age > {}"
+    for _ in range(2):
+        curator.quote(count.format(11), analyst="ann", epsilon="1")
+    assert asked == [count.format(11)]
+    monkeypatch.setattr("discreet.view.MOST_PLANS", 1)
+    curator.quote(count.format(12), analyst="ann", epsilon="1")
+    curator.quote(count.format(11), analyst="ann", epsilon="1")
+    assert asked == [count.format(age) for age in (11, 12, 11)]
+    nothing = Aggregate(Scan("people", "t0"), (), (Distinct((Column("t0", "nothing"),)),))
+    for _ in range(2):
+        with pytest.raises(EngineFailure):
+            curator._engine.check(nothing)
+    curator._open(curator._view.number)
+    assert not curator._view.plans
 
 
 @pytest.mark.parametrize("kept", ["n > 0", "n < 0", "n = 0", "n BETWEEN 3 AND 5"])

@@ -35,6 +35,7 @@ _log = logging.getLogger("discreet.engine")
 _ATTACHED = "snapshot"
 _CTRL_C = "Query interrupted"  # what DuckDB makes of a KeyboardInterrupt while it runs a statement
 PLAIN, CAREFUL = Spelling(), Spelling(careful=True)
+MOST_BINDING = 256  # statements that are remembered to bind; then all are forgotten
 
 
 @contextmanager
@@ -75,6 +76,7 @@ class DuckDB:
         self._process, self._lock = os.getpid(), Lock()
         self._empty: Any = None
         self._second: Any = None
+        self._binding: set[str] = set()  # statements that bind, to be checked once
         try:
             self._connection = connect(
                 path, read_only=True, memory=memory, threads=threads, keep_order=False, without=(STATISTICS,)
@@ -101,12 +103,13 @@ class DuckDB:
         What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence; the log gets our
         SQL and the kind of error, never the engine's message, which can print a value.
         """
-        began, sql, total = time.monotonic(), PLAIN.numbers(query), CAREFUL.numbers(query)
+        began, sql = time.monotonic(), PLAIN.numbers(query)
         try:
             return self.read(sql, seconds)
         except Overrun:
             raise
         except EngineFailure:
+            total = CAREFUL.numbers(query)
             if total == sql:
                 raise
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
@@ -114,7 +117,7 @@ class DuckDB:
 
     def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
         """The same as `fetch`, so many rows at a time; at least one table, which may have no rows."""
-        began, begun, sql, total = time.monotonic(), False, PLAIN.numbers(query), CAREFUL.numbers(query)
+        began, begun, sql = time.monotonic(), False, PLAIN.numbers(query)
         try:
             with self._cursor(self._connection, seconds) as cursor:
                 for part in self._parts(cursor, sql, rows):
@@ -124,6 +127,7 @@ class DuckDB:
         except Overrun:
             raise
         except EngineFailure:
+            total = CAREFUL.numbers(query)
             if begun or total == sql:  # what groups rows has looked at all of them before the first part
                 raise
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
@@ -161,6 +165,8 @@ class DuckDB:
 
         sql = PLAIN.numbers(query)
         self._check_process()
+        if sql in self._binding:  # the empty twin never changes
+            return
         with self._lock:
             if self._empty is None:
                 self._empty = empty_twin(self._connection)
@@ -172,6 +178,9 @@ class DuckDB:
             raise EngineFailure from None
         finally:
             cursor.close()
+        if len(self._binding) >= MOST_BINDING:
+            self._binding.clear()
+        self._binding.add(sql)
 
     def _careful(self) -> Any:
         """The same snapshot once more, for statements that failed on a row."""

@@ -28,7 +28,7 @@ def spelled(tree: exp.Query) -> exp.Query:
             node = other
         return node
 
-    found = tree.transform(apply)
+    found = tree.transform(apply, copy=False)
     assert isinstance(found, exp.Query)
     return found
 
