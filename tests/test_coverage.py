@@ -176,10 +176,10 @@ def test_redrawn_noise_is_the_declared_noise() -> None:
 @pytest.mark.parametrize("margin", [1e-7, 0.00123456, 0.0999999, 0.5, 1.0, 9.9999, 12.3456, 99.96, 100.4, 12345.678])
 @pytest.mark.parametrize("value", [0.0, 0.123456789, 40.0717171, -3.14159, 1234567.891])
 def test_what_is_printed_holds(value: float, margin: float) -> None:
-    """The printed interval holds the one that was meant, and is at most 2 % wider."""
+    """The printed interval holds the one that was meant, and is at most 8 % wider."""
     for text in (with_margin(value, margin), cell(value, margin)):
         shown, wide = (float(each.replace(",", "")) for each in text.split(" ± "))
         assert wide + 1e-12 >= abs(shown - value) + margin - 1e-9 * margin
-        assert wide <= 1.02 * margin + 1e-12
+        assert wide <= 1.08 * margin + 1e-12
     wide = float(cell(7, margin).split(" ± ")[1].replace(",", ""))
     assert margin * (1 - 1e-6) <= wide <= 1.02 * margin

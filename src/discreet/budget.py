@@ -136,17 +136,19 @@ class Budget:
 
 
 def with_margin(value: float, margin: float) -> str:
-    """A value and its margin, in three digits of the margin: whoever reads them is told no less than is true.
+    """A value and its margin, both rounded by the margin to its first two digits, or three where it begins with 1.
 
-    The margin is rounded up, and so that it also holds of the rounded value.
+    The margin is rounded up, and so that it also holds of the rounded value: whoever reads it is told no less than is
+    true, and at most 8 % more.
 
-    >>> with_margin(40.123456, 0.012345), with_margin(1234567.8, 5432.1)
-    ('40.1235 ± 0.0124', '1,234,568 ± 5,433')
+    >>> with_margin(29.931234, 0.03612), with_margin(40.123456, 0.012345), with_margin(1234567.8, 5432.1)
+    ('29.931 ± 0.037', '40.1235 ± 0.0124', '1,234,568 ± 5,433')
     """
     if not margin > 0 or not math.isfinite(margin):
         return f"{value:,.4g} ± {margin:g}"
-    places = min(12, max(0, 2 - math.floor(math.log10(margin))))
-    shown = round(value, places)
+    size = math.floor(math.log10(margin))
+    places = min(12, max(0, (2 if margin < 2 * 10.0**size else 1) - size))
+    shown = round(value, places) + 0.0  # -0.0 + 0.0 is 0.0
     wide = math.ceil((margin + abs(shown - value)) * 10**places - 1e-6) / 10**places
     return f"{shown:,.{places}f} ± {wide:,.{places}f}"
 

@@ -6,7 +6,7 @@ import html
 import json
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def cell(value: Any, margin: float | None) -> str:
         case float() if margin is not None:
             return with_margin(value, margin)
         case float():
-            text = f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"
+            text = f"{value + 0.0:,.4g}" if abs(value) < 1000 else f"{value:,.2f}"  # + 0.0: there is no -0
         case int() | Decimal() if margin is not None or abs(float(value)) >= 10_000:  # a year is 2025, not 2,025
             text = f"{value:,}"
         case list() | tuple() | dict() | bytes():  # an interval is a tuple
@@ -71,6 +71,17 @@ def cell(value: Any, margin: float | None) -> str:
         case _:
             text = label(value)
     return text if margin is None else f"{text} ± {_short(margin)}"
+
+
+def cells(values: Sequence[Any], margins: Sequence[float | None]) -> list[str]:
+    """A column's values with their margins, one ± under the other."""
+    texts = [cell(value, margin) for value, margin in zip(values, margins, strict=True)]
+    halves = [
+        text.partition(" ± ") if margin is not None else (text, "", "")
+        for text, margin in zip(texts, margins, strict=True)
+    ]
+    widest = max((len(margin) for _, _, margin in halves), default=0)
+    return [f"{value} ± {margin.ljust(widest)}" if mark else value for value, mark, margin in halves]
 
 
 def _short(margin: float) -> str:
@@ -84,22 +95,22 @@ def _short(margin: float) -> str:
 
 def answer_text(answer: Answer) -> str:
     """A table in plain text, and what it cost."""
-    columns = answer.table.column_names
-    rows = [
-        [cell(value, margin) for value, margin in zip(row, margins, strict=True)]
-        for row, margins in zip(_rows(answer.table), _rows(answer.margins), strict=True)
-    ]
-    widths = [max(len(text) for text in column) for column in zip(columns, *rows, strict=True)] if columns else []
-    lines = [
-        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
-        for row in [columns, *rows]
-    ]
+    columns = []
+    for name, values, margins in zip(
+        answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
+    ):
+        listed = values.to_pylist()
+        texts = [name, *cells(listed, margins.to_pylist())]
+        numeric = any(isinstance(each, int | float | Decimal) for each in listed)
+        width = max(map(len, texts))
+        columns.append([text.rjust(width) if numeric else text.ljust(width) for text in texts])
+    lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
     return "\n".join([*lines, *notes(answer)])
 
 
 def notes(answer: Answer) -> list[str]:
     """What stands under the table."""
-    lines = [f"cost {answer.cost}   left {answer.left}   ± holds with 95 %"]
+    lines = [f"{_price(answer)}   left {answer.left}{_more_like_it(answer)}   ± is a 95 % margin of the noise"]
     beside = answer.certificate.get("beside_ranks", {})
     for name, ranks in answer.certificate.get("ranks", {}).items():
         lines.append(f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 %")
@@ -108,6 +119,23 @@ def notes(answer: Answer) -> list[str]:
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
     return [*lines, *left_out(answer.certificate.get("max_rows", {}))]
+
+
+def _price(answer: Answer) -> str:
+    if answer.cost.epsilon:
+        return f"cost {answer.cost}"
+    return "free: public" if answer.id == "public" else "free: asked before"
+
+
+def _more_like_it(answer: Answer) -> str:
+    """How many more questions of this price fit in what is left: ρ adds up under zcdp, ε does not."""
+    cost, left = answer.cost, answer.left
+    paid, there = (cost.epsilon, left.epsilon) if cost.rho is None or left.rho is None else (cost.rho, left.rho)
+    unknown_keys = any("Threshold" in each["mechanism"] for each in answer.certificate.get("mechanisms", ()))
+    if not paid or (unknown_keys and cost.rho is not None):  # whose δ is not told apart from that of turning ρ into ε
+        return ""
+    times = there // paid if not cost.delta or cost.rho is not None else min(there // paid, left.delta // cost.delta)
+    return f" ({times:,} more like this)"
 
 
 def left_out(max_rows: Mapping[str, int]) -> list[str]:

@@ -16,10 +16,11 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+import discreet
 from discreet.errors import DiscreetError, EngineFailure, UsageError
 from discreet.show import printable
 
@@ -27,9 +28,10 @@ app = typer.Typer(
     name="discreet",
     help="Statistics about people, and nothing about any one of them.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=False,  # `discreet completion` prints a script that starts no Python at every Tab
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 INTERRUPTED = 130  # by Ctrl-C, or at the end of what could be typed
@@ -37,10 +39,28 @@ READER_GONE = 141  # as if SIGPIPE had ended it: `discreet ... | head -1`
 
 _interrupted = threading.Event()
 
-FAMILIES = ("demo", "curate", "question", "local", "synthetic", "release", "anonymity", "attack", "audit", "user")
+FAMILIES = (
+    *("demo", "curate", "question", "local", "synthetic", "release", "anonymity", "attack", "audit"),
+    *("user", "completion"),
+)
 
 for _family in FAMILIES:
     importlib.import_module(f"discreet.cli.{_family}").register(app)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"discreet {discreet.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before_the_verb(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -141,8 +161,14 @@ def _told(error: DiscreetError, arguments: list[str]) -> int:
         if _wants_json(arguments):
             print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
         else:
-            print(printable(str(error)), file=sys.stderr)
+            print(_in_red(printable(str(error))), file=sys.stderr)
     return error.exit_code
+
+
+def _in_red(text: str) -> str:
+    """Colour an error on a terminal; nowhere else, and not for those who set NO_COLOR."""
+    wanted = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return f"\x1b[31m{text}\x1b[0m" if wanted else text
 
 
 def _wants_json(arguments: list[str]) -> bool:

@@ -400,17 +400,16 @@ def _print(
 
 
 def _print_table(columns: tuple[str, ...], rows: list[list[Any]]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    from discreet.cli.tables import plainly
+    from discreet.cli.tables import output, plainly
 
     table = Table(show_edge=False, pad_edge=False, header_style="bold", show_header=any(columns))
     for name in columns:
         table.add_column(plainly(str(name)))
     for row in rows:
         table.add_row(*(plainly("nobody" if value is None else str(value)) for value in row))
-    Console(highlight=False).print(table)
+    output().print(table)
 
 
 def _print_risk(found: Any, format: Format) -> None:

@@ -179,10 +179,9 @@ def _show_question(found: QuestionAudit) -> None:
 
 
 def _show(findings: Any) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    from discreet.cli.tables import plainly
+    from discreet.cli.tables import output, plainly
 
     table = Table("", "claimed ε", "at δ", "proved ε", "runs", "")
     for column in table.columns[1:5]:
@@ -190,7 +189,7 @@ def _show(findings: Any) -> None:
     for each in findings:
         numbers = (f"{each.claimed:.4g}", f"{each.delta:.2g}", f"{each.proved:.4g}", f"{each.runs:,}")
         table.add_row(plainly(each.name), *numbers, "holds" if each.sound else "BROKEN")
-    Console().print(table)
+    output().print(table)
 
 
 def _write(out: Path | None, page: str) -> None:

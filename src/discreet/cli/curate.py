@@ -151,10 +151,9 @@ def _head(path: Path) -> Any:
 
 
 def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, format: Format) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    from discreet.cli.tables import budget_bar, plainly
+    from discreet.cli.tables import budget_bar, output, plainly
     from discreet.curator import accountant_of
 
     accountant, entries = accountant_of(policy), book.entries(analyst)
@@ -175,7 +174,7 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
         left = {name: accountant.left(book.left(name)).as_json() for name in (*shares, "curator")}
         print(json.dumps({"entries": listed, "left": left}, ensure_ascii=False))
         return
-    console = Console()
+    console = output()
     table = Table(show_edge=False, header_style="bold", pad_edge=False)
     for name in ("id", "when", "who", "cost", "state", "question"):
         table.add_column(name, overflow="fold")
@@ -186,11 +185,12 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
     console.print(table)
     spent = book.spent()
     bar = budget_bar(float(spent.amount), float(limit.amount))
-    console.print(f"\nall      {bar}  {accountant.budget(spent)} spent, {accountant.left(limit - spent)} left")
+    left = accountant.left(limit - spent)
+    console.print("\nall     ", bar, f" {accountant.budget(spent)} spent, {left} left", soft_wrap=True)
     for name, share in shares.items():
         own = book.spent(name)
         bar = budget_bar(float(own.amount), float(share.amount))
-        console.print(plainly(f"{name:8} {bar}  {accountant.left(book.left(name))} left"))
+        console.print(plainly(f"{name:8}"), bar, f" {accountant.left(book.left(name))} left", soft_wrap=True)
 
 
 def bounds(

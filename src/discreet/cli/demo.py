@@ -39,16 +39,14 @@ def demo(
     people: Annotated[int, typer.Option(help="How many people live there.")] = 10_000,
 ) -> None:
     """Build a town, ask about it, attack it, and leave it on disk to play with."""
-    from rich.console import Console
-
     import discreet
     from discreet import town
-    from discreet.cli.tables import plainly
+    from discreet.cli.tables import output, plainly
     from discreet.curator import create_ledger
     from discreet.errors import UsageError
     from discreet.policy import Policy
 
-    console = Console(highlight=False)
+    console = output()
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is there already. Remove it, or name another folder: discreet demo FOLDER.")
     policy = town.build(folder, people=people)
@@ -76,7 +74,7 @@ def _ask(console: Console, curator: Curator, title: str, sql: str, epsilon: str)
     answer = curator.ask(sql, analyst="alice", epsilon=epsilon)
     print_answer(answer, console)
     left = float(answer.left.epsilon)
-    console.print(f"alice's budget {budget_bar(2 - left, 2)}\n")
+    console.print("alice's budget", budget_bar(2 - left, 2), "\n")
 
 
 def _attack(console: Console, curator: Curator) -> None:

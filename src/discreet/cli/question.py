@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from discreet.errors import UsageError
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
@@ -22,12 +25,16 @@ class Format(StrEnum):
 
 
 Policy = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
-Sql = Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")]
-Analyst = Annotated[str, typer.Option(help="Who asks.")]
+Sql = Annotated[
+    str | None, typer.Argument(metavar="[SQL]", help="One SELECT statement; `-` reads it from standard input.")
+]
+File = Annotated[Path | None, typer.Option("--file", "-f", help="Read the statement from a file instead.")]
+Analyst = Annotated[str, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.")]
 Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost.")]
 Margin = Annotated[str | None, typer.Option(help="Instead: how wrong it may be, at 95 %.")]
 Assuming = Annotated[int | None, typer.Option(help="How many rows to assume, for margins of means and quantiles.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and nothing beside it.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -38,15 +45,18 @@ def register(app: typer.Typer) -> None:
 
 def ask(
     policy: Policy,
-    sql: Sql,
     analyst: Analyst,
+    sql: Sql = None,
+    file: File = None,
     epsilon: Epsilon = None,
     margin: Margin = None,
     assuming: Assuming = None,
     format: FormatOption = Format.table,
+    quiet: Quiet = False,
 ) -> None:
     """Answer a question, at its price. The same question again is free."""
-    answer = opened(policy).ask(sql, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
+    text = statement(sql, file)
+    answer = opened(policy).ask(text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
     match format:
         case Format.json:
             print(json.dumps(answer.as_json(), ensure_ascii=False))
@@ -57,35 +67,53 @@ def ask(
         case Format.table:
             from discreet.cli.tables import print_answer
 
-            print_answer(answer)
+            print_answer(answer, quiet=quiet)
 
 
 def quote(
     policy: Policy,
-    sql: Sql,
     analyst: Analyst,
+    sql: Sql = None,
+    file: File = None,
     epsilon: Epsilon = None,
     margin: Margin = None,
     assuming: Assuming = None,
     format: FormatOption = Format.table,
 ) -> None:
     """What a question would cost and how wrong the answer would be. Free."""
-    quoted = opened(policy).quote(sql, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
+    text = statement(sql, file)
+    quoted = opened(policy).quote(text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
     print(json.dumps(quoted.as_json(), ensure_ascii=False) if format is Format.json else quoted)
 
 
 def explain(
     policy: Policy,
-    sql: Sql,
     analyst: Analyst,
+    sql: Sql = None,
+    file: File = None,
     epsilon: Epsilon = None,
     margin: Margin = None,
     assuming: Assuming = None,
     format: FormatOption = Format.table,
 ) -> None:
     """What would be read, noised and computed, in numbered sentences. Free."""
-    text = opened(policy).explain(sql, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
-    print(json.dumps({"explanation": text.split("\n")}, ensure_ascii=False) if format is Format.json else text)
+    text = statement(sql, file)
+    told = opened(policy).explain(text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
+    print(json.dumps({"explanation": told.split("\n")}, ensure_ascii=False) if format is Format.json else told)
+
+
+def statement(sql: str | None, file: Path | None) -> str:
+    """The statement that was typed, or that a file or standard input holds."""
+    if (sql is None) == (file is None):
+        raise UsageError("Write one statement, as SQL, with --file FILE, or with - from standard input.")
+    try:
+        if sql == "-" or file == Path("-"):
+            return sys.stdin.buffer.read().decode("utf-8-sig")
+        return str(sql) if file is None else file.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"The statement in {file} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise UsageError("The statement is not UTF-8 text.") from None
 
 
 def opened(policy: str) -> Curator:

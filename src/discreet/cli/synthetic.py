@@ -273,11 +273,10 @@ def query(
 ) -> None:
     """Ask a released table by the same SQL, exactly and for free: it is public."""
     import pyarrow.csv
-    from rich.console import Console
     from rich.table import Table
 
     from discreet.attacks.source import table as read
-    from discreet.cli.tables import plainly
+    from discreet.cli.tables import output, plainly
     from discreet.release import plain
     from discreet.show import readable
     from discreet.synthetic.released import ask
@@ -298,7 +297,7 @@ def query(
                 shown.add_column(plainly(name))
             for row in rows:
                 shown.add_row(*(plainly("–" if value is None else readable(value)) for value in row))
-            Console().print(shown)
+            output().print(shown)
 
 
 def _flat(table: pa.Table) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,25 +15,37 @@ from rich.text import Text
 
 from discreet.budget import Budget
 from discreet.release import plain
-from discreet.show import cell, notes, printable, readable
+from discreet.show import cells, notes, printable, readable
 
 if TYPE_CHECKING:
     from discreet.release import Answer
 
 
-def print_answer(answer: Answer, console: Console | None = None) -> None:
-    console = console or Console()
+ENDLESS = 1_000_000  # columns: nothing is wrapped or cut where no terminal has an edge
+
+
+def output() -> Console:
+    """Where a command prints: as wide as the terminal, or as wide as needed where there is none."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else ENDLESS)
+
+
+def print_answer(answer: Answer, console: Console | None = None, *, quiet: bool = False) -> None:
+    """Print a table with margins beside values, and unless `quiet` what it cost."""
+    console = console or output()
     table = Table(show_edge=False, header_style="bold", pad_edge=False)
-    rows = zip(*(column.to_pylist() for column in answer.table.columns), strict=True)
-    margins = list(zip(*(column.to_pylist() for column in answer.margins.columns), strict=True))
-    for index, name in enumerate(answer.table.column_names):
-        numeric = any(isinstance(each, int | float | Decimal) for each in answer.table.column(index).to_pylist())
-        table.add_column(plainly(name), justify="right" if numeric else "left")
-    for row, half in zip(rows, margins, strict=True):
-        table.add_row(*(plainly(cell(value, margin)) for value, margin in zip(row, half, strict=True)))
+    columns = []
+    for name, values, margins in zip(
+        answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
+    ):
+        listed = values.to_pylist()
+        numeric = any(isinstance(each, int | float | Decimal) for each in listed)
+        table.add_column(plainly(name), justify="right" if numeric else "left", overflow="fold")
+        columns.append(cells(listed, margins.to_pylist()))
+    for row in zip(*columns, strict=True):
+        table.add_row(*map(plainly, row))
     console.print(table)
-    for note in notes(answer):
-        console.print(Text(note, style="dim"))
+    for note in () if quiet else notes(answer):
+        console.print(Text(note, style="dim"), soft_wrap=True)
 
 
 def flat(value: Any) -> Any:
@@ -46,10 +59,12 @@ def plainly(text: str) -> Text:
     return Text(printable(text))
 
 
-def budget_bar(spent: float, limit: float, width: int = 30) -> str:
-    """How much of a budget is gone."""
-    full = 0 if limit <= 0 else round(width * min(spent / limit, 1))
-    return "█" * full + "░" * (width - full)
+def budget_bar(spent: float, limit: float, width: int = 30) -> Text:
+    """How much of a budget is gone: green up to half of it, yellow up to nine tenths, then red."""
+    share = 1.0 if limit <= 0 else min(spent / limit, 1)
+    full = math.ceil(width * share) if share < 1 else width  # what is spent is seen, however little
+    color = "green" if share <= 0.5 else "yellow" if share <= 0.9 else "red"
+    return Text.assemble(("█" * full, color), ("░" * (width - full), "dim"))
 
 
 def describe(budget: Budget) -> str:
