@@ -185,8 +185,8 @@ def _print_listing(book: Ledger, policy: PolicyValue, analyst: str | None, forma
     console.print(table)
     spent = book.spent()
     bar = budget_bar(float(spent.amount), float(limit.amount))
-    left = accountant.left(limit - spent)
-    console.print("\nall     ", bar, f" {accountant.budget(spent)} spent, {left} left", soft_wrap=True)
+    unspent = accountant.left(limit - spent)
+    console.print("\nall     ", bar, f" {accountant.budget(spent)} spent, {unspent} left", soft_wrap=True)
     for name, share in shares.items():
         own = book.spent(name)
         bar = budget_bar(float(own.amount), float(share.amount))
