@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from discreet.anonymity import Anonymized, anonymize, read, risk
+from discreet.anonymity import Anonymized, Demand, anonymize, read, risk
 from discreet.anonymity.hierarchies import Hierarchy, Spec
 from discreet.anonymity.loss import less_one
 from discreet.anonymity.publish import levels_of
@@ -93,11 +93,11 @@ for name, measured in {
 # In a process of its own, so that its peak memory is its own.
 LARGE = """
 import json, resource, sys, time
-from discreet.anonymity import anonymize, read
+from discreet.anonymity import Demand, anonymize, read
 asked = json.load(sys.stdin)
 specs = {name: spec for name, spec in read(asked["hierarchies"]).items() if name in asked["quasi"]}
 wall = time.perf_counter()
-made = anonymize(asked["file"], quasi=asked["quasi"], k=5, hierarchies=specs, out=asked["out"])
+made = anonymize(asked["file"], Demand(quasi=asked["quasi"], k=5), hierarchies=specs, out=asked["out"])
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 print(json.dumps({"k": made.k, "ncp": made.loss.ncp, "suppressed": made.suppressed, "rows": made.rows,
                   "classes": made.classes, "seconds": time.perf_counter() - wall, "CPU": time.process_time(),
@@ -174,7 +174,7 @@ def bench_adult() -> Rows:
              for name, each in built.items()}  # fmt: skip
     question = {"file": str(adult()), "cases": CASES, "levels": texts, "percent": 100 * SUPPRESS}
     theirs = asked(peer(), ANJANA, question)
-    anonymize(table.slice(0, 500), quasi=SIX, k=2, hierarchies=specs)
+    anonymize(table.slice(0, 500), Demand(quasi=SIX, k=2), hierarchies=specs)
     rows = []
     for (quasi, k), other in zip(CASES, theirs, strict=True):
         case = (len(quasi), k)
@@ -185,7 +185,7 @@ def bench_adult() -> Rows:
             made: Anonymized
             made, seconds, cpu = timed(
                 lambda kind=kind, share=share, quasi=quasi, k=k: anonymize(
-                    table, quasi=quasi, k=k, hierarchies=specs, recoding=kind, suppress=share
+                    table, Demand(quasi=quasi, k=k, recoding=kind, suppress=share), hierarchies=specs
                 )
             )
             compared = made.loss.ncp if kind == "local" else made.loss.lm
@@ -248,7 +248,9 @@ def bench_optimum() -> Rows:
             groups = source.groups(quasi)
         built = levels_of(quasi, groups, specs)
         for loss in ("ncp", "lm"):
-            made = anonymize(part, quasi=quasi, k=5, hierarchies=specs, recoding="global", suppress=SUPPRESS, loss=loss)
+            made = anonymize(
+                part, Demand(quasi=quasi, k=5, recoding="global", suppress=SUPPRESS, loss=loss), hierarchies=specs
+            )
             heights = [range(each.height + 1) for each in built]
             every = [_loss_by_hand(groups, built, vector, loss) for vector in product(*heights)]
             least = min(lost for lost in every if lost is not None)
@@ -292,7 +294,7 @@ def bench_lectures() -> Rows:
             "sex": ["female"] * 2 + ["male"] * 4 + ["female"] * 2 + ["male"] * 2 + ["female"],
         }
     )
-    made = anonymize(table, quasi=["race", "born", "sex"], k=2)
+    made = anonymize(table, Demand(quasi=["race", "born", "sex"], k=2))
     shown = [" ".join(str(value) for value in row.values()) for row in made.table.to_pylist()]
     return [
         {
@@ -311,7 +313,7 @@ def bench_wide() -> Rows:
     rows = []
     for k in (5, 10):
         made, seconds, _ = timed(
-            lambda k=k: anonymize(table, quasi=(*EIGHT, *FURTHER), k=k, hierarchies=specs), times=1
+            lambda k=k: anonymize(table, Demand(quasi=(*EIGHT, *FURTHER), k=k), hierarchies=specs), times=1
         )
         case = f"all 15 columns of Adult, k = {k}"
         told = {"ncp": made.loss.ncp, "lm": made.loss.lm, "suppressed": made.suppressed, "seconds": seconds}

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from rich.console import Console
 
-from discreet.anonymity import anonymize, risk
+from discreet.anonymity import Demand, anonymize, risk
 from discreet.anonymity.failures import failures
 from discreet.anonymity.page import page
 from discreet.anonymity.publish import Anonymized
@@ -28,7 +28,7 @@ GRADES = pa.table(
 
 @pytest.fixture(scope="module")
 def made() -> Anonymized:
-    return anonymize(GRADES, quasi=["year"], k=5, sensitive="grade", report=True)
+    return anonymize(GRADES, Demand(quasi=["year"], k=5, sensitive="grade"), report=True)
 
 
 def test_the_two_failures() -> None:
@@ -55,7 +55,7 @@ def test_without_a_secret_the_worst_column_is_shown() -> None:
 
 def test_errors_of_counts_are_those_of_a_reader() -> None:
     table = pa.table({"q": ["a", "a", "a", "b"], "r": ["x", "x", "y", "y"]})
-    made = anonymize(table, quasi=["q", "r"], k=4, recoding="global", report=True)
+    made = anonymize(table, Demand(quasi=["q", "r"], k=4, recoding="global"), report=True)
     assert made.report is not None
     single, paired = made.report.utility.kinds
     assert made.report.utility.by_column == {"q": pytest.approx(1 / 4), "r": 0}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyarrow import csv
 from tables import patients, people
 
-from discreet.anonymity import Bands, Tree, anonymize, publish, risk
+from discreet.anonymity import Bands, Demand, Tree, anonymize, publish, risk
 from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.hierarchies import FLAT
 from discreet.anonymity.output import PromiseBroken
@@ -29,7 +29,9 @@ QUASI = ["age", "zip", "job"]
 @given(data=people(most=20), k=st.integers(1, 4), local=st.booleans(), share=st.sampled_from([0.0, 0.2]))
 def test_what_is_published_has_what_is_claimed(data: pa.Table, k: int, local: bool, share: float) -> None:
     assume(k <= data.num_rows)
-    made = anonymize(data, quasi=QUASI, k=k, sensitive="ill", suppress=share, recoding="local" if local else "global")
+    made = anonymize(
+        data, Demand(quasi=QUASI, k=k, sensitive="ill", suppress=share, recoding="local" if local else "global")
+    )
     assert made.table is not None
     if made.rows:
         found = risk(made.table, quasi=QUASI, sensitive="ill")
@@ -47,7 +49,7 @@ def test_what_is_published_has_what_is_claimed(data: pa.Table, k: int, local: bo
 def test_files_in_and_out(tmp_path: Path, suffix: str) -> None:
     source, out = tmp_path / f"in{suffix}", tmp_path / f"out{suffix}"
     (pq.write_table if suffix == ".parquet" else csv.write_csv)(patients(), source)
-    made = anonymize(source, quasi=["race", "born", "sex"], k=2, out=out)
+    made = anonymize(source, Demand(quasi=["race", "born", "sex"], k=2), out=out)
     assert made.table is None
     assert (made.k, made.suppressed) == (2, 0)
     assert risk(out, quasi=["race", "born", "sex"]).k == 2
@@ -55,7 +57,7 @@ def test_files_in_and_out(tmp_path: Path, suffix: str) -> None:
 
 
 def test_the_lectures_patients() -> None:
-    made = anonymize(patients(), quasi=["race", "born", "sex"], k=2)
+    made = anonymize(patients(), Demand(quasi=["race", "born", "sex"], k=2))
     assert made.table is not None
     assert made.suppressed == 0
     assert Counter(zip(*(made.table[name].to_pylist() for name in ("race", "born", "sex")), strict=True)) == {
@@ -69,14 +71,14 @@ def test_the_lectures_patients() -> None:
 
 def test_rows_do_not_keep_their_order() -> None:
     table = pa.table({"q": ["b", "a"] * 3, "s": [6, 5, 4, 3, 2, 1]})
-    made = anonymize(table, quasi=["q"], k=3)
+    made = anonymize(table, Demand(quasi=["q"], k=3))
     assert made.table is not None
     assert made.table.to_pydict() == {"q": ["a"] * 3 + ["b"] * 3, "s": [1, 3, 5, 2, 4, 6]}
 
 
 def test_columns_that_stay_exact_keep_their_type() -> None:
     table = pa.table({"born": [datetime.date(2000, 1, 1)] * 4, "age": [1, 2, 3, 4]})
-    made = anonymize(table, quasi=["born", "age"], k=2)
+    made = anonymize(table, Demand(quasi=["born", "age"], k=2))
     assert made.table is not None
     assert made.table.schema.field("born").type == pa.date32()
     assert made.table.schema.field("age").type == pa.string()
@@ -84,8 +86,8 @@ def test_columns_that_stay_exact_keep_their_type() -> None:
 
 def test_tight_intervals_lose_less_and_hold_their_class() -> None:
     ages = pa.table({"age": [20, 21, 24, 31, 38, 39], "n": [1, 2, 3, 4, 5, 6]})
-    loose = anonymize(ages, quasi=["age"], k=3, hierarchies={"age": Bands(widths=(Fraction(10),))})
-    tight = anonymize(ages, quasi=["age"], k=3, hierarchies={"age": Bands(widths=(Fraction(10),), tight=True)})
+    loose = anonymize(ages, Demand(quasi=["age"], k=3), hierarchies={"age": Bands(widths=(Fraction(10),))})
+    tight = anonymize(ages, Demand(quasi=["age"], k=3), hierarchies={"age": Bands(widths=(Fraction(10),), tight=True)})
     assert loose.table is not None
     assert tight.table is not None
     assert set(loose.table["age"].to_pylist()) == {"20-29", "30-39"}
@@ -96,7 +98,7 @@ def test_tight_intervals_lose_less_and_hold_their_class() -> None:
 
 def test_missing_values_are_a_value() -> None:
     table = pa.table({"age": pa.array([1, 2, None, None], pa.int64()), "job": ["a", "a", None, None]})
-    made = anonymize(table, quasi=["age", "job"], k=2, hierarchies={"age": Bands(widths=(Fraction(5),))})
+    made = anonymize(table, Demand(quasi=["age", "job"], k=2), hierarchies={"age": Bands(widths=(Fraction(5),))})
     assert made.table is not None
     assert made.table["age"].to_pylist() == ["0-4", "0-4", None, None]
     assert made.table["job"].to_pylist() == ["a", "a", None, None]
@@ -105,15 +107,15 @@ def test_missing_values_are_a_value() -> None:
 def test_weights_say_what_to_spare() -> None:
     table = pa.table({"a": ["x", "x", "y", "y"] * 2, "b": ["x", "y", "x", "y"] * 2})
     for heavy, light in (("a", "b"), ("b", "a")):
-        made = anonymize(table, quasi=["a", "b"], k=4, weights={heavy: 5})
+        made = anonymize(table, Demand(quasi=["a", "b"], k=4), weights={heavy: 5})
         assert made.loss.columns == {heavy: 0, light: 1}
 
 
 def test_suppression_is_used_where_it_is_cheaper() -> None:
     table = pa.table({"a": ["x"] * 9 + ["y"], "b": ["x"] * 9 + ["z"]})
-    assert anonymize(table, quasi=["a", "b"], k=3, suppress=0.1).suppressed == 1
-    assert anonymize(table, quasi=["a", "b"], k=3).suppressed == 0
-    both = anonymize(table, quasi=["a", "b"], k=3, suppress=0.1, recoding="global")
+    assert anonymize(table, Demand(quasi=["a", "b"], k=3, suppress=0.1)).suppressed == 1
+    assert anonymize(table, Demand(quasi=["a", "b"], k=3)).suppressed == 0
+    both = anonymize(table, Demand(quasi=["a", "b"], k=3, suppress=0.1, recoding="global"))
     assert (both.suppressed, both.transformation) == (1, {"a": "exact", "b": "exact"})
 
 
@@ -132,7 +134,7 @@ def test_a_broken_promise_is_not_released(tmp_path: Path, monkeypatch: pytest.Mo
     out = tmp_path / "out.csv"
     out.write_text("what was there before")
     with pytest.raises(PromiseBroken):
-        anonymize(patients(), quasi=["race", "born"], k=2, out=out)
+        anonymize(patients(), Demand(quasi=["race", "born"], k=2), out=out)
     assert out.read_text() == "what was there before"
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
 
@@ -143,7 +145,7 @@ def test_an_interrupted_check_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 
     monkeypatch.setattr(Guarantee, "kept", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        anonymize(patients(), quasi=["race"], k=2, out=tmp_path / "out.parquet")
+        anonymize(patients(), Demand(quasi=["race"], k=2), out=tmp_path / "out.parquet")
     assert not list(tmp_path.iterdir())
 
 
@@ -157,16 +159,16 @@ def test_columns_that_undo_the_work_are_named() -> None:
             "age": list(range(20, 60)),
         }
     )
-    made = anonymize(table, quasi=["education", "age"], k=5, sensitive="wage")
+    made = anonymize(table, Demand(quasi=["education", "age"], k=5, sensitive="wage"))
     assert [warning.split()[0] for warning in made.warnings] == ["name", "years", "wage"]
-    dropped = anonymize(table, quasi=["education", "age"], k=5, drop=["name", "years", "wage"])
+    dropped = anonymize(table, Demand(quasi=["education", "age"], k=5), drop=["name", "years", "wage"])
     assert dropped.warnings == ()
     assert dropped.table is not None
     assert dropped.table.column_names == ["education", "age"]
 
 
 def test_hierarchies_of_other_tables_are_allowed_and_told() -> None:
-    made = anonymize(patients(), quasi=["race"], k=2, hierarchies={"rice": FLAT, "sex": FLAT, "fnlwgt": FLAT})
+    made = anonymize(patients(), Demand(quasi=["race"], k=2), hierarchies={"rice": FLAT, "sex": FLAT, "fnlwgt": FLAT})
     assert [each for each in made.warnings if "hierarchy" in each] == [
         "There is a hierarchy for rice, which the table does not have. Did you mean race?"
     ]
@@ -177,7 +179,7 @@ def test_large_tables_are_looked_at_in_part_and_then_in_full(monkeypatch: pytest
 
     monkeypatch.setattr(suppress, "_LOOKED_AT", 10)
     table = pa.table({"q": ["a", "b"] * 20, "same": [1, 2] * 20, "almost": [1, 2] * 19 + [1, 1]})
-    assert [each.split()[0] for each in anonymize(table, quasi=["q"], k=2).warnings] == ["same"]
+    assert [each.split()[0] for each in anonymize(table, Demand(quasi=["q"], k=2)).warnings] == ["same"]
 
 
 @pytest.mark.parametrize(
@@ -212,15 +214,17 @@ def test_large_tables_are_looked_at_in_part_and_then_in_full(monkeypatch: pytest
     ids=str,
 )
 def test_bad_questions_are_refused(arguments: dict[str, Any], message: str) -> None:
+    asked = {"quasi": ["race", "sex"], **arguments}
+    beside = {name: asked.pop(name) for name in ("weights", "drop", "hierarchies", "out") if name in asked}
     with pytest.raises(UsageError, match=message):
-        anonymize(patients(), **{"quasi": ["race", "sex"], **arguments})
+        anonymize(patients(), Demand(**asked), **beside)
 
 
 def test_empty_tables_and_the_table_itself_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="empty"):
-        anonymize(patients().slice(0, 0), quasi=["race"], k=2)
+        anonymize(patients().slice(0, 0), Demand(quasi=["race"], k=2))
     path = tmp_path / "t.parquet"
     pq.write_table(patients(), path)
     with pytest.raises(UsageError, match="the table itself"):
-        anonymize(path, quasi=["race"], k=2, out=path)
+        anonymize(path, Demand(quasi=["race"], k=2), out=path)
     assert pq.read_table(path).equals(patients())

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tables import patients, people
 
-from discreet.anonymity import Tree, anonymize, measure, risk
+from discreet.anonymity import Demand, Tree, anonymize, measure, risk
 from discreet.anonymity.population import estimated, pitman, zayatz
 from discreet.errors import UsageError
 
@@ -129,7 +129,7 @@ def test_rows_that_do_not_fit_the_header_are_refused(tmp_path: Path, name: str) 
     with pytest.raises(UsageError, match="Its first line must name the columns, and every other"):
         risk(whole, quasi=["a"], population=path)
     with pytest.raises(UsageError, match="Its first line must name the columns, and every other"):
-        anonymize(path, quasi=["a"], k=2)
+        anonymize(path, Demand(quasi=["a"], k=2))
 
 
 @pytest.mark.parametrize("text", ["", "\n", "\na,b\n1,2\n"], ids=repr)
@@ -154,7 +154,7 @@ def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
     path = tmp_path / "year=2024" / "t.csv"
     path.parent.mkdir()
     path.write_text("a\n1\n1\n")
-    made = anonymize(path, quasi=["a"], k=2).table
+    made = anonymize(path, Demand(quasi=["a"], k=2)).table
     assert made is not None
     assert made.column_names == ["a"]
 
@@ -162,7 +162,7 @@ def test_names_of_folders_are_no_columns(tmp_path: Path) -> None:
 def test_a_table_is_written_and_measured_whatever_its_columns_are_called(tmp_path: Path) -> None:
     out = tmp_path / "t.csv"
     table = pa.table({"a;b;c|d": [1, 1, 2, 2], "#b": ["x"] * 4})
-    assert anonymize(table, quasi=["a;b;c|d"], k=2, out=out).k == 2
+    assert anonymize(table, Demand(quasi=["a;b;c|d"], k=2), out=out).k == 2
 
 
 @pytest.mark.parametrize(

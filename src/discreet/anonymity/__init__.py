@@ -3,9 +3,23 @@
 It stands beside the rest of `discreet` and draws no noise. Nothing here is differentially private.
 """
 
+from discreet.anonymity.demand import Demand
 from discreet.anonymity.hierarchies import Bands, Cuts, Dates, Prefix, Tree
 from discreet.anonymity.hierarchy_file import automatic, read
 from discreet.anonymity.measure import Risk, risk
 from discreet.anonymity.publish import Anonymized, anonymize
 
-__all__ = ["Anonymized", "Bands", "Cuts", "Dates", "Prefix", "Risk", "Tree", "anonymize", "automatic", "read", "risk"]
+__all__ = [
+    "Anonymized",
+    "Bands",
+    "Cuts",
+    "Dates",
+    "Demand",
+    "Prefix",
+    "Risk",
+    "Tree",
+    "anonymize",
+    "automatic",
+    "read",
+    "risk",
+]

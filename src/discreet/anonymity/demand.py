@@ -22,7 +22,7 @@ RecodingKind = Literal["local", "global"]
 class Demand:
     """What is asked of the table, before anything is known about it."""
 
-    quasi: tuple[str, ...]
+    quasi: Sequence[str]
     k: int
     l: float | None = None  # noqa: E741
     t: float | None = None
@@ -35,6 +35,7 @@ class Demand:
     loss: Measure = "ncp"
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "quasi", tuple(self.quasi))
         _whole(self.k, "k")
         if not self.quasi:
             raise UsageError("Name at least one quasi-identifier: a column that others may know about people.")
@@ -62,7 +63,7 @@ class Demand:
     def watched(self) -> tuple[str, ...]:
         """The columns whose combinations decide: quasi-identifiers, and the sensitive one if it is promised about."""
         promised = self.l is not None or self.t is not None
-        return (*self.quasi, self.sensitive) if promised and self.sensitive is not None else self.quasi
+        return (*self.quasi, self.sensitive) if promised and self.sensitive is not None else tuple(self.quasi)
 
 
 def _whole(value: object, name: str) -> None:

@@ -17,11 +17,11 @@ from discreet.anonymity import loss as losses
 from discreet.anonymity import output, recode_global, recode_local
 from discreet.anonymity.demand import Demand, RecodingKind, check_columns, guarantee_of
 from discreet.anonymity.failures import failures
-from discreet.anonymity.guarantee import DiversityKind, Ground, Guarantee
+from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.hierarchy_file import automatic
 from discreet.anonymity.lattice import Coded, Recoding, coded
-from discreet.anonymity.loss import Losses, Measure
+from discreet.anonymity.loss import Losses
 from discreet.anonymity.measure import about, by_size, classes_of
 from discreet.anonymity.output import Found, Labels, Made, PromiseBroken, Target, labels
 from discreet.anonymity.report import Report
@@ -80,20 +80,10 @@ class Anonymized:
 
 def anonymize(
     data: pa.Table | str | Path,
+    demand: Demand,
     *,
-    quasi: Sequence[str],
-    k: int,
-    l: float | None = None,  # noqa: E741
-    t: float | None = None,
-    sensitive: str | None = None,
-    diversity: DiversityKind = "distinct",
-    c: float | None = None,
-    closeness: Ground | None = None,
-    suppress: float = 0.0,
-    recoding: RecodingKind = "local",
-    loss: Measure = "ncp",
-    weights: Mapping[str, float] | None = None,
     hierarchies: Mapping[str, Spec] | None = None,
+    weights: Mapping[str, float] | None = None,
     drop: Sequence[str] = (),
     out: str | Path | None = None,
     report: bool = False,
@@ -107,19 +97,17 @@ def anonymize(
     What it is not
         Protection against somebody who knows more than the quasi-identifiers. See docs/anonymity.md.
     """
-    demand = Demand(
-        quasi=tuple(quasi), k=k, l=l, t=t, sensitive=sensitive, diversity=diversity, c=c, closeness=closeness,
-        suppress=suppress, recoding=recoding, loss=loss,
-    )  # fmt: skip
     target = None if out is None else Target.at(Path(out), data)
     with opened(data) as source:
         check_columns(source, demand, drop, weights)
         groups = source.groups(demand.watched)
         built = levels_of(demand.quasi, groups, hierarchies)
         guarantee = guarantee_of(demand, groups, hierarchies)
-        costs = losses.costs(loss, built, groups, weights)
+        costs = losses.costs(demand.loss, built, groups, weights)
         recoded = _recoded(coded(groups, built, costs, promised_about(demand)), guarantee, demand, progress)
-        made = Made(groups=groups, hierarchies=built, recoded=recoded, shown=_shown(built, groups, recoded, recoding))
+        made = Made(
+            groups=groups, hierarchies=built, recoded=recoded, shown=_shown(built, groups, recoded, demand.recoding)
+        )
         with output.written(source, output.query(source, made, drop), target) as finished:
             found = _measured_again(finished, guarantee, demand, source)
             told = _reported(finished, demand, source, made, found) if report else None
@@ -133,14 +121,14 @@ def anonymize(
             classes=found.classes,
             suppressed=source.rows - found.rows,
             loss=losses.measured(built, groups, recoded.levels, recoded.classes, made.spans),
-            recoding=recoding,
+            recoding=demand.recoding,
             optimal=recoded.optimal,
             searched=recoded.searched,
-            transformation=_transformation(built, groups, recoded, recoding),
-            kept=tuple(name for name in source.types if name not in (*quasi, *drop)),
+            transformation=_transformation(built, groups, recoded, demand.recoding),
+            kept=tuple(name for name in source.types if name not in (*demand.quasi, *drop)),
             warnings=(
                 *_misspelt(hierarchies, source),
-                *telling_columns(source, quasi=demand.quasi, sensitive=sensitive, drop=drop),
+                *telling_columns(source, quasi=demand.quasi, sensitive=demand.sensitive, drop=drop),
             ),
             report=told,
         )

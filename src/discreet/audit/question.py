@@ -7,7 +7,7 @@ writes nothing to the ledger, because nothing of it may be released.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -103,6 +103,22 @@ class QuestionAudit:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leavers:
+    """Who is taken away, one after another: people by their identifiers, some with a row that meets `where`, and
+    others whom the question measures, up to `most` in all."""
+
+    most: int
+    persons: tuple[str, ...] = ()
+    where: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.most <= 1_000:
+            raise UsageError(f"An audit takes from 1 to 1,000 people away, one after another, not {self.most}.")
+        if len(self.persons) > 1_000:
+            raise UsageError("An audit takes at most 1,000 people away who are named by --person.")
+
+
 def audited(
     policy: Policy,
     sql: str,
@@ -110,21 +126,11 @@ def audited(
     epsilon: object,
     runs: int,
     confidence: float,
-    people: int,
-    persons: Sequence[str] = (),
-    where: str | None = None,
+    leavers: Leavers,
     progress: Progress | None = None,
 ) -> QuestionAudit:
-    """Audit one question at one epsilon on the newest snapshot and its neighbors.
-
-    Of its people, those with the identifiers `persons` are taken away, some with a row that meets `where`, and others
-    that the question measures, up to `people` in all.
-    """
+    """Audit one question at one epsilon on the newest snapshot and its neighbors."""
     check(runs=runs, confidence=confidence)
-    if not 1 <= people <= 1_000:
-        raise UsageError(f"An audit takes from 1 to 1,000 people away, one after another, not {people}.")
-    if len(persons) > 1_000:
-        raise UsageError("An audit takes at most 1,000 people away who are named by --person.")
     accountant = accountant_of(policy)
     with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
         number = ledger.snapshot
@@ -132,9 +138,9 @@ def audited(
         raise UsageError("There is no snapshot to audit on yet. Take one: discreet snapshot.")
     offered = _offered(policy, number, sql, accountant, epsilon)
     wanted = Wanted(
-        people=people,
-        persons=tuple(persons),
-        matching=None if where is None else _matching(policy, number, where),
+        people=leavers.most,
+        persons=leavers.persons,
+        matching=None if leavers.where is None else _matching(policy, number, leavers.where),
         measured=tuple(each.block for each in offered.blocks if each.block.same_as is None),
     )
     with neighborhood(policy, number, wanted=wanted) as around:

@@ -113,6 +113,7 @@ def anonymize(
     format: FormatOption = Format.table,
 ) -> None:
     """Coarsen columns until people look alike, losing as little as possible; and show what that does not give."""
+    from discreet.anonymity import Demand
     from discreet.anonymity import anonymize as anonymized
 
     if write_hierarchies is not None:
@@ -123,22 +124,25 @@ def anonymize(
     require_writable(out, report)
     from discreet.cli.tables import progress_bar
 
+    demand = Demand(
+        quasi=_names(quasi),
+        k=k,
+        l=l,
+        t=t,
+        sensitive=sensitive,
+        diversity=diversity.value,
+        c=c,
+        closeness=None if closeness is None else closeness.value,
+        suppress=suppress,
+        recoding=recoding.value,
+        loss=loss.value,
+    )
     with progress_bar() as progress:
         made = anonymized(
             data,
-            quasi=_names(quasi),
-            k=k,
-            l=l,
-            t=t,
-            sensitive=sensitive,
-            diversity=diversity.value,
-            c=c,
-            closeness=None if closeness is None else closeness.value,
-            suppress=suppress,
-            recoding=recoding.value,
-            loss=loss.value,
-            weights=_weights(weights),
+            demand,
             hierarchies=_read(hierarchies),
+            weights=_weights(weights),
             drop=_names(drop) if drop else (),
             out=out,
             report=report is not None or format is Format.table,

@@ -75,7 +75,7 @@ def question(
     format: FormatOption = Format.table,
 ) -> None:
     """Audit a question on the data and on neighbors of it. For the curator: not for release, and not charged."""
-    from discreet.audit.question import audited
+    from discreet.audit.question import Leavers, audited
     from discreet.audit.report import question_page
     from discreet.cli.tables import progress_bar
     from discreet.policy import Policy
@@ -89,9 +89,7 @@ def question(
             epsilon=epsilon,
             runs=runs,
             confidence=confidence,
-            people=people,
-            persons=person or (),
-            where=where,
+            leavers=Leavers(most=people, persons=tuple(person or ()), where=where),
             progress=progress,
         )
     _write(out, question_page(found))
