@@ -26,9 +26,9 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from discreet.attacks import census, difference, inference, linkability, single_out
-from discreet.attacks.knowledge import Knowledge, experiment
+from discreet.attacks.experiment.knowledge import Knowledge, experiment
+from discreet.attacks.inputs.ratings import Index, index
 from discreet.attacks.lessons.census import published
-from discreet.attacks.ratings import Index, index
 from discreet.attacks.reconstruct import consistent, reconstruct, solve
 from discreet.attacks.scoreboard import Known, attack
 

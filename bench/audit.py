@@ -15,7 +15,7 @@ import discreet
 from discreet.audit.cases import audited, cases
 from discreet.audit.question import audited as question
 from discreet.curator import create_ledger
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 SURE = 1 - 1e-9
 POLICY = """\

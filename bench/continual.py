@@ -26,17 +26,18 @@ from discreet import town
 from discreet.accounting import accountant
 from discreet.accounting.calibrate import gaussian_sigma
 from discreet.budget import Charge
-from discreet.continual import choose, dense
-from discreet.continual.buffered import Buffered
-from discreet.continual.doubling import Doubling
-from discreet.continual.independent import Independent
-from discreet.continual.strategy import Strategy
-from discreet.continual.tree import BinaryTree, SubtractionTree
+from discreet.continual.strategies import choose, dense
+from discreet.continual.strategies.buffered import Buffered
+from discreet.continual.strategies.doubling import Doubling
+from discreet.continual.strategies.independent import Independent
+from discreet.continual.strategies.strategy import Strategy
+from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.curator import create_ledger
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.shapes import Moved
-from discreet.policy import Policy
-from discreet.release import Allowance, Exact
+from discreet.policy.policy import Policy
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 RESULTS = Path(__file__).parent / "results" / "continual.json"
 PUBLISH: tuple[Any, ...] = ("daily", "cumulative", 7, 30)

@@ -29,10 +29,10 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from discreet import local
-from discreet.domain import Integers
 from discreet.local.question import submission
 from discreet.local.survey import from_text
 from discreet.noise import bits
+from discreet.policy.domain import Integers
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "bench" / "results"

@@ -175,7 +175,7 @@ def _drawn(curator: Any, sql: str) -> Callable[[], Any]:
     from discreet.budget import Charge
     from discreet.measure import measure
     from discreet.offer import offer
-    from discreet.release import Allowance
+    from discreet.vault.allowance import Allowance
 
     accountant, one = curator._accountant, Fraction(1)
     planned = curator._offer(sql.format(n="n"), epsilon=1, margin=None, assuming=None).plan

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import duckdb
 
-from discreet.engines.prepare import prepare
-from discreet.policy import Policy
+from discreet.engines.duckdb.prepare import prepare
+from discreet.policy.policy import Policy
 
 POLICY = """\
 source: data

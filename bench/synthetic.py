@@ -35,7 +35,7 @@ import pyarrow.parquet
 
 import discreet
 from discreet.curator import create_ledger
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 HERE = Path(__file__).parent
 VENVS, RESULTS, RUNNER = HERE.parent / ".venvs", HERE / "results", HERE / "synthetic_peers" / "run.py"

@@ -17,9 +17,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from discreet.algebra import Numbers
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.prepare import prepare
-from discreet.policy import Policy
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.prepare import prepare
+from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
 from discreet.sql.check import Checker
 from discreet.sql.work import Work

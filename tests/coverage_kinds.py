@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 import discreet
 from discreet.curator import Curator, create_ledger
 from discreet.measure import measure
-from discreet.release import Allowance
+from discreet.vault.allowance import Allowance
 
 GROUPS, EACH, EPSILON = 200, 60, "0.5"
 ACCOUNTANTS = ("sum", "zcdp")

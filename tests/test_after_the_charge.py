@@ -18,13 +18,14 @@ import discreet
 from discreet.continual import running
 from discreet.curator import Curator, create_ledger
 from discreet.door import Door
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.overrun import Overrun
-from discreet.engines.workbench import Workbench
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
-from discreet.policy import Policy
-from discreet.release import Allowance, Sheet
+from discreet.policy.policy import Policy
+from discreet.vault.allowance import Allowance
+from discreet.vault.answer import Sheet
 from discreet.view import View
 from small_town import POLICY, town
 

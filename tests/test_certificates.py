@@ -15,8 +15,8 @@ import pytest
 import discreet
 from discreet.curator import Curator, create_ledger
 from discreet.mechanisms import from_row, to_row
-from discreet.policy import Policy
-from discreet.release import Allowance
+from discreet.policy.policy import Policy
+from discreet.vault.allowance import Allowance
 from small_town import POLICY, town
 
 QUESTIONS = (

@@ -22,7 +22,7 @@ from discreet.cli import app, run
 from discreet.cli.completion import _words
 from discreet.cli.tables import budget_bar
 from discreet.curator import create_ledger
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.show import cell, cells
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"

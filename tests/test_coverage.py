@@ -34,11 +34,11 @@ DOORS = {  # where ± is printed, and the test of what stands behind it
     "continual/chart.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",
     "continual/page.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",
     "synthetic/compare.py": "synthetic.test_compare.test_margins_of_correlations_cover",
-    "synthetic/pictures.py": "synthetic.test_compare.test_margins_of_distances_are_the_smallest_that_cover",
-    "synthetic/reports.py": "synthetic.test_compare.test_the_area_is_that_of_the_counts_and_its_margin_covers",
-    "anonymity/page.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
-    "anonymity/words.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
-    "local/chart.py": "test_every_protocol.test_intervals_of_frequencies_cover",
+    "synthetic/report/pictures.py": "synthetic.test_compare.test_margins_of_distances_are_the_smallest_that_cover",
+    "synthetic/report/reports.py": "synthetic.test_compare.test_the_area_is_that_of_the_counts_and_its_margin_covers",
+    "anonymity/report/page.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
+    "anonymity/report/words.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
+    "local/collector/chart.py": "test_every_protocol.test_intervals_of_frequencies_cover",
     "attacks/lessons/reconstruct.py": "test_coverage.test_margins_cover",  # the size of made-up noise, of no answer
 }
 
@@ -93,7 +93,7 @@ def test_margins_are_not_wider_than_they_need_be(kind: str) -> None:
 def test_whoever_simulates_a_margin_finds_the_same(kind: str) -> None:
     """The same noisy numbers, finished twice; one of the two in a process that has simulated others before."""
     from discreet.measure import measure
-    from discreet.release import Allowance
+    from discreet.vault.allowance import Allowance
 
     made, _ = curator("sum")
     offered = made._offer(KINDS[kind], epsilon=EPSILON, margin=None, assuming=None)

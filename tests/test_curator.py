@@ -16,14 +16,14 @@ import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator, create_ledger
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.store import SnapshotFolder
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.ledger.sqlite import File
 from discreet.measure import measure
-from discreet.policy import Policy
-from discreet.release import Answer, Sheet
+from discreet.policy.policy import Policy
+from discreet.vault.answer import Answer, Sheet
 from small_town import POLICY as SMALL
 from small_town import town
 from sql import bounded, harness, policies

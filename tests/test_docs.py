@@ -13,7 +13,7 @@ import pytest
 import discreet
 from discreet import cli, town
 from discreet.curator import create_ledger
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

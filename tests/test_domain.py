@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.domain import (
+from discreet.policy.domain import (
     DOMAINS,
     MOST_STEPS,
     Booleans,

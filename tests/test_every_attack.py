@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from discreet.attacks import ATTACKS
-from discreet.attacks.finding import ceiling
+from discreet.attacks.experiment.finding import ceiling
 from discreet.attacks.lessons import LESSONS
 from discreet.attacks.lessons.page import html
 from discreet.attacks.lessons.terminal import show

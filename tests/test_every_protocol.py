@@ -18,15 +18,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from discreet.domain import Decimals, Integers
 from discreet.errors import UsageError
-from discreet.local import odds
-from discreet.local.distribution import channel, inverse, inverted
-from discreet.local.estimate import Tally, frequencies, mean
-from discreet.local.memoize import MemoizedResponse, MemoizedUnary
-from discreet.local.poisoning import effect, implausible
-from discreet.local.prefix_tree import _extensions, _margins
-from discreet.local.protocol import (
+from discreet.local.collector.distribution import channel, inverse, inverted
+from discreet.local.collector.estimate import Tally, frequencies, mean
+from discreet.local.collector.poisoning import effect, implausible
+from discreet.local.collector.prefix_tree import _extensions, _margins
+from discreet.local.protocols import odds
+from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary
+from discreet.local.protocols.protocol import (
     PROTOCOLS,
     Duchi,
     FewChanges,
@@ -47,6 +46,7 @@ from discreet.local.protocol import (
     to_wire,
 )
 from discreet.noise import bits, exact, recording
+from discreet.policy.domain import Decimals, Integers
 
 FALSE_ALARM = 1e-9
 YES_NO = ("no", "yes")

@@ -14,21 +14,22 @@ import pytest
 from discreet.accounting import accountant
 from discreet.accounting.calibrate import gaussian_sigma
 from discreet.budget import Charge
-from discreet.continual import buffered, choose, dense
-from discreet.continual.buffered import BITS, Buffered
 from discreet.continual.design import STRATEGIES, Design, histories
-from discreet.continual.doubling import FIRST, Doubling
-from discreet.continual.independent import Independent
 from discreet.continual.margins import WIDE, half_widths
-from discreet.continual.strategy import Windows, by_impulses, participation
-from discreet.continual.tree import BinaryTree, SubtractionTree
+from discreet.continual.strategies import buffered, choose, dense
+from discreet.continual.strategies.buffered import BITS, Buffered
+from discreet.continual.strategies.doubling import FIRST, Doubling
+from discreet.continual.strategies.independent import Independent
+from discreet.continual.strategies.strategy import Windows, by_impulses, participation
+from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.errors import BudgetExceeded
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.shapes import Moved
 from discreet.noise import Items, Stream
 from discreet.noise.bits import SYSTEM
-from discreet.release import Allowance, Exact
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 FALSE_ALARM = 1e-9
 PUBLISH: tuple[Any, ...] = ("daily", "cumulative", 3)

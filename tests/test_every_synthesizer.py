@@ -15,10 +15,10 @@ from discreet.algebra import Sum
 from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
-from discreet.release import Allowance
 from discreet.synthetic import describe as module
 from discreet.synthetic.description import Description
-from discreet.synthetic.synthesizers import SYNTHESIZERS
+from discreet.synthetic.synthesizers.family import SYNTHESIZERS
+from discreet.vault.allowance import Allowance
 from discreet.view import View
 from synthetic.small_table import curator, rows
 

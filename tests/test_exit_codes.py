@@ -8,6 +8,7 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ import pytest
 import discreet
 from discreet.curator import create_ledger
 from discreet.errors import DiscreetError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from small_town import POLICY, town
 
 COUNT = "SELECT COUNT(*) FROM people"
@@ -61,6 +62,7 @@ class Terminal:
         self.read = b""
         self.pid, self.master = pty.fork()
         if self.pid == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whatever these tests were started under, such as nohup
             os.execv(command[0], list(command))
 
     @property
@@ -143,7 +145,7 @@ def test_no_ledger_and_no_policy(tmp_path: Path) -> None:
     assert (found.returncode, found.stdout) == (2, "")
 
 
-FAILS = "from discreet.engines.duckdb import DuckDB{also}\ndef fetch(*_): raise {what}\nDuckDB.fetch = fetch"
+FAILS = "from discreet.engines.duckdb.engine import DuckDB{also}\ndef fetch(*_): raise {what}\nDuckDB.fetch = fetch"
 
 
 @pytest.mark.parametrize("what", ["EngineFailure", "Overrun", "ZeroDivisionError"])
@@ -196,7 +198,7 @@ def test_interrupted_with_a_progress_bar() -> None:
 
 
 SLOW = """
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.engine import DuckDB
 def fetch(self, sql, seconds):
     print("reading", flush=True)
     many = "SELECT sum(a.range * b.range) FROM range(10000000) a, range(10000000) b"

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from discreet.engines.spelling import Spelling
 from discreet.errors import Rejected
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.sql.analyze import Analysis
-from discreet.sql.parse import parse
-from discreet.sql.relation import Relation
-from discreet.sql.spelling import spelled
-from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text, Value, seconds_between
+from discreet.sql.rows.relation import Relation
+from discreet.sql.text.parse import parse
+from discreet.sql.text.spelling import spelled
+from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, Value, seconds_between
 from sql import bounded, databases
 
 POLICY = Policy.parse(

@@ -22,9 +22,10 @@ from discreet.errors import DiscreetError, Rejected
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.exponential import PermuteAndFlip
 from discreet.noise import Stream
-from discreet.policy import Policy
-from discreet.release import Allowance, Exact
+from discreet.policy.policy import Policy
 from discreet.sql.sensitivity import Sensitivity
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 from small_town import POLICY, town
 
 COUNT = "SELECT COUNT(*) FROM people"

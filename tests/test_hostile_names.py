@@ -14,7 +14,7 @@ import pytest
 
 import discreet
 from discreet.curator import Curator, create_ledger
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 POLICY = """
 unit: person

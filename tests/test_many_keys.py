@@ -15,13 +15,14 @@ import discreet
 from discreet.accounting import accountant
 from discreet.budget import Charge, Loss
 from discreet.curator import create_ledger
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.engine import DuckDB
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.mechanisms.shapes import Keys, Moved
-from discreet.policy import Policy
-from discreet.release import Allowance, Exact
+from discreet.policy.policy import Policy
 from discreet.sql.plan import PASSES
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 MECHANISM = currency("sum").people(amount=Fraction(1), max_groups=1, neighbors="add_remove", delta=Fraction(1, 1000))
 ONE_KEY = Keys(most=1, neighbors="add_remove")
@@ -95,7 +96,7 @@ def test_texts_have_wide_offsets() -> None:
 @pytest.mark.slow
 def test_more_than_two_gigabytes_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taken from a column of 32-bit offsets, these would fail at 2 GiB: one key more or less would tell."""
-    monkeypatch.setattr("discreet.release.text_items", lambda *_: None)
+    monkeypatch.setattr("discreet.vault.allowance.text_items", lambda *_: None)
     letters = "x" * 10_000_000
 
     def many() -> Iterator[pa.Table]:

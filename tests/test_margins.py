@@ -24,7 +24,7 @@ from scipy import stats
 
 from discreet.algebra import Constant
 from discreet.curator import accountant_of, terms_of
-from discreet.engines.workbench import Workbench
+from discreet.engines.duckdb.workbench import Workbench
 from discreet.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -35,7 +35,8 @@ from discreet.mechanisms import (
 from discreet.mechanisms.simulate import redrawn
 from discreet.noise import Stream
 from discreet.offer import BlockOffer, offer
-from discreet.release import Allowance, Exact
+from discreet.sql.after.finish import Noisy, noisy_table
+from discreet.sql.after.margins import half_width
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.aggregates.kurtosis import FourthMoment
 from discreet.sql.aggregates.mean import Mean
@@ -43,10 +44,10 @@ from discreet.sql.aggregates.regression import Explained, Line
 from discreet.sql.aggregates.skewness import ThirdMoment
 from discreet.sql.aggregates.standardized import Standardized
 from discreet.sql.aggregates.variance import Spread
-from discreet.sql.finish import Noisy, noisy_table
-from discreet.sql.margins import half_width
 from discreet.sql.plan import Key, table_name
-from discreet.sql.values import Number
+from discreet.sql.values.value import Number
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 from fresh_noise import fresh
 from sql import databases, harness, policies
 

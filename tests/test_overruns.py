@@ -14,11 +14,11 @@ import pytest
 
 import discreet
 from discreet.curator import Curator, create_ledger
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.overrun import Overrun
 from discreet.engines.until import Until
 from discreet.errors import BudgetExceeded, DiscreetError, EngineFailure
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from small_town import POLICY, town
 
 COUNT = "SELECT COUNT(*) FROM people WHERE age > {}"

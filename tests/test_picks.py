@@ -30,11 +30,11 @@ from discreet.engines.spelling import Spelling
 from discreet.measure import measure
 from discreet.mechanisms import Quantiles
 from discreet.offer import _ranks, offer
-from discreet.release import Allowance
 from discreet.sql import picks
 from discreet.sql.nearest import nearest
 from discreet.sql.picks import FAN, MOST_CELLS, Pick
-from discreet.sql.values import Number
+from discreet.sql.values.value import Number
+from discreet.vault.allowance import Allowance
 
 QUANTILES = (Fraction(1, 10), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(9, 10))
 

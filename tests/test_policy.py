@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from discreet import declaration
-from discreet import policy as policy_module
-from discreet.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Text, Timestamps
 from discreet.errors import PolicyError, UsageError
-from discreet.policy import BudgetTerms, Limits, Policy, Share, Through
-from discreet.schedule import PerPerson, Schedule
+from discreet.policy import declaration
+from discreet.policy import policy as policy_module
+from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Text, Timestamps
+from discreet.policy.policy import BudgetTerms, Limits, Policy, Share, Through
+from discreet.policy.schedule import PerPerson, Schedule
 
 F = Fraction
 

@@ -17,11 +17,11 @@ from discreet import door
 from discreet.audit import replay
 from discreet.audit.replay import Bits, Transcript, differences, shared
 from discreet.curator import Curator, create_ledger
-from discreet.local.protocol import PROTOCOLS
+from discreet.local.protocols.protocol import PROTOCOLS
 from discreet.mechanisms import quantile
 from discreet.noise.tape import recording
-from discreet.release import Allowance
-from discreet.synthetic.synthesizers import SYNTHESIZERS
+from discreet.synthetic.synthesizers.family import SYNTHESIZERS
+from discreet.vault.allowance import Allowance
 from small_town import POLICY, town
 from test_every_protocol import CASES
 

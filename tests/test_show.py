@@ -20,9 +20,9 @@ import discreet
 from discreet.budget import Budget
 from discreet.cli import run
 from discreet.curator import create_ledger
-from discreet.policy import Policy
-from discreet.release import Answer, plain
+from discreet.policy.policy import Policy
 from discreet.show import cell, printable
+from discreet.vault.answer import Answer, plain
 
 NOTHING = Budget(epsilon=Fraction(0), delta=Fraction(0))
 SPAN = pa.MonthDayNano([3, 2, 10**9])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from discreet import threads
-from discreet.continual import dense
+from discreet.continual.strategies import dense
 from discreet.synthetic import describe
 from discreet.threads import one_thread
 

@@ -12,8 +12,9 @@ import discreet
 from discreet.algebra import OWNER, Cast, Column, Exists, Fold, Over, Scan, call
 from discreet.curator import Curator, create_ledger
 from discreet.engines.spelling import Spelling
-from discreet.policy import Policy
-from discreet.sql import numbers, values
+from discreet.policy.policy import Policy
+from discreet.sql.values import numbers
+from discreet.sql.values import value as values
 from small_town import POLICY, town
 
 BIG = "* 1000000007" * 40 + " / 1000000009" * 40  # a factor of about 1 that no number of the engine holds

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from discreet.domain import DOMAINS
-from discreet.engines.prepare import prepare
+from discreet.engines.duckdb.prepare import prepare
 from discreet.engines.survey import check
-from discreet.policy import Policy
+from discreet.policy.domain import DOMAINS
+from discreet.policy.policy import Policy
 from discreet.town import GOVERNOR, KARRIE, STATES, build, tables
 
 

@@ -21,8 +21,10 @@ from discreet.ledger.sqlite import File
 from discreet.mechanisms import DiscreteLaplace, GaussianThreshold, LaplaceThreshold, Quantile, RandomizedResponse
 from discreet.mechanisms.shapes import Moved
 from discreet.noise import Items, Stream
-from discreet.release import Allowance, Answer, Exact
-from discreet.sql.values import Number
+from discreet.sql.values.value import Number
+from discreet.vault.allowance import Allowance
+from discreet.vault.answer import Answer
+from discreet.vault.exact import Exact
 
 F = Fraction
 

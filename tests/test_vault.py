@@ -16,15 +16,16 @@ import discreet
 from discreet import offer
 from discreet.accounting import SumAccountant, ZcdpAccountant
 from discreet.budget import Charge, Loss
-from discreet.continual.independent import Independent
+from discreet.continual.strategies.independent import Independent
 from discreet.curator import create_ledger
 from discreet.errors import EngineFailure, Unproved
 from discreet.mechanisms import MECHANISMS, DiscreteLaplace, FineQuantile, Quantile
 from discreet.mechanisms.currency import CURRENCIES, currency
 from discreet.mechanisms.shapes import Additive, Integers, Keys, Moved, Norm, Rows, Scores, Sensitivity
 from discreet.noise import Items, Stream
-from discreet.policy import Policy
-from discreet.release import Allowance, Exact
+from discreet.policy.policy import Policy
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 from small_town import POLICY, town
 
 F = Fraction

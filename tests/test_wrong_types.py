@@ -13,7 +13,7 @@ import pytest
 import discreet
 from discreet.curator import Curator, create_ledger
 from discreet.errors import UsageError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description
 
 POLICY = """

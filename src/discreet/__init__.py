@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from discreet.errors import Rejected as Rejected
     from discreet.errors import UsageError as UsageError
     from discreet.offer import Quote as Quote
-    from discreet.policy import Policy as Policy
-    from discreet.release import Answer as Answer
+    from discreet.policy.policy import Policy as Policy
+    from discreet.vault.answer import Answer as Answer
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Answer": "release",
+    "Answer": "vault.answer",
     "Budget": "budget",
     "BudgetExceeded": "errors",
     "Curator": "curator",
     "DiscreetError": "errors",
     "EngineFailure": "errors",
     "LedgerUnavailable": "errors",
-    "Policy": "policy",
+    "Policy": "policy.policy",
     "PolicyError": "errors",
     "Quote": "offer",
     "Rejected": "errors",
@@ -57,7 +57,7 @@ def open(
 ) -> Curator:
     """Open a policy for questions. The first time, this also takes snapshot 1 of its source (or of `tables`)."""
     from discreet.curator import Curator
-    from discreet.policy import Policy
+    from discreet.policy.policy import Policy
 
     return Curator(Policy.read(policy), tables=tables, progress=progress)
 

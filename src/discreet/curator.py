@@ -17,23 +17,25 @@ from typing import TYPE_CHECKING, Any
 from discreet import accounting
 from discreet.algebra import Numbers
 from discreet.bounds import BEYOND, Bounds, suggested
-from discreet.document import nearest
 from discreet.door import Door, Passed, Request, allowed
+from discreet.engines.duckdb.store import Snapshot
+from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Engine, Progress
 from discreet.engines.quoting import name as named
-from discreet.engines.store import Snapshot
 from discreet.engines.stores import store_of
 from discreet.engines.until import Until
-from discreet.engines.workbench import Workbench
 from discreet.errors import UsageError
 from discreet.explain import explanation
 from discreet.ledger import Ledger, Terms
 from discreet.ledger.book import Entry
 from discreet.offer import Offer, Quote, quoted
-from discreet.policy import CURATOR, Policy, Through
-from discreet.release import Allowance, Answer, Exact, Sheet
+from discreet.policy.document import nearest
+from discreet.policy.policy import CURATOR, Policy, Through
 from discreet.sql import identity
-from discreet.sql.finish import Noisy
+from discreet.sql.after.finish import Noisy
+from discreet.vault.allowance import Allowance
+from discreet.vault.answer import Answer, Sheet
+from discreet.vault.exact import Exact
 from discreet.view import View
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from discreet.budget import Charge
 from discreet.engines.until import Until
 from discreet.ledger import Ledger, Reservation, Standing, StoredAnswer
 from discreet.mechanisms import Mechanism
-from discreet.policy import CURATOR, Policy
-from discreet.release import Allowance, rows_used
+from discreet.policy.policy import CURATOR, Policy
+from discreet.vault.allowance import Allowance
+from discreet.vault.answer import rows_used
 
 Made = TypeVar("Made")
 FREE = Charge(amount=Fraction(0))

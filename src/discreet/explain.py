@@ -11,7 +11,7 @@ from discreet.budget import Charge, number
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.shapes import Additive, Threshold
 from discreet.offer import BlockOffer, Offer
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.show import left_out
 from discreet.sql.plan import Measurement, Way
 

@@ -11,10 +11,11 @@ import numpy as np
 from discreet.algebra import Numbers
 from discreet.mechanisms.shapes import Selection
 from discreet.offer import BlockOffer, Offer
-from discreet.release import Allowance, Exact
-from discreet.sql.finish import Noisy, added_up
+from discreet.sql.after.finish import Noisy, added_up
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 Fetch = Callable[[Numbers], Exact]
 Read = Callable[[Sequence[Numbers], int], Exact]  # queries, and how many rows of them may be held at once

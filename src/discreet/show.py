@@ -14,7 +14,7 @@ from discreet.budget import number, with_margin
 
 if TYPE_CHECKING:
     from discreet.offer import Quote
-    from discreet.release import Answer
+    from discreet.vault.answer import Answer
 
 
 def printable(text: str) -> str:
@@ -65,7 +65,7 @@ def cell(value: Any, margin: float | None) -> str:
         case int() | Decimal() if margin is not None or abs(float(value)) >= 10_000:  # a year is 2025, not 2,025
             text = f"{value:,}"
         case list() | tuple() | dict() | bytes():  # an interval is a tuple
-            from discreet.release import plain
+            from discreet.vault.answer import plain
 
             text = readable(plain(value))
         case _:

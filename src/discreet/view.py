@@ -18,19 +18,21 @@ import pyarrow as pa
 from discreet.accounting import Accountant
 from discreet.algebra import Numbers
 from discreet.budget import Charge, amount
+from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Engine
 from discreet.engines.stores import store_of
 from discreet.engines.until import Until
-from discreet.engines.workbench import Workbench
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.measure import measure
 from discreet.mechanisms import to_row
 from discreet.offer import Offer, amount_for_margin, offer
-from discreet.policy import Policy
-from discreet.release import Allowance, Exact, Sheet
+from discreet.policy.policy import Policy
+from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.analyze import plan
-from discreet.sql.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.plan import Plan, prove, table_name
+from discreet.vault.allowance import Allowance
+from discreet.vault.answer import Sheet
+from discreet.vault.exact import Exact
 
 MOST_PLANS, MOST_LETTERS = 256, 10_000  # plans that are kept, then all are forgotten; of questions no longer than this
 

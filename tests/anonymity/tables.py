@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.lattice import Coded
+from discreet.anonymity.recoding.lattice import Coded
 from discreet.anonymity.source import Groups, encode
 
 PATIENTS = """

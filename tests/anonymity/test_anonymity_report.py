@@ -11,11 +11,11 @@ from rich.console import Console
 
 from discreet.anonymity import Demand, anonymize, risk
 from discreet.anonymity.failures import failures
-from discreet.anonymity.page import page
 from discreet.anonymity.publish import Anonymized
+from discreet.anonymity.report.page import page
+from discreet.anonymity.report.terminal import print_anonymized, print_risk
+from discreet.anonymity.report.words import share
 from discreet.anonymity.source import opened
-from discreet.anonymity.terminal import print_anonymized, print_risk
-from discreet.anonymity.words import share
 
 GRADES = pa.table(
     {

@@ -125,7 +125,7 @@ def test_a_broken_promise_is_not_released(tmp_path: Path, monkeypatch: pytest.Mo
     def careless(table: Any, *_: Any, **__: Any) -> Any:
         import numpy as np
 
-        from discreet.anonymity.lattice import Recoding
+        from discreet.anonymity.recoding.lattice import Recoding
 
         zeros = np.zeros(len(table), dtype=np.int64)
         return Recoding(levels=(zeros,) * len(table.codes), classes=zeros, optimal=False, searched=0)
@@ -175,7 +175,7 @@ def test_hierarchies_of_other_tables_are_allowed_and_told() -> None:
 
 
 def test_large_tables_are_looked_at_in_part_and_then_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
-    from discreet.anonymity import suppress
+    from discreet.anonymity.recoding import suppress
 
     monkeypatch.setattr(suppress, "_LOOKED_AT", 10)
     table = pa.table({"q": ["a", "b"] * 20, "same": [1, 2] * 20, "almost": [1, 2] * 19 + [1, 1]})

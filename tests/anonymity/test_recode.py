@@ -11,13 +11,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tables import every_vector, groups_of, optimum, patients, people, tightest
 
-from discreet.anonymity import recode_global, recode_local
-from discreet.anonymity.demand import Demand, guarantee_of
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.lattice import Coded, coded
 from discreet.anonymity.loss import MEASURES, Measure, costs, measured
 from discreet.anonymity.publish import levels_of
-from discreet.anonymity.remaining import Remaining
+from discreet.anonymity.recoding import recode_global, recode_local
+from discreet.anonymity.recoding.demand import Demand, guarantee_of
+from discreet.anonymity.recoding.lattice import Coded, coded
+from discreet.anonymity.recoding.remaining import Remaining
 
 QUASI = ("age", "zip", "job")
 PROMISES: list[dict[str, Any]] = [

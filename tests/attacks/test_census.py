@@ -12,9 +12,9 @@ from time import process_time
 import numpy as np
 import pytest
 
-from discreet.attacks.cells import arrangements
 from discreet.attacks.census import census, components
-from discreet.attacks.published import read
+from discreet.attacks.inputs.published import read
+from discreet.attacks.solve.cells import arrangements
 from discreet.errors import UsageError
 
 SEVEN = {

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 from discreet import town
-from discreet.attacks import difference, ranges
-from discreet.attacks.dice import Dice
-from discreet.attacks.modular import factor, mod, prime, rational
-from discreet.attacks.questions import read_log
+from discreet.attacks import difference
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.inputs.questions import read_log
+from discreet.attacks.solve import ranges
+from discreet.attacks.solve.modular import factor, mod, prime, rational
 from discreet.cli.demo import MALICIOUS, QUESTIONS
 from discreet.errors import UsageError
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import Rate, Risk, ceiling, percent, trials, wilson
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import Rate, Risk, ceiling, percent, trials, wilson
 from discreet.errors import UsageError
 
 

@@ -13,7 +13,7 @@ from discreet.attacks import difference
 from discreet.attacks.reconstruct import against
 from discreet.curator import create_ledger
 from discreet.errors import BudgetExceeded
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 POLICY = """\
 source: data/

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from discreet.attacks import inference, linkability, membership, single_out, trace
-from discreet.attacks.dice import Dice
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.nearest import encode, nearest
+from discreet.attacks.experiment.trials import until_narrow
 from discreet.attacks.membership import judged
-from discreet.attacks.nearest import encode, nearest
 from discreet.attacks.single_out import Predicates, _adjusted
-from discreet.attacks.trials import until_narrow
 from discreet.errors import UsageError
 
 SURE = math.sqrt(math.log(2e9) / 2)  # a rate over n trials is off by more than SURE / sqrt(n) once in 1e9

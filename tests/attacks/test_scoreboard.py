@@ -11,10 +11,10 @@ import pytest
 from pyarrow import csv
 
 from discreet.attacks import scoreboard
-from discreet.attacks.dice import Dice
-from discreet.attacks.knowledge import Knowledge, curves, experiment
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.knowledge import Knowledge, curves, experiment
+from discreet.attacks.inputs.ratings import Index, index
 from discreet.attacks.lessons.scoreboard import film_club
-from discreet.attacks.ratings import Index, index
 from discreet.attacks.scoreboard import Known, chances, scores
 from discreet.errors import UsageError
 

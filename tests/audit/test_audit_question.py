@@ -17,8 +17,9 @@ from discreet.curator import create_ledger
 from discreet.errors import DiscreetError, UsageError
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.offer import Offer
-from discreet.policy import Policy
-from discreet.release import Allowance, Exact
+from discreet.policy.policy import Policy
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 from small_town import POLICY, town
 
 SURE = 1 - 1e-9

@@ -20,9 +20,9 @@ from discreet.accounting.zcdp import epsilon_of
 from discreet.audit.one_run import epsilon_proved, one_run, probability
 from discreet.curator import create_ledger
 from discreet.errors import UsageError
-from discreet.policy import Policy
-from discreet.release import Allowance
-from discreet.synthetic.synthesizers import SYNTHESIZERS
+from discreet.policy.policy import Policy
+from discreet.synthetic.synthesizers.family import SYNTHESIZERS
+from discreet.vault.allowance import Allowance
 
 SURE = 1 - 1e-9
 POLICY = """\

@@ -13,7 +13,7 @@ import pyarrow as pa
 import discreet
 from discreet.continual.series import Series
 from discreet.curator import Curator, create_ledger
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 FIRST_DAY = date(2024, 1, 1)
 POLICY = """\

@@ -21,7 +21,7 @@ from discreet.curator import Curator, take_snapshot
 from discreet.errors import BudgetExceeded, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger
 from discreet.mechanisms.shapes import Moved
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 BUSY: list[Visit] = [
     (person, day, "Hill" if person % 2 else "Harbor", 10.0) for day in range(10) for person in (1, 2, 3)

@@ -7,7 +7,7 @@ from datetime import date, datetime
 import pytest
 
 from discreet.errors import PolicyError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 POLICY = """\
 unit: UNIT

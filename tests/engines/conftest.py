@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 from small_sources import Rows, kept, policy_of
 
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.prepare import prepare
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.prepare import prepare
 
 
 @pytest.fixture

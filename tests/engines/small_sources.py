@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from discreet.engines.duckdb import DuckDB
-from discreet.policy import Policy
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.policy.policy import Policy
 
 Rows = list[tuple[Any, ...]]
 

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pytest
 from small_sources import policy_of
 
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.overrun import Overrun
-from discreet.engines.prepare import prepare
-from discreet.engines.store import SnapshotFolder
 from discreet.errors import EngineFailure, UsageError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 TABLES = """\
   people:

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.domain import (
+from discreet.engines.duckdb import encode
+from discreet.engines.source import loading
+from discreet.policy.domain import (
     DOMAINS,
     Booleans,
     Categories,
@@ -25,8 +27,6 @@ from discreet.domain import (
     Text,
     Timestamps,
 )
-from discreet.engines import encode
-from discreet.engines.source import loading
 
 F = Fraction
 

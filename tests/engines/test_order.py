@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 from small_sources import kept, policy_of
 
-from discreet.domain import Booleans, Categories, Dates, Identifier, Integers, Text, Timestamps
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.order import ROW, first_rows, shuffled
-from discreet.engines.prepare import prepare
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.order import ROW, first_rows, shuffled
+from discreet.engines.duckdb.prepare import prepare
+from discreet.policy.domain import Booleans, Categories, Dates, Identifier, Integers, Text, Timestamps
 
 _DAY, _MOMENT, _SECOND = date(1970, 1, 1), datetime(1970, 1, 1), Fraction(1)
 PEOPLE, ROWS, MOST = 2000, 40, 10

@@ -18,9 +18,9 @@ import pyarrow.parquet
 import pytest
 from small_sources import Rows, kept, policy_of
 
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.prepare import moved_on, prepare
-from discreet.engines.store import ColumnReport, TableReport
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.prepare import moved_on, prepare
+from discreet.engines.duckdb.store import ColumnReport, TableReport
 from discreet.errors import EngineFailure, PolicyError, UsageError
 
 Prepared = Callable[..., dict[str, Rows]]

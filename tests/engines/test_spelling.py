@@ -50,8 +50,8 @@ from discreet.algebra import (
     case,
     walk,
 )
+from discreet.engines.duckdb.locked import connect
 from discreet.engines.layout import OWNER, PUBLIC, private, public
-from discreet.engines.locked import connect
 from discreet.engines.quoting import name
 from discreet.engines.spelling import FOLDS, WORDS, Spelling, by_place
 

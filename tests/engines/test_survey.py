@@ -10,11 +10,11 @@ import pyarrow.parquet
 import pytest
 from small_sources import policy_of
 
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.prepare import prepare
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.prepare import prepare
 from discreet.engines.survey import check, init
 from discreet.errors import PolicyError, UsageError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 PEOPLE = pa.table(
     {

@@ -26,11 +26,12 @@ from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.measure import measure
 from discreet.offer import Offer, offer
-from discreet.release import Allowance, Exact
+from discreet.sql.after.finish import answered, half_widths, noisy_table, rehearsals, split
 from discreet.sql.analyze import plan
-from discreet.sql.finish import answered, half_widths, noisy_table, rehearsals, split
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Block, Key, Plan, prove, table_name
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 from .worlds import BACKGROUND, EMPTY, World
 

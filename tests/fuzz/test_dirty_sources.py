@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.engines.duckdb import DuckDB
-from discreet.engines.prepare import prepare
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.prepare import prepare
 from discreet.errors import EngineFailure, PolicyError, UsageError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 POLICY = """\
 source: data

@@ -18,12 +18,12 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
-from discreet.engines.locked import STATISTICS
-from discreet.engines.prepare import prepare
-from discreet.engines.store import SnapshotFolder
-from discreet.engines.workbench import Workbench
-from discreet.policy import Policy, Table, Through
+from discreet.engines.duckdb.locked import STATISTICS
+from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.store import SnapshotFolder
+from discreet.engines.duckdb.workbench import Workbench
+from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.policy.policy import Policy, Table, Through
 from discreet.town import POLICY, STATES
 
 EMPTY, BACKGROUND = "nobody", "background"

@@ -10,9 +10,9 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from discreet.local.collector import Store
+from discreet.local.collector.collector import Store
+from discreet.local.collector.serve import listen
 from discreet.local.question import Survey, submission
-from discreet.local.serve import listen
 from discreet.local.survey import from_text
 from discreet.noise import bits
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from discreet import local
-from discreet.domain import Categories, Decimals, Integers
 from discreet.errors import UsageError
-from discreet.local import odds
-from discreet.local.response import KaryResponse
+from discreet.local.protocols import odds
+from discreet.local.protocols.response import KaryResponse
+from discreet.policy.domain import Categories, Decimals, Integers
 
 GRID = Decimals(lo=Fraction(-1), hi=Fraction(2), step=Fraction(1, 10))
 
@@ -101,37 +102,23 @@ def test_a_very_large_epsilon_is_never_certain(epsilon: int) -> None:
     assert (protocol.encode([1] * 1000) == 1).all()
 
 
+LOCAL = Path(local.__file__).parent
 ENCODERS = [
-    "response", "unary", "hashing", "hadamard", "subset", "numeric", "square_wave", "heavy_hitters", "memoize",
-    "few_changes", "again",
-]  # fmt: skip
-MEASURE = """
-import sys, time
-start = time.process_time()
-import dataclasses, fractions, typing
-between = time.process_time()
-import discreet.local.{module}
-print(between - start, time.process_time() - start, *sorted(sys.modules))
-"""
+    f"{room}.{path.stem}"
+    for room in ("protocols", "respondent")
+    for path in sorted((LOCAL / room).glob("*.py"))
+    if path.stem != "__init__"
+]
+LOADED = "import sys; import discreet.local.{module}; print(*sorted(sys.modules))"
 
 
-@pytest.mark.parametrize("module", [*ENCODERS, "device"])
-def test_an_encoder_needs_the_standard_library_only(module: str) -> None:
-    loaded = measured(module)[2]
-    foreign = {name.partition(".")[0] for name in loaded} - set(sys.stdlib_module_names) - {"discreet", "__main__"}
+@pytest.mark.parametrize("module", ENCODERS)
+def test_a_respondent_needs_the_standard_library_only(module: str) -> None:
+    """And little of ours: a device loads nothing of curators, engines or the SQL."""
+    code = LOADED.format(module=module)
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    foreign = {name.partition(".")[0] for name in shown} - set(sys.stdlib_module_names) - {"discreet", "__main__"}
     ours_to_install = {name for name in foreign if name.startswith("__editable__")} | {"_distutils_hack", "_virtualenv"}
     assert foreign <= ours_to_install | {"sitecustomize"}
-
-
-def test_an_encoder_loads_in_thirty_milliseconds() -> None:
-    """The best of several. Where a busy machine makes even the standard library slow, no more than 2.5 times its share:
-    that takes 10 ms on an idle machine, and all of it 20."""
-    runs = [measured("response") for _ in range(12)]
-    assert min(total for _, total, _ in runs) < max(0.030, 2.5 * min(library for library, _, _ in runs))
-
-
-def measured(module: str) -> tuple[float, float, list[str]]:
-    """Seconds for what it takes of the standard library, seconds in all, and the modules that are loaded."""
-    code = MEASURE.format(module=module)
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    return float(shown[0]), float(shown[1]), shown[2:]
+    rooms = {name.split(".")[1] for name in shown if name.startswith("discreet.")}
+    assert rooms <= {"budget", "errors", "local", "noise", "policy"}

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from vectors import ANSWERS, survey
 
-from discreet.local.device import Device, Sent
 from discreet.local.question import Question
-from discreet.local.respond import coins
+from discreet.local.respondent.device import Device, Sent
+from discreet.local.respondent.terminal import coins
 from discreet.noise import bits
 
 QUESTIONS = survey().questions

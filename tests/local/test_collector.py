@@ -16,9 +16,9 @@ from small_survey import SURE, WEEKEND, line, person, weekend
 from vectors import survey as every_protocol
 
 from discreet.errors import UsageError
-from discreet.local import collector
-from discreet.local.chart import told
-from discreet.local.collector import REASONS, Store, sums_from_json
+from discreet.local.collector import collector
+from discreet.local.collector.chart import told
+from discreet.local.collector.collector import REASONS, Store, sums_from_json
 from discreet.local.question import submission
 from discreet.local.survey import from_text
 

@@ -11,9 +11,9 @@ import pytest
 from small_survey import WEEKEND, weekend
 
 from discreet.errors import BudgetExceeded, UsageError
-from discreet.local.device import Device
 from discreet.local.question import Survey
-from discreet.local.respond import greeting
+from discreet.local.respondent.device import Device
+from discreet.local.respondent.terminal import greeting
 from discreet.local.survey import from_text
 
 REPEATED = """\

@@ -15,10 +15,10 @@ from scipy.stats import binom
 from small_survey import SURE
 
 from discreet.errors import UsageError
-from discreet.local import odds
-from discreet.local.estimate import Tally
-from discreet.local.few_changes import MOST_CHANGES, FewChanges, _gap, _pattern, _patterns
-from discreet.local.memoize import MemoizedResponse, MemoizedUnary, lifetime
+from discreet.local.collector.estimate import Tally
+from discreet.local.protocols import odds
+from discreet.local.protocols.few_changes import MOST_CHANGES, FewChanges, _gap, _pattern, _patterns
+from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary, lifetime
 from discreet.local.question import chosen
 from discreet.noise import bits, exact
 

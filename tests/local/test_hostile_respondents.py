@@ -15,8 +15,8 @@ from small_survey import WEEKEND, person, serving, weekend
 
 from discreet import cli
 from discreet.errors import UsageError
-from discreet.local.chart import document, text
-from discreet.local.collector import Store, sums_from_json
+from discreet.local.collector.chart import document, text
+from discreet.local.collector.collector import Store, sums_from_json
 from discreet.local.question import submission
 from discreet.local.survey import from_text
 from discreet.show import json_text, label

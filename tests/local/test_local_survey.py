@@ -10,7 +10,7 @@ import pytest
 from small_survey import WEEKEND, weekend
 
 from discreet.errors import PolicyError, UsageError
-from discreet.local.protocol import hex_digits
+from discreet.local.protocols.protocol import hex_digits
 from discreet.local.question import build, from_json
 from discreet.local.survey import from_text, read
 

@@ -13,9 +13,9 @@ import pytest
 import vectors
 from small_survey import SURE, WEEKEND, serving, weekend
 
-from discreet.local.collector import Store
-from discreet.local.page import page, published_hash
+from discreet.local.collector.collector import Store
 from discreet.local.question import submission
+from discreet.local.respondent.page import page, published_hash
 from discreet.local.survey import from_text
 
 # Remembers every random word that the page draws, in order.

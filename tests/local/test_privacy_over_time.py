@@ -13,19 +13,19 @@ from scipy.stats import binom
 from small_survey import SURE
 
 from discreet import local
-from discreet.domain import Integers
 from discreet.errors import UsageError
-from discreet.local import odds
-from discreet.local.hashing import LocalHashing
-from discreet.local.memoize import MemoizedResponse, MemoizedUnary
-from discreet.local.numeric import Duchi, Hybrid, Piecewise
-from discreet.local.poisoning import effect, implausible, suspicions
-from discreet.local.response import KaryResponse, TwoCoins
-from discreet.local.shuffle import amplified, amplified_tightly, local_epsilon
-from discreet.local.square_wave import SquareWave
-from discreet.local.subset import SubsetSelection
-from discreet.local.unary import OptimizedUnary
+from discreet.local.collector.poisoning import effect, implausible, suspicions
+from discreet.local.collector.shuffle import amplified, amplified_tightly, local_epsilon
+from discreet.local.protocols import odds
+from discreet.local.protocols.hashing import LocalHashing
+from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary
+from discreet.local.protocols.numeric import Duchi, Hybrid, Piecewise
+from discreet.local.protocols.response import KaryResponse, TwoCoins
+from discreet.local.protocols.square_wave import SquareWave
+from discreet.local.protocols.subset import SubsetSelection
+from discreet.local.protocols.unary import OptimizedUnary
 from discreet.noise import exact
+from discreet.policy.domain import Integers
 
 # Memoization (S17) -------------------------------------------------------------------------------------------------
 
@@ -161,7 +161,7 @@ def test_made_up_reports_do_what_is_stated_and_no_more(protocol: Any) -> None:
 
 def estimates(protocol: Any, reports: list[int]) -> np.ndarray:
     if isinstance(protocol, SquareWave):
-        from discreet.local.distribution import inverted
+        from discreet.local.collector.distribution import inverted
 
         return inverted(protocol.window, protocol.tally(reports), confidence=0.95)[0]
     return np.asarray(protocol.estimate(reports).estimates)
@@ -238,7 +238,7 @@ def test_best_refuses_nonsense(wrong: tuple[int, float]) -> None:
     ("kind", "figures"), [(Duchi, (4.68, 1.08)), (Piecewise, (5.22, 0.24)), (Hybrid, (4.29, 0.22))]
 )
 def test_numbers_have_the_published_worst_variances(kind: Any, figures: tuple[float, float]) -> None:
-    from discreet.domain import Decimals
+    from discreet.policy.domain import Decimals
 
     grid = Decimals(lo=Fraction(-1), hi=Fraction(1), step=Fraction(1, 500))
     for epsilon, expected in zip((1, 4), figures, strict=True):

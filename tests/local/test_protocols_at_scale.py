@@ -12,22 +12,22 @@ import pytest
 from scipy import stats
 from small_survey import SURE
 
-from discreet.domain import Decimals
-from discreet.local import field as finite
-from discreet.local.distribution import inverted, likeliest
-from discreet.local.estimate import column_sums, norm_sub
-from discreet.local.hadamard import HadamardResponse
-from discreet.local.hashing import LocalHashing
-from discreet.local.heavy_hitters import STRIDE, HeavyHitters
-from discreet.local.many import _PLACES, Draws
-from discreet.local.prefix_tree import dots as packed_dots
-from discreet.local.prefix_tree import traced
-from discreet.local.response import KaryResponse
-from discreet.local.square_wave import SquareWave
-from discreet.local.subset import SubsetSelection
-from discreet.local.transform import dots, supports, walsh_hadamard
-from discreet.local.unary import OptimizedUnary, SymmetricUnary
+from discreet.local.collector.distribution import inverted, likeliest
+from discreet.local.collector.estimate import column_sums, norm_sub
+from discreet.local.collector.many import _PLACES, Draws
+from discreet.local.collector.prefix_tree import dots as packed_dots
+from discreet.local.collector.prefix_tree import traced
+from discreet.local.collector.transform import dots, supports, walsh_hadamard
+from discreet.local.protocols import field as finite
+from discreet.local.protocols.hadamard import HadamardResponse
+from discreet.local.protocols.hashing import LocalHashing
+from discreet.local.protocols.heavy_hitters import STRIDE, HeavyHitters
+from discreet.local.protocols.response import KaryResponse
+from discreet.local.protocols.square_wave import SquareWave
+from discreet.local.protocols.subset import SubsetSelection
+from discreet.local.protocols.unary import OptimizedUnary, SymmetricUnary
 from discreet.noise import recording
+from discreet.policy.domain import Decimals
 
 FALSE_ALARM = 1e-9
 

@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 import pytest
 from small_survey import WEEKEND, line, person, serving, weekend
 
-from discreet.local.collector import Store
+from discreet.local.collector.collector import Store
+from discreet.local.collector.serve import MOST_BODY
 from discreet.local.question import submission
-from discreet.local.serve import MOST_BODY
 
 COMMAND = "from discreet.cli.local import collect; collect()"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import vectors
 
-from discreet.local.protocol import to_wire
+from discreet.local.protocols.protocol import to_wire
 from discreet.local.question import KINDS
 
 VECTORS = vectors.load()

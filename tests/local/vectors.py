@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from discreet.local.protocol import to_wire
+from discreet.local.protocols.protocol import to_wire
 from discreet.local.question import Question, Survey
 from discreet.local.survey import from_text
 

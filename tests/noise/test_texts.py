@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import UsageError
 from discreet.noise import Items, Stream, recording, text_items
-from discreet.release import _texts
+from discreet.vault.keys import key_texts
 
 KEY = bytes(range(32))
 Row = tuple[str | None, ...]
@@ -24,7 +24,7 @@ Rows = st.integers(1, 3).flatmap(
 
 def ids(rows: list[Row], key: bytes = KEY) -> list[bytes]:
     columns = [pa.chunked_array([pa.array(column, pa.string())]) for column in zip(*rows, strict=True)]
-    return [each.tobytes() for each in text_items([_texts(column) for column in columns], Stream(key)).ids]
+    return [each.tobytes() for each in text_items([key_texts(column) for column in columns], Stream(key)).ids]
 
 
 def by_hand(row: Row) -> bytes:
@@ -61,28 +61,28 @@ def test_not_of_other_keys_nor_of_how_the_column_is_cut() -> None:
     whole = pa.array([None, *words], pa.string())
     parts = pa.chunked_array([whole[:10], whole[10:10], whole[10:]])
     sliced = pa.chunked_array([whole[500:]])
-    expected = text_items([_texts(pa.chunked_array([whole]))], Stream(KEY)).ids
-    assert np.array_equal(text_items([_texts(parts)], Stream(KEY)).ids, expected)
-    assert np.array_equal(text_items([_texts(sliced)], Stream(KEY)).ids, expected[500:])
+    expected = text_items([key_texts(pa.chunked_array([whole]))], Stream(KEY)).ids
+    assert np.array_equal(text_items([key_texts(parts)], Stream(KEY)).ids, expected)
+    assert np.array_equal(text_items([key_texts(sliced)], Stream(KEY)).ids, expected[500:])
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int64(), pa.bool_(), pa.date32(), pa.decimal128(38, 0)])
 def test_other_kinds_of_keys(kind: pa.DataType) -> None:
     column = pa.chunked_array([pa.array([0, 1, None], pa.int32()).cast(kind)])
-    assert len({each.tobytes() for each in text_items([_texts(column)], Stream(KEY)).ids}) == 3
+    assert len({each.tobytes() for each in text_items([key_texts(column)], Stream(KEY)).ids}) == 3
 
 
 def test_no_key_twice_and_none_at_all() -> None:
     with pytest.raises(UsageError, match="stands twice"):
         ids([("a", "b"), ("c", "d"), ("a", "b")])
-    nothing = _texts(pa.chunked_array([], pa.string()))
+    nothing = key_texts(pa.chunked_array([], pa.string()))
     assert len(text_items([nothing], Stream(KEY))) == 0
 
 
 def test_a_replay_names_the_same_keys_alike() -> None:
     with recording() as tape:
-        first = text_items([_texts(pa.chunked_array([["a", "b"]]))], Stream.fresh())
+        first = text_items([key_texts(pa.chunked_array([["a", "b"]]))], Stream.fresh())
     with recording(replay=tape):
-        again = text_items([_texts(pa.chunked_array([["b", "c"]]))], Stream.fresh())
+        again = text_items([key_texts(pa.chunked_array([["b", "c"]]))], Stream.fresh())
     assert isinstance(first, Items)
     assert np.array_equal(first.ids[1], again.ids[0])

@@ -11,7 +11,7 @@ import pytest
 
 from discreet.cli import run
 from discreet.errors import UsageError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.server.auth import FREE_TRIES, LONGEST_WAIT, Denied, Gate
 from discreet.server.users import UserFile
 

@@ -23,10 +23,20 @@ from sqlglot import exp
 
 from discreet.algebra import OWNER
 from discreet.curator import Curator, create_ledger
-from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Domain, Identifier, Integers, Timestamps
+from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.layout import PUBLIC
-from discreet.engines.store import SnapshotFolder
-from discreet.policy import Policy, Table, Through
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Column,
+    Dates,
+    Decimals,
+    Domain,
+    Identifier,
+    Integers,
+    Timestamps,
+)
+from discreet.policy.policy import Policy, Table, Through
 from discreet.sql.aggregates import AGGREGATES
 
 from . import policies

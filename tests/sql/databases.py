@@ -19,11 +19,11 @@ import duckdb
 import pyarrow as pa
 
 from discreet.algebra import OWNER
-from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.layout import PUBLIC
-from discreet.engines.prepare import prepare
-from discreet.engines.store import SnapshotFolder
-from discreet.policy import Policy, Table, Through
+from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
+from discreet.policy.policy import Policy, Table, Through
 
 from . import policies
 

@@ -22,7 +22,7 @@ from discreet.algebra import Aggregate, owner_of
 from discreet.engines.spelling import Spelling
 from discreet.errors import EngineFailure
 from discreet.offer import offer
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Block, Plan

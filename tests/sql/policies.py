@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 HOSPITAL = """
 unit: patient

@@ -36,7 +36,7 @@ from discreet.algebra import (
     owner_of,
 )
 from discreet.errors import Unproved
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.sql import check
 from discreet.sql.check import Bound, Checker, control
 from discreet.sql.sensitivity import of_parts, of_persons, of_sum
@@ -218,5 +218,5 @@ def test_a_reviewer_reads_it_in_an_hour() -> None:
     text = Path(check.__file__).read_text(encoding="utf-8")
     assert len(text.splitlines()) < 500
     ours = {line.split()[1] for line in text.splitlines() if line.startswith("from discreet")}
-    ground = {"algebra", "budget", "domain", "errors", "policy"}
+    ground = {"algebra", "budget", "errors", "policy.domain", "policy.policy"}
     assert ours <= {f"discreet.{name}" for name in ground}

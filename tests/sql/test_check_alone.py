@@ -25,12 +25,13 @@ from discreet.algebra import (
     with_stages,
 )
 from discreet.errors import DiscreetError, Unproved
-from discreet.sql import analyze, joins, persons, plan, sensitivity, sets, windows
+from discreet.sql import analyze, plan, sensitivity
 from discreet.sql.aggregates.readings import Rows
 from discreet.sql.analyze import Analysis
 from discreet.sql.plan import Block, prove
-from discreet.sql.public import PublicSide
-from discreet.sql.relation import Relation
+from discreet.sql.rows import joins, persons, sets, windows
+from discreet.sql.rows.public import PublicSide
+from discreet.sql.rows.relation import Relation
 from discreet.sql.sensitivity import Sensitivity
 from sql import harness, policies
 

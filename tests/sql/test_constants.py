@@ -12,8 +12,8 @@ import pytest
 from sqlglot import exp
 
 from discreet.errors import Rejected
-from discreet.sql.expressions import TRANSLATORS
-from discreet.sql.parse import parse
+from discreet.sql.text.parse import parse
+from discreet.sql.values.expressions import TRANSLATORS
 
 SECONDS, MEMORY = 20.0, 1 << 30  # for one quote, and beyond what the process takes without one
 

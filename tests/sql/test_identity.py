@@ -14,7 +14,9 @@ import pytest
 from discreet import algebra
 from discreet.algebra import Column, Constant, Interval, Scan, Select, Stage, Sum
 from discreet.errors import Unproved
-from discreet.sql import estimates, identity, picks, plan, sensitivity, values
+from discreet.sql import identity, picks, plan, sensitivity
+from discreet.sql.after import estimates
+from discreet.sql.values import value as values
 from sql import harness, policies
 
 # Should a hash in this file change, everybody pays again for what was answered before. Where that is meant, count up

@@ -23,12 +23,13 @@ from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
 from discreet.mechanisms.simulate import Several
 from discreet.noise import Stream
 from discreet.offer import BlockOffer, Offer, offer, quoted
-from discreet.release import Allowance, Exact
 from discreet.sql import rolling
-from discreet.sql.finish import Noisy, added_up, noisy_table
-from discreet.sql.margins import half_width, ratio_quantile
+from discreet.sql.after.finish import Noisy, added_up, noisy_table
+from discreet.sql.after.margins import half_width, ratio_quantile
 from discreet.sql.plan import Block, Key, Plan, table_name
-from discreet.sql.values import Number
+from discreet.sql.values.value import Number
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 from fresh_noise import fresh
 from sql import bounded, harness, policies
 from test_margins import _run, population

@@ -18,9 +18,10 @@ import test_every_aggregate as every
 from discreet.algebra import Constant, PerPerson, owner_of
 from discreet.engines.spelling import Spelling
 from discreet.errors import Rejected
-from discreet.sql import analyze, joins, sensitivity, sets, windows
+from discreet.sql import analyze, sensitivity
 from discreet.sql.analyze import Analysis
-from discreet.sql.relation import Relation
+from discreet.sql.rows import joins, sets, windows
+from discreet.sql.rows.relation import Relation
 from discreet.sql.sensitivity import Sensitivity
 from sql import databases, harness, policies
 from sql.harness import Case

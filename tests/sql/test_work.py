@@ -12,13 +12,14 @@ import pyarrow as pa
 import pytest
 
 from discreet.algebra import Sum
-from discreet.continual.tree import BinaryTree, SubtractionTree
-from discreet.domain import MOST_PEOPLE, MOST_ROWS
+from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.errors import Rejected
-from discreet.release import Exact, _dense
+from discreet.policy.domain import MOST_PEOPLE, MOST_ROWS
 from discreet.sql import analyze, work
 from discreet.sql.check import Checker
 from discreet.sql.plan import Plan
+from discreet.vault.exact import Exact
+from discreet.vault.integers import cells_of
 from sql import bounded, harness, policies
 
 CASES = harness.cases()
@@ -102,7 +103,7 @@ def test_sums_of_38_digits_arrive_exactly(tmp_path: Path) -> None:
     engine = bounded.opened(tmp_path, "hospital", people)._engine
     for total in (10**38 - 1, -(10**38) + 1, 2**63, -(2**63) - 1):
         table = engine.read(f"SELECT sum(x) AS s0 FROM (VALUES ({total - 5}::HUGEINT), (5::HUGEINT)) AS v(x)", 60)
-        [values] = _dense(Exact(table).unwrap(), [], [(3,)])
+        [values] = cells_of(Exact(table).unwrap(), [], [(3,)])
         assert values.tolist() == [3 * total]
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 import discreet
 from discreet.curator import create_ledger
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 POLICY = """
 unit: person

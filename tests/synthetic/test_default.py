@@ -10,8 +10,8 @@ import pyarrow as pa
 
 import discreet
 from discreet.curator import create_ledger
-from discreet.policy import Policy
-from discreet.synthetic.smooth import fair, in_groups
+from discreet.policy.policy import Policy
+from discreet.synthetic.synthesizers.smooth import fair, in_groups
 
 POLICY = """
 unit: person

@@ -18,7 +18,7 @@ from discreet.cli import run
 from discreet.errors import UsageError
 from discreet.synthetic.description import Description
 from discreet.synthetic.generate import Places
-from discreet.synthetic.inspect import as_json
+from discreet.synthetic.report.inspect import as_json
 from synthetic.small_table import curator
 
 

@@ -7,7 +7,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from discreet.synthetic.graphical import Model, Target, Tree, cells_needed, estimate, junction_tree, propagate, summed
+from discreet.synthetic.synthesizers.graphical import (
+    Model,
+    Target,
+    Tree,
+    cells_needed,
+    estimate,
+    junction_tree,
+    propagate,
+    summed,
+)
 
 SIZES = (2, 3, 2, 4, 3)
 ALL = tuple(range(5))

@@ -14,10 +14,10 @@ from discreet.algebra import Column
 from discreet.engines.spelling import Spelling
 from discreet.errors import UsageError
 from discreet.mechanisms import from_row
-from discreet.sql.values import Value
+from discreet.sql.values.value import Value
 from discreet.synthetic.axis import Axis
 from discreet.synthetic.description import Description
-from discreet.synthetic.raw import cells_of
+from discreet.synthetic.report.raw import cells_of
 from synthetic.small_table import curator, rows
 
 COUNT = 2000
@@ -66,7 +66,7 @@ def test_the_search_halves_and_finds_every_place(cut: Description) -> None:
 
 
 def duckdb_domain():  # type: ignore[no-untyped-def]
-    from discreet.sql.values import Number
+    from discreet.sql.values.value import Number
 
     return Number(step=Fraction(1), lo=0, hi=99)
 

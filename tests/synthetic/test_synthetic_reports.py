@@ -16,10 +16,10 @@ import discreet
 from discreet.cli import run
 from discreet.curator import create_ledger
 from discreet.errors import Rejected, UsageError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description
-from discreet.synthetic.raw import cells_of, raw_report
 from discreet.synthetic.released import ask
+from discreet.synthetic.report.raw import cells_of, raw_report
 from synthetic.small_table import curator, rows
 
 COUNT = 600

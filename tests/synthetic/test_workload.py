@@ -12,7 +12,7 @@ import discreet
 from discreet.cli import run
 from discreet.curator import create_ledger
 from discreet.errors import UsageError
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description
 from discreet.synthetic.workload import statements, workload
 from synthetic.small_table import curator

@@ -3,11 +3,11 @@
 It stands beside the rest of `discreet` and draws no noise. Nothing here is differentially private.
 """
 
-from discreet.anonymity.demand import Demand
 from discreet.anonymity.hierarchies import Bands, Cuts, Dates, Prefix, Tree
 from discreet.anonymity.hierarchy_file import automatic, read
 from discreet.anonymity.measure import Risk, risk
 from discreet.anonymity.publish import Anonymized, anonymize
+from discreet.anonymity.recoding.demand import Demand
 
 __all__ = [
     "Anonymized",

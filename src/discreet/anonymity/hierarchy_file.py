@@ -35,8 +35,8 @@ from discreet.anonymity.hierarchies import (
     number_text,
 )
 from discreet.anonymity.source import opened, plain
-from discreet.document import List, Map, Node, Reader, Scalar, parse
 from discreet.errors import PolicyError, UsageError
+from discreet.policy.document import List, Map, Node, Reader, Scalar, parse
 
 KINDS = ("bands", "cuts", "prefix", "dates", "tree")
 _CODE_NAMES = re.compile(r"(^|[^a-z])(zip|postal|postcode|post_code|plz)", re.IGNORECASE)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.anonymity.hierarchies import Hierarchy, number_text
-from discreet.anonymity.lattice import Recoding
+from discreet.anonymity.recoding.lattice import Recoding
 from discreet.anonymity.source import SUFFIXES, Floats, Groups, Integers, Source
 from discreet.engines.quoting import literal
 from discreet.engines.quoting import name as quoted

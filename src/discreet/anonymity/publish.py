@@ -14,21 +14,22 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.anonymity import loss as losses
-from discreet.anonymity import output, recode_global, recode_local
-from discreet.anonymity.demand import Demand, RecodingKind, check_columns, guarantee_of
+from discreet.anonymity import output
 from discreet.anonymity.failures import failures
 from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.hierarchy_file import automatic
-from discreet.anonymity.lattice import Coded, Recoding, coded
 from discreet.anonymity.loss import Losses
 from discreet.anonymity.measure import about, by_size, classes_of
 from discreet.anonymity.output import Found, Labels, Made, PromiseBroken, Target, labels
-from discreet.anonymity.report import Report
+from discreet.anonymity.recoding import recode_global, recode_local
+from discreet.anonymity.recoding.demand import Demand, RecodingKind, check_columns, guarantee_of
+from discreet.anonymity.recoding.lattice import Coded, Recoding, coded
+from discreet.anonymity.recoding.suppress import telling_columns
+from discreet.anonymity.report.report import Report
 from discreet.anonymity.source import Groups, Source, opened
-from discreet.anonymity.suppress import telling_columns
 from discreet.anonymity.utility import utility
-from discreet.document import nearest
+from discreet.policy.document import nearest
 
 Progress = Callable[[str, float], None]
 

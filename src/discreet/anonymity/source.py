@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from discreet.document import nearest
+from discreet.engines.duckdb.locked import connect
 from discreet.engines.files import delimiter_of, first_line, guessed, parquet
-from discreet.engines.locked import connect
 from discreet.engines.quoting import literal
 from discreet.engines.quoting import name as quoted
 from discreet.errors import UsageError
+from discreet.policy.document import nearest
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from discreet.attacks.census import census
 from discreet.attacks.difference import difference
-from discreet.attacks.finding import Finding, Rate, Risk, ceiling, wilson
+from discreet.attacks.experiment.finding import Finding, Rate, Risk, ceiling, wilson
 from discreet.attacks.inference import inference
 from discreet.attacks.link import link
 from discreet.attacks.linkability import linkability

@@ -19,10 +19,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
 
-from discreet.attacks.cells import Cell, Frame, cells
-from discreet.attacks.finding import Finding
-from discreet.attacks.published import Count, Mean, Statistic, Sum, Tables, read
-from discreet.attacks.worlds import Solution, lacking, sample, search, solver
+from discreet.attacks.experiment.finding import Finding
+from discreet.attacks.inputs.published import Count, Mean, Statistic, Sum, Tables, read
+from discreet.attacks.solve.cells import Cell, Frame, cells
+from discreet.attacks.solve.worlds import Solution, lacking, sample, search, solver
 
 Verdict = Literal["exact", "partial", "vague", "infeasible", "undecided"]
 Record = dict[str, Any]

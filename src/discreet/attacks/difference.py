@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import Finding, Rate
-from discreet.attacks.modular import Factored, Matrix, factor, mod, prime, rational
-from discreet.attacks.questions import Evaluated, Row, equations, means_over_secrets, read_log
-from discreet.attacks.ranges import Sums, pinned
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import Finding, Rate
+from discreet.attacks.inputs.questions import Evaluated, Row, equations, means_over_secrets, read_log
+from discreet.attacks.solve.modular import Factored, Matrix, factor, mod, prime, rational
+from discreet.attacks.solve.ranges import Sums, pinned
 
 Answering = Callable[[str], Any]
 """Gives the answer to a question: a number, or an Arrow table. `lambda sql: curator.ask(sql, ...).table` is one."""

@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.attacks import source
-from discreet.attacks.finding import Finding, Rate
-from discreet.engines.locked import connect
+from discreet.attacks.experiment.finding import Finding, Rate
+from discreet.attacks.inputs import source
+from discreet.engines.duckdb.locked import connect
 from discreet.errors import UsageError
 
 Codes = NDArray[np.int64]

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.attacks.dice import Dice
-from discreet.attacks.nearest import encode, nearest, shuffled
-from discreet.attacks.trials import WIDTH, Attempt, Risked, until_narrow
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.nearest import encode, nearest, shuffled
+from discreet.attacks.experiment.trials import WIDTH, Attempt, Risked, until_narrow
 from discreet.errors import UsageError
 
 

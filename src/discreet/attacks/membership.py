@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import Finding, Rate
-from discreet.attacks.finding import trials as enough
-from discreet.attacks.nearest import encode, nearest
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import Finding, Rate
+from discreet.attacks.experiment.finding import trials as enough
+from discreet.attacks.experiment.nearest import encode, nearest
 from discreet.errors import UsageError
 
 WIDTH = 0.05

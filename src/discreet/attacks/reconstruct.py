@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.attacks import source
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import Finding, Rate
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import Finding, Rate
+from discreet.attacks.inputs import source
 from discreet.errors import UsageError
 
 Method = Literal["exhaustive", "lp", "least-squares"]

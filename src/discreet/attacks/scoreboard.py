@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.attacks import source
-from discreet.attacks.finding import Finding, Rate
-from discreet.attacks.ratings import Index, index, numbers
+from discreet.attacks.experiment.finding import Finding, Rate
+from discreet.attacks.inputs import source
+from discreet.attacks.inputs.ratings import Index, index, numbers
 from discreet.errors import UsageError
 
 Method = Literal["rh", "plain"]

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.attacks.dice import Dice
-from discreet.attacks.nearest import encode
-from discreet.attacks.trials import WIDTH, Risked, until_narrow
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.nearest import encode
+from discreet.attacks.experiment.trials import WIDTH, Risked, until_narrow
 from discreet.errors import UsageError
 
 Rows = NDArray[np.float32]

@@ -174,8 +174,8 @@ def _hashed(words: NDArray[Any]) -> Codes:
 
 
 def _protocols() -> Iterator[Case]:
-    from discreet.domain import Decimals
-    from discreet.local.protocol import PROTOCOLS
+    from discreet.local.protocols.protocol import PROTOCOLS
+    from discreet.policy.domain import Decimals
 
     grid = Decimals(lo=Fraction(0), hi=Fraction(3), step=Fraction(1, 2))
     yes_no, few, one = ("no", "yes"), 4, Fraction(1)

@@ -13,7 +13,7 @@ from discreet.curator import accountant_of, terms_of
 from discreet.ledger import Ledger
 from discreet.ledger.terms import charge_from_row
 from discreet.mechanisms import from_row
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 MOST_LOSSES = 10_000  # of a batch whose distribution is computed
 

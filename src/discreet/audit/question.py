@@ -25,19 +25,20 @@ from discreet.audit.neighbors import Neighborhood, neighborhood
 from discreet.audit.runs import Outcomes, outcomes
 from discreet.budget import Budget, Loss, amount
 from discreet.curator import accountant_of, terms_of
+from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.quoting import name
 from discreet.engines.stores import store_of
-from discreet.engines.workbench import Workbench
 from discreet.errors import Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.ledger.chain import fresh_secret
 from discreet.measure import measure
 from discreet.mechanisms import to_row
 from discreet.offer import Offer, offer
-from discreet.policy import Policy
-from discreet.release import Allowance, Exact
+from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
 from discreet.sql.plan import Block, Plan
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 Progress = Callable[[str, float], None]
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from discreet.noise import recording
 from discreet.noise.bits import SYSTEM
 from discreet.noise.tape import Draw, Recording
-from discreet.release import Allowance
+from discreet.vault.allowance import Allowance
 
 # Of an allowance: what can leave.
 STEPS = ("measure", "threshold", "choose", "choose_near", "marginal", "distances", "farthest")

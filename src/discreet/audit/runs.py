@@ -26,9 +26,10 @@ from discreet.ledger.chain import fresh_secret
 from discreet.measure import measure
 from discreet.mechanisms.shapes import Additive, Mechanism, Noise, Selection, Threshold
 from discreet.offer import BlockOffer, Offer
-from discreet.release import Allowance, Exact
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Measurement
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 Floats = NDArray[np.float64]
 Fetch = Callable[[Numbers], pa.Table]

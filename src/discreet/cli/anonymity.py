@@ -84,7 +84,7 @@ def risk(
     if format is Format.json:
         print(json.dumps(found.as_json(reveal=reveal), ensure_ascii=False))
         return
-    from discreet.anonymity.terminal import print_risk
+    from discreet.anonymity.report.terminal import print_risk
 
     print_risk(found, reveal=reveal)
 
@@ -149,13 +149,13 @@ def anonymize(
             progress=progress,
         )
     if report is not None:
-        from discreet.anonymity.page import page
+        from discreet.anonymity.report.page import page
 
         report.write_text(page(made, title=f"{data.name}, {made.guarantee}"), encoding="utf-8")
     if format is Format.json:
         print(json.dumps({"out": str(out), **made.as_json()}, ensure_ascii=False))
         return
-    from discreet.anonymity.terminal import print_anonymized
+    from discreet.anonymity.report.terminal import print_anonymized
 
     print_anonymized(made, where=str(out))
 

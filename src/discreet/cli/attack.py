@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.attacks.difference import Differences
-    from discreet.attacks.finding import Finding
+    from discreet.attacks.experiment.finding import Finding
     from discreet.attacks.link import Linkage
 
 MOST_SHOWN = 40  # rows of a table in the terminal
@@ -127,7 +127,7 @@ def scoreboard(
 
 
 def _indexed(release: Path, folder: Path | None) -> Any:
-    from discreet.attacks.ratings import Index, index
+    from discreet.attacks.inputs.ratings import Index, index
 
     if folder is not None and (folder / "index.json").is_file():
         return Index.open(folder)
@@ -152,7 +152,7 @@ def difference(
     if _told("difference", demo, html, format):
         return
     from discreet.attacks import difference as attack
-    from discreet.attacks.source import table as read
+    from discreet.attacks.inputs.source import table as read
 
     if log is None or table is None:
         raise UsageError("Name the log and the table: discreet attack difference LOG.sql --table people.parquet.")
@@ -436,7 +436,7 @@ def _needed(*paths: Path | None) -> list[Path]:
 
 
 def _tables(*paths: Path | None) -> list[pa.Table]:
-    from discreet.attacks.source import table
+    from discreet.attacks.inputs.source import table
 
     return [table(path) for path in _needed(*paths)]
 

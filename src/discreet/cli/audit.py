@@ -78,7 +78,7 @@ def question(
     from discreet.audit.question import Leavers, audited
     from discreet.audit.report import question_page
     from discreet.cli.tables import progress_bar
-    from discreet.policy import Policy
+    from discreet.policy.policy import Policy
 
     require_writable(out)
     read = Policy.read(policy)
@@ -105,7 +105,7 @@ def ledger(policy: PolicyFile, out: Out = None, format: FormatOption = Format.ta
     from discreet.audit.ledger import audited
     from discreet.audit.report import ledger_page
     from discreet.budget import SYMBOLS, number
-    from discreet.policy import Policy
+    from discreet.policy.policy import Policy
 
     require_writable(out)
     read = Policy.read(policy)

@@ -14,7 +14,7 @@ from discreet.errors import UsageError
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger
-    from discreet.policy import Policy as PolicyValue
+    from discreet.policy.policy import Policy as PolicyValue
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +44,7 @@ def check(policy: Policy, format: FormatOption = Format.table) -> None:
     from discreet.accounting.calibrate import overtaking
     from discreet.engines.survey import check as survey
     from discreet.errors import PolicyError
-    from discreet.policy import Policy as PolicyValue
+    from discreet.policy.policy import Policy as PolicyValue
 
     declared = PolicyValue.read(policy)
     findings = survey(declared)
@@ -84,7 +84,7 @@ def snapshot(policy: Policy) -> None:
     """Read the source anew as the next numbered snapshot. Every question is charged anew after it."""
     from discreet.cli.tables import progress_bar
     from discreet.curator import take_snapshot
-    from discreet.policy import Policy as PolicyValue
+    from discreet.policy.policy import Policy as PolicyValue
 
     with progress_bar() as progress:
         made = take_snapshot(PolicyValue.read(policy), progress=progress)
@@ -116,7 +116,7 @@ def ledger(
     """Who spent what on what; create, verify, amend or export the ledger."""
     from discreet.curator import accountant_of, create_ledger, terms_of
     from discreet.ledger import Ledger
-    from discreet.policy import Policy as PolicyValue
+    from discreet.policy.policy import Policy as PolicyValue
 
     declared = PolicyValue.read(policy)
     if create:
@@ -203,7 +203,7 @@ def bounds(
     """Suggest a range for a column, as a paid question of the curator."""
     from discreet.bounds import BEYOND
     from discreet.cli.question import opened
-    from discreet.release import plain
+    from discreet.vault.answer import plain
 
     found = opened(policy).bounds(table, column, epsilon=epsilon)
     if format is Format.json:

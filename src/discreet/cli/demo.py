@@ -44,7 +44,7 @@ def demo(
     from discreet.cli.tables import output, plainly
     from discreet.curator import create_ledger
     from discreet.errors import UsageError
-    from discreet.policy import Policy
+    from discreet.policy.policy import Policy
 
     console = output()
     if folder.exists() and any(folder.iterdir()):

@@ -16,9 +16,9 @@ from discreet.errors import UsageError
 from discreet.show import json_text
 
 if TYPE_CHECKING:
-    from discreet.local.collector import Store, Sums
-    from discreet.local.device import Device, Sent
+    from discreet.local.collector.collector import Store, Sums
     from discreet.local.question import Question, Survey
+    from discreet.local.respondent.device import Device, Sent
 
 
 class Format(StrEnum):
@@ -57,8 +57,8 @@ def respond(
     format: FormatOption = Format.table,
 ) -> None:
     """Answer a survey. What leaves is randomized here; the coins are shown."""
-    from discreet.local.device import Device, default_path
     from discreet.local.question import submission
+    from discreet.local.respondent.device import Device, default_path
 
     require_writable(out)
     _require_address(to)
@@ -103,7 +103,7 @@ def _answered(
     survey: Survey, device: Device, given: dict[str, str] | None, round: str | None, *, quiet: bool
 ) -> list[Sent]:
     """Ask what was not given, refuse before drawing, then draw and show."""
-    from discreet.local.respond import greeting
+    from discreet.local.respondent.terminal import greeting
 
     if not quiet:
         for line in greeting(survey, device):
@@ -137,7 +137,7 @@ def _round(question: Question, round: str | None) -> str:
 
 def _ask(question: Question) -> Any:
     """An answer that is in the domain, or None if the respondent leaves it out."""
-    from discreet.local.respond import asked
+    from discreet.local.respondent.terminal import asked
 
     while True:
         typed = typer.prompt(asked(question), default="", show_default=False)
@@ -150,7 +150,7 @@ def _ask(question: Question) -> Any:
 
 
 def _show(question: Question, sent: Sent, answer: Any) -> None:
-    from discreet.local.respond import coins, meaning
+    from discreet.local.respondent.terminal import coins, meaning
 
     said = answer if isinstance(answer, str | int) else ", ".join(answer)
     print(f"{question.ask}\n  you said: {said}")
@@ -175,7 +175,7 @@ def _post(address: str, line: bytes) -> dict[str, Any]:
     from urllib.error import URLError
     from urllib.request import Request, urlopen
 
-    from discreet.local.collector import REASONS
+    from discreet.local.collector.collector import REASONS
 
     request = Request(address.rstrip("/") + "/reports", data=line, headers={"Content-Type": "text/plain"})
     try:
@@ -203,7 +203,7 @@ def _survey(path: Path) -> Survey:
 
 
 def _store(path: Path, survey: Survey, store: Path | None) -> Store:
-    from discreet.local.collector import Store
+    from discreet.local.collector.collector import Store
 
     return Store(store or path.with_suffix(".reports"), survey)
 
@@ -235,8 +235,8 @@ def serve(
 async def _serve(
     path: Path, survey: Survey, kept: Store, store: Path | None, host: str, port: int, url: str | None
 ) -> None:
-    from discreet.local.page import page, published_hash
-    from discreet.local.serve import listen
+    from discreet.local.collector.serve import listen
+    from discreet.local.respondent.page import page, published_hash
 
     def estimate() -> dict[str, Any]:
         with closing(_store(path, survey, store)) as reading:  # its own connection: commits are not held up
@@ -314,13 +314,13 @@ def estimate(
         total = total + _sums(asked, path)
     found = _estimate_json(total, suspicions)
     if chart is not None:
-        from discreet.local.chart import document
+        from discreet.local.collector.chart import document
 
         chart.write_text(document(asked.name, found), encoding="utf-8")
     if format is Format.json:
         print(json_text(found))
         return
-    from discreet.local.chart import text
+    from discreet.local.collector.chart import text
 
     for line in text(found):
         print(line)
@@ -335,7 +335,7 @@ def _estimate_json(sums: Sums, suspicions: dict[str, list[str]]) -> dict[str, An
 
 
 def _sums(survey: Survey, path: Path) -> Sums:
-    from discreet.local.collector import sums_from_json
+    from discreet.local.collector.collector import sums_from_json
 
     try:
         return sums_from_json(survey, json.loads(path.read_text(encoding="utf-8")))
@@ -370,7 +370,7 @@ def save_page(
     out: Annotated[Path, typer.Option(help="Where to write it.")],
 ) -> None:
     """Write the respondent's page to a file, and print the hash to publish."""
-    from discreet.local.page import page, published_hash
+    from discreet.local.respondent.page import page, published_hash
 
     require_writable(out)
     _require_address(url)

@@ -14,7 +14,7 @@ from discreet.errors import UsageError
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
-    from discreet.release import Answer
+    from discreet.vault.answer import Answer
 
 
 class Format(StrEnum):

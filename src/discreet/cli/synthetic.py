@@ -157,8 +157,8 @@ def inspect(
     from discreet.errors import UsageError
     from discreet.show import printable
     from discreet.synthetic.description import Description
-    from discreet.synthetic.inspect import as_json, text
-    from discreet.synthetic.reports import description_page
+    from discreet.synthetic.report.inspect import as_json, text
+    from discreet.synthetic.report.reports import description_page
 
     if raw is None and (control is not None or target is not None):
         raise UsageError("--control and --target belong to the report on --raw rows. Name these too.")
@@ -180,11 +180,11 @@ def inspect(
 def _raw_page(described: Description, raw: Path, control: Path | None, target: str | None) -> str:
     """Exact scores, and what attacks make of as many synthetic rows as there are true ones."""
     from discreet.attacks import inference, linkability, membership, single_out
-    from discreet.attacks.finding import percent
-    from discreet.attacks.source import table
+    from discreet.attacks.experiment.finding import percent
+    from discreet.attacks.inputs.source import table
     from discreet.synthetic.classify import target_of
-    from discreet.synthetic.raw import raw_report
-    from discreet.synthetic.reports import raw_page
+    from discreet.synthetic.report.raw import raw_report
+    from discreet.synthetic.report.reports import raw_page
 
     if target is not None:
         target_of(described, target)  # a wrong name is told before the work
@@ -259,7 +259,7 @@ def compare(
             progress=progress,
         )
     if html is not None:
-        from discreet.synthetic.reports import comparison_page
+        from discreet.synthetic.report.reports import comparison_page
 
         html.write_text(comparison_page(found), encoding="utf-8")
     print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else printable(str(found)))
@@ -275,11 +275,11 @@ def query(
     import pyarrow.csv
     from rich.table import Table
 
-    from discreet.attacks.source import table as read
+    from discreet.attacks.inputs.source import table as read
     from discreet.cli.tables import output, plainly
-    from discreet.release import plain
     from discreet.show import readable
     from discreet.synthetic.released import ask
+    from discreet.vault.answer import plain
 
     found = ask(sql, {table or file.stem: read(file)})
     rows = [[plain(value) for value in row] for row in zip(*(c.to_pylist() for c in found.columns), strict=True)]

@@ -14,11 +14,11 @@ from rich.table import Table
 from rich.text import Text
 
 from discreet.budget import Budget
-from discreet.release import plain
 from discreet.show import cells, notes, printable, readable
+from discreet.vault.answer import plain
 
 if TYPE_CHECKING:
-    from discreet.release import Answer
+    from discreet.vault.answer import Answer
 
 
 ENDLESS = 1_000_000  # columns: nothing is wrapped or cut where no terminal has an edge

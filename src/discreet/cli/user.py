@@ -107,7 +107,7 @@ def token(
 
 
 def _users(policy: str) -> UserFile:
-    from discreet.policy import Policy as PolicyValue
+    from discreet.policy.policy import Policy as PolicyValue
     from discreet.server.users import UserFile
 
     return UserFile(PolicyValue.read(policy))

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.optimize import lsq_linear
 
-from discreet.continual.dense import summed
 from discreet.continual.design import Design
 from discreet.continual.question import Question
-from discreet.continual.strategy import Floats
+from discreet.continual.strategies.dense import summed
+from discreet.continual.strategies.strategy import Floats
 from discreet.errors import UsageError
-from discreet.schedule import Schedule
+from discreet.policy.schedule import Schedule
 
 MOST_PERIODS = 2048
 

@@ -17,19 +17,19 @@ import numpy as np
 
 from discreet.accounting import Accountant
 from discreet.budget import Neighbors, round_down
-from discreet.continual.buffered import Buffered
-from discreet.continual.choose import chosen
-from discreet.continual.dense import Dense
-from discreet.continual.doubling import Doubling
-from discreet.continual.independent import Independent
 from discreet.continual.margins import half_widths
 from discreet.continual.question import Question, Statistic
-from discreet.continual.strategy import Gaussian, Pure, Strategy
-from discreet.continual.tree import BinaryTree, SubtractionTree
+from discreet.continual.strategies.buffered import Buffered
+from discreet.continual.strategies.choose import chosen
+from discreet.continual.strategies.dense import Dense
+from discreet.continual.strategies.doubling import Doubling
+from discreet.continual.strategies.independent import Independent
+from discreet.continual.strategies.strategy import Gaussian, Pure, Strategy
+from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.mechanisms import from_row, to_row
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Additive, Moved, Norm
-from discreet.schedule import Publish, Schedule
+from discreet.policy.schedule import Publish, Schedule
 
 STRATEGIES: tuple[type[Any], ...] = (Independent, Dense, Buffered, BinaryTree, SubtractionTree, Doubling)
 

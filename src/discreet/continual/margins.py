@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from discreet.continual.strategy import Strategy, impulses
+from discreet.continual.strategies.strategy import Strategy, impulses
 from discreet.mechanisms import combined
 from discreet.mechanisms.combined import Part
 from discreet.mechanisms.shapes import Additive
-from discreet.schedule import Publish
+from discreet.policy.schedule import Publish
 
 WIDE = 340  # sigma from which on 1 % at most is given away for the grid
 _DIGITS = 12  # of a factor: draws whose factors are the same but for rounded floats belong together

@@ -11,16 +11,16 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from discreet.domain import Dates, Timestamps
 from discreet.errors import PolicyError, Rejected
-from discreet.policy import Policy, Table
-from discreet.schedule import Schedule
+from discreet.policy.domain import Dates, Timestamps
+from discreet.policy.policy import Policy, Table
+from discreet.policy.schedule import Schedule
 from discreet.sql import identity
+from discreet.sql.after.estimates import Linear
 from discreet.sql.analyze import plan
-from discreet.sql.estimates import Linear
-from discreet.sql.parse import parse
 from discreet.sql.plan import Block, Key, Measurement, Plan
 from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.text.parse import parse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

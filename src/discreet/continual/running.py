@@ -24,15 +24,17 @@ from discreet.budget import Charge
 from discreet.continual.design import Design, designed
 from discreet.continual.question import Question
 from discreet.continual.series import Series, published_rows
-from discreet.continual.strategy import Windows
-from discreet.engines.arrivals import Arrivals, packed, unpacked
+from discreet.continual.strategies.strategy import Windows
+from discreet.engines.duckdb.arrivals import Arrivals, packed, unpacked
 from discreet.engines.until import Until
 from discreet.errors import LedgerUnavailable, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger, Reservation, Stream
 from discreet.mechanisms import to_row
-from discreet.policy import Policy
-from discreet.release import Allowance, Exact, Steps
-from discreet.schedule import Schedule
+from discreet.policy.policy import Policy
+from discreet.policy.schedule import Schedule
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
+from discreet.vault.steps import Steps
 
 FIRST = 1  # step 0 is the design; period p is step p + 1
 

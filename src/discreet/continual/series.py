@@ -16,8 +16,8 @@ from discreet.continual.consistent import revised
 from discreet.continual.design import Design
 from discreet.continual.question import Question
 from discreet.errors import UsageError
-from discreet.release import plain
-from discreet.schedule import Schedule
+from discreet.policy.schedule import Schedule
+from discreet.vault.answer import plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

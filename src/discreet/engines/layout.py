@@ -16,19 +16,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from discreet.algebra import OWNER as OWNER
-from discreet.domain import (
-    Booleans,
-    Categories,
-    Dates,
-    Decimals,
-    Domain,
-    Identifier,
-    Integers,
-    Text,
-    Timestamps,
-)
 from discreet.engines.quoting import name
-from discreet.policy import Table
+from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Domain, Identifier, Integers, Text, Timestamps
+from discreet.policy.policy import Table
 
 PUBLIC = "public_tables"  # the schema of the public ones
 SCHEMAS = ("main", PUBLIC)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from discreet.engines.duckdb.locked import connect
 from discreet.engines.files import CSV, PARQUET, delimiter_of, guessed, parquet, texts
 from discreet.engines.frames import arrow
-from discreet.engines.locked import connect
 from discreet.engines.quoting import literal, name
 from discreet.errors import UsageError
 

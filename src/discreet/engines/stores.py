@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from discreet.engines.duckdb import DuckDB
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.duckdb.store import Snapshot, SnapshotFolder
 from discreet.engines.engine import Progress, Store
-from discreet.engines.prepare import prepare
-from discreet.engines.store import Snapshot, SnapshotFolder
-from discreet.policy import Policy
+from discreet.policy.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,16 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.budget import number
-from discreet.document import PLACEHOLDER
-from discreet.domain import Column, Identifier, Text
-from discreet.engines import encode
+from discreet.engines.duckdb import encode
+from discreet.engines.duckdb.parts import Part
+from discreet.engines.duckdb.prepare import engine_errors, moved_on, schemas
+from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.layout import RULES
-from discreet.engines.parts import Part
-from discreet.engines.prepare import engine_errors, moved_on, schemas
 from discreet.engines.source import DATABASES, attach, columns_of, is_csv, loading, scan, source_at, tables_in
-from discreet.engines.store import SnapshotFolder
 from discreet.errors import Problem, UsageError
-from discreet.policy import Policy, Table, Through
+from discreet.policy.document import PLACEHOLDER
+from discreet.policy.domain import Column, Identifier, Text
+from discreet.policy.policy import Policy, Table, Through
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

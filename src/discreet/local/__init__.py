@@ -15,50 +15,50 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from discreet.local.choice import best as best
-    from discreet.local.estimate import Estimate as Estimate
-    from discreet.local.few_changes import FewChanges as FewChanges
-    from discreet.local.hadamard import HadamardResponse as HadamardResponse
-    from discreet.local.hashing import LocalHashing as LocalHashing
-    from discreet.local.heavy_hitters import HeavyHitters as HeavyHitters
-    from discreet.local.memoize import MemoizedResponse as MemoizedResponse
-    from discreet.local.memoize import MemoizedUnary as MemoizedUnary
-    from discreet.local.numeric import Duchi as Duchi
-    from discreet.local.numeric import Hybrid as Hybrid
-    from discreet.local.numeric import Piecewise as Piecewise
-    from discreet.local.protocol import PROTOCOLS as PROTOCOLS
-    from discreet.local.response import KaryResponse as KaryResponse
-    from discreet.local.response import Truthful as Truthful
-    from discreet.local.response import TwoCoins as TwoCoins
-    from discreet.local.response import Warner as Warner
-    from discreet.local.square_wave import SquareWave as SquareWave
-    from discreet.local.subset import SubsetSelection as SubsetSelection
-    from discreet.local.unary import OptimizedUnary as OptimizedUnary
-    from discreet.local.unary import SymmetricUnary as SymmetricUnary
+    from discreet.local.collector.estimate import Estimate as Estimate
+    from discreet.local.protocols.few_changes import FewChanges as FewChanges
+    from discreet.local.protocols.hadamard import HadamardResponse as HadamardResponse
+    from discreet.local.protocols.hashing import LocalHashing as LocalHashing
+    from discreet.local.protocols.heavy_hitters import HeavyHitters as HeavyHitters
+    from discreet.local.protocols.memoize import MemoizedResponse as MemoizedResponse
+    from discreet.local.protocols.memoize import MemoizedUnary as MemoizedUnary
+    from discreet.local.protocols.numeric import Duchi as Duchi
+    from discreet.local.protocols.numeric import Hybrid as Hybrid
+    from discreet.local.protocols.numeric import Piecewise as Piecewise
+    from discreet.local.protocols.protocol import PROTOCOLS as PROTOCOLS
+    from discreet.local.protocols.response import KaryResponse as KaryResponse
+    from discreet.local.protocols.response import Truthful as Truthful
+    from discreet.local.protocols.response import TwoCoins as TwoCoins
+    from discreet.local.protocols.response import Warner as Warner
+    from discreet.local.protocols.square_wave import SquareWave as SquareWave
+    from discreet.local.protocols.subset import SubsetSelection as SubsetSelection
+    from discreet.local.protocols.unary import OptimizedUnary as OptimizedUnary
+    from discreet.local.protocols.unary import SymmetricUnary as SymmetricUnary
 
 _HOME = {
     "best": "choice",
-    "Estimate": "estimate",
-    "FewChanges": "few_changes",
-    "HadamardResponse": "hadamard",
-    "LocalHashing": "hashing",
-    "HeavyHitters": "heavy_hitters",
-    "MemoizedResponse": "memoize",
-    "MemoizedUnary": "memoize",
-    "Duchi": "numeric",
-    "Hybrid": "numeric",
-    "Piecewise": "numeric",
-    "PROTOCOLS": "protocol",
-    "KaryResponse": "response",
-    "Truthful": "response",
-    "TwoCoins": "response",
-    "Warner": "response",
-    "SquareWave": "square_wave",
-    "SubsetSelection": "subset",
-    "OptimizedUnary": "unary",
-    "SymmetricUnary": "unary",
-    "amplified": "shuffle",
-    "amplified_tightly": "shuffle",
-    "local_epsilon": "shuffle",
+    "Estimate": "collector.estimate",
+    "FewChanges": "protocols.few_changes",
+    "HadamardResponse": "protocols.hadamard",
+    "LocalHashing": "protocols.hashing",
+    "HeavyHitters": "protocols.heavy_hitters",
+    "MemoizedResponse": "protocols.memoize",
+    "MemoizedUnary": "protocols.memoize",
+    "Duchi": "protocols.numeric",
+    "Hybrid": "protocols.numeric",
+    "Piecewise": "protocols.numeric",
+    "PROTOCOLS": "protocols.protocol",
+    "KaryResponse": "protocols.response",
+    "Truthful": "protocols.response",
+    "TwoCoins": "protocols.response",
+    "Warner": "protocols.response",
+    "SquareWave": "protocols.square_wave",
+    "SubsetSelection": "protocols.subset",
+    "OptimizedUnary": "protocols.unary",
+    "SymmetricUnary": "protocols.unary",
+    "amplified": "collector.shuffle",
+    "amplified_tightly": "collector.shuffle",
+    "local_epsilon": "collector.shuffle",
 }
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from discreet.domain import Categories, Decimals, Integers
+    from discreet.policy.domain import Categories, Decimals, Integers
 
     Grid = Decimals | Integers
 
@@ -108,7 +108,7 @@ def number(domain: Grid, steps_below: int | Fraction) -> Fraction:
 
 def _shown(domain: Any) -> str:
     if hasattr(domain, "step") and not isinstance(domain, range):
-        from discreet.domain import written
+        from discreet.policy.domain import written
 
         ends = f"{written(number(domain, 0))} to {written(number(domain, domain.size - 1))}"
         return f"answer a number from {ends} in steps of {written(domain.step)}"

@@ -8,12 +8,12 @@ from typing import Any
 
 from discreet.budget import number
 from discreet.errors import UsageError
-from discreet.local.hadamard import HadamardResponse
-from discreet.local.hashing import LocalHashing
-from discreet.local.memoize import MemoizedResponse, MemoizedUnary
-from discreet.local.response import KaryResponse
-from discreet.local.subset import SubsetSelection
-from discreet.local.unary import OptimizedUnary
+from discreet.local.protocols.hadamard import HadamardResponse
+from discreet.local.protocols.hashing import LocalHashing
+from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary
+from discreet.local.protocols.response import KaryResponse
+from discreet.local.protocols.subset import SubsetSelection
+from discreet.local.protocols.unary import OptimizedUnary
 
 CANDIDATES = (KaryResponse, LocalHashing, HadamardResponse, SubsetSelection, OptimizedUnary)
 SLACK = Fraction(105, 100)

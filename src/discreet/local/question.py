@@ -18,7 +18,7 @@ from discreet.budget import amount
 from discreet.errors import NO_TEXT, UsageError
 from discreet.local import answers
 from discreet.local.choice import best, best_memoized
-from discreet.local.protocol import PROTOCOLS, Protocol, hex_digits, to_wire
+from discreet.local.protocols.protocol import PROTOCOLS, Protocol, hex_digits, to_wire
 
 FORMAT = 1
 """Of the compiled survey and of reports; part of the fingerprint."""
@@ -219,7 +219,7 @@ def _values(values: Any) -> tuple[str | int, ...]:
 
 
 def _grid(ends: Any, step: Any) -> Any:
-    from discreet.domain import Decimals
+    from discreet.policy.domain import Decimals
 
     if not isinstance(ends, list) or len(ends) != 2:
         raise UsageError("number must be a range of two numbers.")

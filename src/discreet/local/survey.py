@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from discreet.budget import number
-from discreet.document import List, Map, Node, Reader, Scalar, parse
 from discreet.errors import PolicyError, Problem, UsageError
 from discreet.local.question import KINDS, MEMOIZED, MOST, Question, Survey, build, checked_name, chosen
+from discreet.policy.document import List, Map, Node, Reader, Scalar, parse
 
 _KEYS = ("survey", "epsilon", "questions")
 _QUESTION_KEYS = (

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from discreet.errors import NO_TEXT, UsageError
-from discreet.policy import CURATOR, Policy
+from discreet.policy.policy import CURATOR, Policy
 from discreet.server.fresh import fresh_bytes, fresh_text
 from discreet.server.scram import Verifier
 

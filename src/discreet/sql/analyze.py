@@ -21,19 +21,26 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from discreet.algebra import Cast, Expression, Fold, Order, Over, call, weight_of
-from discreet.domain import Text as DeclaredText
 from discreet.errors import DiscreetError, EngineFailure
-from discreet.policy import Policy
-from discreet.sql import after, grouping, persons, rolling, sets, work
-from discreet.sql.after import Output, Released
+from discreet.policy.domain import Text as DeclaredText
+from discreet.policy.policy import Policy
+from discreet.sql import rolling, work
+from discreet.sql.after import after
+from discreet.sql.after.after import Output, Released
+from discreet.sql.after.linear import Form
+from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.aggregates.assembly import UNBOUNDED, assemble, people_first
 from discreet.sql.aggregates.readings import Rows
 from discreet.sql.check import Checker
-from discreet.sql.expressions import translate
 from discreet.sql.identity import sharing
-from discreet.sql.joins import conjuncts, join, unbracketed
-from discreet.sql.linear import Form
-from discreet.sql.parse import (
+from discreet.sql.plan import HALF_WIDTHS, Block, Column, Key, Plan, Unknown, key_position, table_name
+from discreet.sql.rows import persons, sets
+from discreet.sql.rows.joins import conjuncts, join, unbracketed
+from discreet.sql.rows.public import PublicSide, public_side
+from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
+from discreet.sql.rows.scope import RowScope
+from discreet.sql.text import grouping
+from discreet.sql.text.parse import (
     MOST_NODES,
     check_weight,
     columns_of,
@@ -46,14 +53,10 @@ from discreet.sql.parse import (
     whole,
     written,
 )
-from discreet.sql.plan import HALF_WIDTHS, Block, Column, Key, Plan, Unknown, key_position, table_name
-from discreet.sql.public import PublicSide, public_side
-from discreet.sql.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
-from discreet.sql.rewrite import Rewrite, has_aggregate, meanings_of
-from discreet.sql.scope import RowScope
-from discreet.sql.spelling import spelled
-from discreet.sql.unify import as_flag
-from discreet.sql.values import Coded, Day, Flag, Identity, Missing, Moment, Number, Opaque, Text, Value
+from discreet.sql.text.spelling import spelled
+from discreet.sql.values.expressions import translate
+from discreet.sql.values.unify import as_flag
+from discreet.sql.values.value import Coded, Day, Flag, Identity, Missing, Moment, Number, Opaque, Text, Value
 
 PublicTables = Mapping[str, pa.Table]
 Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are public

@@ -55,9 +55,9 @@ from discreet.algebra import (
     with_columns,
 )
 from discreet.budget import Neighbors
-from discreet.domain import MOST_PEOPLE, Decimals, Integers
 from discreet.errors import Unproved
-from discreet.policy import Policy, Table
+from discreet.policy.domain import MOST_PEOPLE, Decimals, Integers
+from discreet.policy.policy import Policy, Table
 
 Vector = tuple[Fraction, ...]
 Forms = Sequence[Sequence[int]]  # combinations of readings, by their factors

@@ -20,10 +20,12 @@ from typing import Any
 
 from discreet import algebra
 from discreet.errors import Unproved
-from discreet.sql import estimates, picks, plan, values
+from discreet.sql import picks, plan
+from discreet.sql.after import estimates
 from discreet.sql.aggregates import AGGREGATES
 from discreet.sql.aggregates.variance import Spread
 from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.values import value as values
 
 VERSION = 1
 STAGE = "stage"  # the field whose names are numbered

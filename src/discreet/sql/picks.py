@@ -22,8 +22,8 @@ from discreet.mechanisms.currency import Currency, currency
 from discreet.mechanisms.fine_quantile import FineQuantile, reach_for
 from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
 from discreet.mechanisms.shapes import Nearby, Rows, Selection
-from discreet.sql.estimates import as_written, number_type
-from discreet.sql.values import Coded, Day, Flag, Moment, Number, widened
+from discreet.sql.after.estimates import as_written, number_type
+from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, widened
 
 FAN = 1 << 17  # cells of which all counts are read
 MOST_CELLS = 1 << 23  # counts of all groups together: 64 MB

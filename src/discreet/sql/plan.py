@@ -33,17 +33,17 @@ from discreet.algebra import (
 )
 from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
-from discreet.declaration import HIDDEN
 from discreet.mechanisms.shapes import Keys, Nearby
-from discreet.policy import Policy
+from discreet.policy.declaration import HIDDEN
+from discreet.policy.policy import Policy
+from discreet.sql.after.estimates import Estimate, as_written, number_type
+from discreet.sql.after.linear import Form
 from discreet.sql.check import Bound, Checker
-from discreet.sql.estimates import Estimate, as_written, number_type
-from discreet.sql.linear import Form
 from discreet.sql.nearest import nearest
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.sensitivity import Sensitivity
-from discreet.sql.unify import flag_as_number
-from discreet.sql.values import Coded, Day, Flag, Moment, Number, Text, careful, widened
+from discreet.sql.values.unify import flag_as_number
+from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, careful, widened
 
 MOST_DIGITS = 40  # of the position of a key in its domain
 HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row

@@ -44,7 +44,7 @@ from discreet.algebra import (
     parts_of,
     walk,
 )
-from discreet.domain import MOST_LETTERS
+from discreet.policy.domain import MOST_LETTERS
 
 SHARE = Fraction(1, 1_000)  # of `limits.seconds` and of `limits.deadline`
 Rows = Callable[[Source], int]  # how many rows of a source one person has, before any condition

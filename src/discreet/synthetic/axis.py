@@ -18,11 +18,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from discreet.algebra import Expression, call, case
-from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Text, Timestamps
 from discreet.errors import UsageError
-from discreet.policy import Table
+from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Text, Timestamps
+from discreet.policy.policy import Table
 from discreet.sql.plan import key_position
-from discreet.sql.values import Value, widened
+from discreet.sql.values.value import Value, widened
 
 BINS = 100  # intervals of numbers, dates and times that have more values than this
 MOST_VALUES = 10_000  # of a list of values

@@ -20,12 +20,12 @@ import numpy as np
 
 from discreet.accounting import Accountant
 from discreet.budget import Charge, with_margin
-from discreet.domain import Categories
 from discreet.errors import UsageError
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.shapes import Additive
 from discreet.mechanisms.simulate import half_widths
-from discreet.policy import Policy
+from discreet.policy.domain import Categories
+from discreet.policy.policy import Policy
 from discreet.synthetic.axis import Axis, Uncut, Unlisted, axes_of
 from discreet.synthetic.classify import area, area_margin, counted, learned, rows_of, target_of
 from discreet.synthetic.describe import Commission, Work, currency, private_table

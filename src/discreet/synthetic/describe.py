@@ -21,17 +21,18 @@ from discreet.accounting.zcdp import rho_of
 from discreet.algebra import Aggregate
 from discreet.budget import Charge
 from discreet.errors import UsageError
-from discreet.policy import Policy, Table
-from discreet.release import Allowance, Exact
+from discreet.policy.policy import Policy, Table
 from discreet.synthetic.axis import BINS, Axis, Uncut, Unlisted, axes_of
 from discreet.synthetic.description import Description
 from discreet.synthetic.grids import found_grids, share_of_grids
-from discreet.synthetic.independent import Histogram
 from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.source import TableSource, source_of
-from discreet.synthetic.synthesizers import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
+from discreet.synthetic.synthesizers.family import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
+from discreet.synthetic.synthesizers.independent import Histogram
 from discreet.synthetic.workload import EVERY_PAIR, Workload, listed, workload
 from discreet.threads import one_thread
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
 

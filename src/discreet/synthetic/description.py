@@ -18,11 +18,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from discreet.domain import Column
 from discreet.errors import UsageError
+from discreet.policy.domain import Column
 from discreet.synthetic.axis import Axis, domain_from, plain_domain
-from discreet.synthetic.graphical import Model, Tree
 from discreet.synthetic.marginals import Measured
+from discreet.synthetic.synthesizers.graphical import Model, Tree
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -70,7 +70,7 @@ class Description:
 
     def expected_error(self, columns: Sequence[str]) -> float:
         """How far the model's table of some columns is expected to be from the true one: total variation, 0 to 1."""
-        from discreet.synthetic.errors import expected_error
+        from discreet.synthetic.report.errors import expected_error
 
         return expected_error(self, self.places(columns))
 

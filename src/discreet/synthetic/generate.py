@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import UsageError
 from discreet.noise import Items, Stream
-from discreet.synthetic.graphical import Model, propagate, summed
+from discreet.synthetic.synthesizers.graphical import Model, propagate, summed
 
 if TYPE_CHECKING:
     from discreet.synthetic.description import Description

@@ -18,13 +18,14 @@ import numpy as np
 
 from discreet.algebra import Aggregate
 from discreet.budget import AccountantName
-from discreet.domain import Categories
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.quantile import Quantiles
 from discreet.mechanisms.shapes import Keys, Rows
-from discreet.release import Allowance, Exact
+from discreet.policy.domain import Categories
 from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis, Uncut, Unlisted
 from discreet.synthetic.source import TableSource
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
 
 SHARE = Fraction(1, 10)  # of what was paid, for one such column; for several
 MOST_SHARE = Fraction(1, 4)

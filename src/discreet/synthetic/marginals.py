@@ -26,10 +26,12 @@ from discreet.budget import AccountantName
 from discreet.mechanisms import to_row
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Additive, Moved, Scores
-from discreet.release import Allowance, Exact, rows_used
 from discreet.synthetic.axis import Axis
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.workload import EVERY_PAIR, Workload
+from discreet.vault.allowance import Allowance
+from discreet.vault.answer import rows_used
+from discreet.vault.exact import Exact
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from discreet.engines.workbench import Workbench
-from discreet.policy import Policy, Table
+from discreet.engines.duckdb.workbench import Workbench
+from discreet.policy.policy import Policy, Table
+from discreet.sql.after.finish import split
 from discreet.sql.analyze import plan
-from discreet.sql.finish import split
 
 _SECONDS = 60.0
 _PUBLIC = Policy.parse("unit: row\ntables: {nobody: {owner: id}}\nbudget: {epsilon: 1}\n", path="released")

@@ -22,9 +22,9 @@ from discreet.algebra import (
     expression,
 )
 from discreet.budget import Neighbors
-from discreet.policy import Policy, Table
-from discreet.sql.relation import scan
-from discreet.sql.values import Coded, Value
+from discreet.policy.policy import Policy, Table
+from discreet.sql.rows.relation import scan
+from discreet.sql.values.value import Coded, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

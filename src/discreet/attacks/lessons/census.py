@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from discreet.attacks.cells import Frame
 from discreet.attacks.census import census as attack
-from discreet.attacks.finding import Rate
+from discreet.attacks.experiment.finding import Rate
+from discreet.attacks.inputs.published import read
 from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, noisy, points
-from discreet.attacks.published import read
-from discreet.attacks.worlds import likeliest
+from discreet.attacks.solve.cells import Frame
+from discreet.attacks.solve.worlds import likeliest
 from discreet.mechanisms import DiscreteLaplace
 
 DOMAIN: dict[str, Any] = {"age": [1, 125], "sex": ["F", "M"], "race": ["B", "W"], "marital": ["S", "M"]}

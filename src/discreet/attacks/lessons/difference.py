@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from discreet import town
-from discreet.attacks.dice import Dice
 from discreet.attacks.difference import Differences
 from discreet.attacks.difference import difference as attack
-from discreet.attacks.finding import Rate
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import Rate
 from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, bits_guessed, noisy, points
 
 GOVERNOR = "zip = '{zip}' AND sex = '{sex}' AND born = DATE '{born}'".format(**town.GOVERNOR)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.finding import Finding, Rate, ceiling, percent
+from discreet.attacks.experiment.finding import Finding, Rate, ceiling, percent
 from discreet.mechanisms import DiscreteLaplace
 from discreet.noise import Items, Stream
 

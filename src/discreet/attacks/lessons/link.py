@@ -9,8 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet import town
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import percent
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import percent
 from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, bits_guessed, noisy, points
 from discreet.attacks.link import Linkage
 from discreet.attacks.link import link as attack

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import Rate
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import Rate
 from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, noisy, points
 from discreet.attacks.membership import trace
 

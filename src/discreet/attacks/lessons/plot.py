@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from math import log10
 
-from discreet.attacks.finding import ceiling, percent
+from discreet.attacks.experiment.finding import ceiling, percent
 from discreet.attacks.lessons.lesson import Lesson
 
 WIDTH, HEIGHT = 720, 360

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import Rate, percent
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import Rate, percent
 from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, noisy, points
 from discreet.attacks.reconstruct import solve
 

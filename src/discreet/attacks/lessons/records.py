@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from discreet import town
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import percent
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import percent
+from discreet.attacks.experiment.trials import Risked
 from discreet.attacks.inference import inference
 from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Point, Step, Table, noisy
 from discreet.attacks.linkability import linkability
 from discreet.attacks.single_out import single_out
-from discreet.attacks.trials import Risked
 
 Attack = Callable[[pa.Table, pa.Table, pa.Table], Risked]
 

@@ -7,11 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
-from discreet.attacks.dice import Dice
-from discreet.attacks.finding import Rate, percent
-from discreet.attacks.knowledge import Knowledge, Outcome, experiment
+from discreet.attacks.experiment.dice import Dice
+from discreet.attacks.experiment.finding import Rate, percent
+from discreet.attacks.experiment.knowledge import Knowledge, Outcome, experiment
+from discreet.attacks.inputs.ratings import index
 from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, bits_guessed, noisy, points
-from discreet.attacks.ratings import index
 
 MOST_FILMS = 25  # of one person in the counts; the rest is dropped
 KNOWN = (

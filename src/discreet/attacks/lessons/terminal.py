@@ -8,7 +8,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from discreet.attacks.finding import percent
+from discreet.attacks.experiment.finding import percent
 from discreet.attacks.lessons.lesson import Lesson, Table
 from discreet.attacks.lessons.plot import Scale, characters
 

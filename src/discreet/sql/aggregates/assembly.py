@@ -20,6 +20,7 @@ from sqlglot import exp
 
 from discreet.algebra import Expression, Reading, Sum
 from discreet.budget import Neighbors
+from discreet.sql.after.estimates import Estimate, Linear
 from discreet.sql.aggregates.count import Rows as AllRows
 from discreet.sql.aggregates.readings import Rows, bernstein, coarse
 from discreet.sql.aggregates.request import (
@@ -35,14 +36,13 @@ from discreet.sql.aggregates.request import (
     constant_width,
     range_of,
 )
-from discreet.sql.estimates import Estimate, Linear
-from discreet.sql.numbers import grid
-from discreet.sql.parse import reject
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Measurement, key_position
 from discreet.sql.sensitivity import Sensitivity
-from discreet.sql.values import Coded, Day, Flag, Number
-from discreet.sql.values import Moment as Instant
+from discreet.sql.text.parse import reject
+from discreet.sql.values.numbers import grid
+from discreet.sql.values.value import Coded, Day, Flag, Number
+from discreet.sql.values.value import Moment as Instant
 
 Target = tuple[Expression, object, Expression | None]  # a value, its range, and a condition on the rows
 UNBOUNDED = 2**31  # groups, where their number is not public

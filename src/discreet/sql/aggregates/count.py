@@ -9,6 +9,7 @@ from typing import ClassVar
 from sqlglot import exp
 
 from discreet.algebra import Expression, Reading, Sum
+from discreet.sql.after.estimates import Linear
 from discreet.sql.aggregates import distinct
 from discreet.sql.aggregates.readings import Rows as RowsRead
 from discreet.sql.aggregates.request import (
@@ -22,12 +23,11 @@ from discreet.sql.aggregates.request import (
     both,
     constant_width,
 )
-from discreet.sql.estimates import Linear
-from discreet.sql.expressions import Scope, translate
-from discreet.sql.parse import reject, show
 from discreet.sql.sensitivity import Sensitivity
-from discreet.sql.unify import as_flag
-from discreet.sql.values import Missing
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.expressions import Scope, translate
+from discreet.sql.values.unify import as_flag
+from discreet.sql.values.value import Missing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,10 +13,10 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
+from discreet.sql.after.estimates import Components, Estimate, Floats, floats, possible, reach, sampled
 from discreet.sql.aggregates.request import Corner, Member, Pair, Reader, Request
-from discreet.sql.estimates import Components, Estimate, Floats, floats, possible, reach, sampled
-from discreet.sql.expressions import Scope, translate
-from discreet.sql.unify import as_number
+from discreet.sql.values.expressions import Scope, translate
+from discreet.sql.values.unify import as_number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,11 +10,11 @@ from discreet.algebra import Distinct, Expression, Persons, Reading, call
 from discreet.sql import sensitivity
 from discreet.sql.aggregates.readings import Rows
 from discreet.sql.aggregates.request import Extent, Member, Request, Single, both
-from discreet.sql.expressions import Scope, translate
-from discreet.sql.parse import reject
 from discreet.sql.sensitivity import Sensitivity
-from discreet.sql.unify import as_flag, flag_as_number
-from discreet.sql.values import Coded, Flag, Number, Opaque, Text, Value
+from discreet.sql.text.parse import reject
+from discreet.sql.values.expressions import Scope, translate
+from discreet.sql.values.unify import as_flag, flag_as_number
+from discreet.sql.values.value import Coded, Flag, Number, Opaque, Text, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,12 @@ import numpy as np
 from sqlglot import exp
 
 from discreet.algebra import Expression
+from discreet.sql.after.estimates import Estimate, Floats
 from discreet.sql.aggregates.mean import OfMean
 from discreet.sql.aggregates.request import Member, Moment, Place, Request, argument_node, number
-from discreet.sql.estimates import Estimate, Floats
-from discreet.sql.expressions import Scope, translate
-from discreet.sql.numbers import grid
-from discreet.sql.parse import reject, show
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.expressions import Scope, translate
+from discreet.sql.values.numbers import grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,14 @@ import numpy as np
 from sqlglot import exp
 
 from discreet.algebra import Expression
+from discreet.sql.after.estimates import Estimate, Floats
 from discreet.sql.aggregates.mean import OfMean
 from discreet.sql.aggregates.request import Member, Moment, Place, Request
 from discreet.sql.aggregates.request import number as argument
-from discreet.sql.estimates import Estimate, Floats
-from discreet.sql.expressions import Scope
-from discreet.sql.numbers import divide, grid
-from discreet.sql.parse import reject, show
-from discreet.sql.values import Number, Value, careful, number
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.expressions import Scope
+from discreet.sql.values.numbers import divide, grid
+from discreet.sql.values.value import Number, Value, careful, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,10 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
+from discreet.sql.after.estimates import Components, Estimate, Floats, reach
+from discreet.sql.after.margins import ratio_quantile
 from discreet.sql.aggregates.request import Member, Moment, Place, Request, number
-from discreet.sql.estimates import Components, Estimate, Floats, reach
-from discreet.sql.expressions import Scope
-from discreet.sql.margins import ratio_quantile
+from discreet.sql.values.expressions import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,9 +6,9 @@ from sqlglot import exp
 
 from discreet.algebra import Expression
 from discreet.sql.aggregates.request import Choice, Member, Request, argument
-from discreet.sql.expressions import Scope
-from discreet.sql.parse import reject, show
-from discreet.sql.values import Coded, Day, Flag, Number, Opaque, Text
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.expressions import Scope
+from discreet.sql.values.value import Coded, Day, Flag, Number, Opaque, Text
 
 MOST_MODES = 65_536
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from discreet.algebra import Expression, Factor, Sum
-from discreet.domain import MOST_PEOPLE
-from discreet.sql.numbers import check_size, grid
-from discreet.sql.parse import reject, show
-from discreet.sql.values import Number, Value, careful, widened
+from discreet.policy.domain import MOST_PEOPLE
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.numbers import check_size, grid
+from discreet.sql.values.value import Number, Value, careful, widened
 
 COARSE_STEPS = 1 << 15  # of a range, where fourth powers are added up
 

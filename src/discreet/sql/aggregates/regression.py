@@ -12,12 +12,12 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
+from discreet.sql.after.estimates import Components, Estimate, Floats, floats, reach
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.aggregates.request import Corner, Member, Pair, Reader, Request
-from discreet.sql.estimates import Components, Estimate, Floats, floats, reach
-from discreet.sql.expressions import Scope, translate
-from discreet.sql.numbers import grid
-from discreet.sql.unify import as_number
+from discreet.sql.values.expressions import Scope, translate
+from discreet.sql.values.numbers import grid
+from discreet.sql.values.unify import as_number
 
 _DEGREES = (1, 2)  # of y and of x
 

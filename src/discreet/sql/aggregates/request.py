@@ -20,14 +20,14 @@ from sqlglot import exp
 from discreet.algebra import Expression, Reading, call
 from discreet.budget import Neighbors
 from discreet.sql import sensitivity
+from discreet.sql.after.estimates import Estimate, Linear
 from discreet.sql.aggregates.readings import Rows as RowsRead
-from discreet.sql.estimates import Estimate, Linear
-from discreet.sql.expressions import Scope, translate
-from discreet.sql.numbers import grid
-from discreet.sql.parse import reject, show
 from discreet.sql.sensitivity import Sensitivity
-from discreet.sql.unify import as_number
-from discreet.sql.values import Value
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.expressions import Scope, translate
+from discreet.sql.values.numbers import grid
+from discreet.sql.values.unify import as_number
+from discreet.sql.values.value import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

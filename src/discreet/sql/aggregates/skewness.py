@@ -9,11 +9,11 @@ import numpy as np
 from sqlglot import exp
 
 from discreet.algebra import Expression
+from discreet.sql.after.estimates import Floats
 from discreet.sql.aggregates.readings import few_steps
 from discreet.sql.aggregates.request import Member, Moment, Place, Request, number
 from discreet.sql.aggregates.standardized import Standardized
-from discreet.sql.estimates import Floats
-from discreet.sql.expressions import Scope
+from discreet.sql.values.expressions import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

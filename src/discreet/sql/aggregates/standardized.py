@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from discreet import arrow
 from discreet.mechanisms.simulate import Noise
-from discreet.sql.estimates import Components, Floats, floats, raw_moments, reach
+from discreet.sql.after.estimates import Components, Floats, floats, raw_moments, reach
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

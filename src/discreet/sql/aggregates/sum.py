@@ -10,13 +10,13 @@ from sqlglot import exp
 
 from discreet.algebra import Expression, Reading
 from discreet.sql import sensitivity
+from discreet.sql.after.estimates import Linear
 from discreet.sql.aggregates.readings import Rows
 from discreet.sql.aggregates.request import Alone, Extent, Member, Moment, Place, Request, number
-from discreet.sql.estimates import Linear
-from discreet.sql.expressions import Scope
-from discreet.sql.numbers import grid
-from discreet.sql.parse import reject, show
 from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.expressions import Scope
+from discreet.sql.values.numbers import grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from sqlglot import exp
 from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
+from discreet.sql.after.estimates import Components, Floats, floats, possible, raw_moments, reach, sampled
 from discreet.sql.aggregates.request import Member, Moment, Place, Reader, Request, number
-from discreet.sql.estimates import Components, Floats, floats, possible, raw_moments, reach, sampled
-from discreet.sql.expressions import Scope
+from discreet.sql.values.expressions import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

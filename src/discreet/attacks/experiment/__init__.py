@@ -1,0 +1,1 @@
+"""How attacks are tried and judged: controls, chance baselines, what an attacker knows."""

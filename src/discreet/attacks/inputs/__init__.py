@@ -1,0 +1,1 @@
+"""What attacks read: tables, logs of questions, published statistics, ratings."""

@@ -1,0 +1,1 @@
+"""How attacks compute: linear algebra, ranges, and the worlds that fit what was published."""

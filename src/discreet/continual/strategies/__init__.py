@@ -1,0 +1,1 @@
+"""Which integer combinations of a stream get noise: the family of strategies."""

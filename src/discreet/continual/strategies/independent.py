@@ -1,0 +1,58 @@
+"""Fresh noise for every period: the best there is where only single periods are published; sums add up its noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from discreet.continual.strategies.strategy import Decoder, Floats, Inverse
+from discreet.policy.schedule import Publish
+from discreet.vault.exact import IntegerArray
+from discreet.vault.steps import Encoder, Measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Independent:
+    """Release x_t + z_t.
+
+    Privacy
+        C is the identity: a person who counts in `times` periods moves y by at most √times in l2 and times in l1.
+    Error
+        A sum of w periods has the variance of w draws.
+    """
+
+    periods: int
+    name = "independent noise"
+
+    def encoder(self) -> Encoder:
+        return _Encoder()
+
+    def decoder(self) -> Decoder:
+        return Inverse(lambda noisy: noisy)
+
+    def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
+        return Fraction(times)
+
+    def l1(self, *, times: int) -> int:
+        return times
+
+    def deviations(self, publish: Publish) -> Floats:
+        ones, _ = self.draws(publish)
+        return np.sqrt(ones.astype(np.float64))
+
+    def draws(self, publish: Publish) -> tuple[IntegerArray, IntegerArray]:
+        """How many draws are in each period's estimate, once and twice."""
+        length = {"daily": 1, "cumulative": self.periods}.get(str(publish), publish)
+        assert isinstance(length, int)
+        return np.minimum(np.arange(1, self.periods + 1), length), np.zeros(self.periods, dtype=np.int64)
+
+
+class _Encoder:
+    def __init__(self) -> None:
+        self._period = 0
+
+    def add(self, values: IntegerArray) -> Measured:
+        self._period += 1
+        return Measured(values=values[None, :], draws=(self._period - 1,), signs=np.ones((1, 1), dtype=np.int64))

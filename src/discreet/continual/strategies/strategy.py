@@ -1,0 +1,134 @@
+"""What a strategy is: which integer combinations of a stream get noise, and how sums are estimated from them.
+
+A strategy measures y = C x + z: x are the exact numbers of each period, C an integer matrix, z integer noise. A row of
+C reaches back in time only, so a row can be released as soon as its period is over; whatever is published is a function
+of y alone. How much privacy that costs is decided by the largest |C u| over what one person can contribute, u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.policy.schedule import Publish
+from discreet.vault.exact import IntegerArray
+from discreet.vault.steps import Encoder
+
+Floats = npt.NDArray[np.float64]
+
+
+class Decoder(Protocol):
+    """The released side: noisy rows of one period in, estimates out."""
+
+    def add(self, noisy: IntegerArray) -> tuple[Floats, Floats]:
+        """What a period's noisy rows say about that period, and about all periods so far, for every cell."""
+
+
+class Strategy(Protocol):
+    """A frozen value."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def periods(self) -> int: ...
+
+    def encoder(self) -> Encoder: ...
+
+    def decoder(self) -> Decoder: ...
+
+    def deviations(self, publish: Publish) -> Floats:
+        """The standard deviation of each period's estimate, in units of the noise's own."""
+
+
+class Gaussian(Strategy, Protocol):
+    """With Gaussian noise: for budgets in ρ."""
+
+    def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
+        """At least the largest |C u|² of a person who counts in `times` periods `apart` apart, by a vector of l2 norm
+        at most 1 and up to `cells` cells in each; `signed` where it may have negative entries as well as positive ones.
+        """
+
+
+class Pure(Strategy, Protocol):
+    """With Laplace noise: for budgets in ε."""
+
+    def l1(self, *, times: int) -> int:
+        """The largest |C u|_1 of a person who counts in `times` periods, by a vector of l1 norm at most 1 in each."""
+
+
+def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed: bool) -> int:
+    """An upper bound on u' G u over |u_t| <= 1 with at most `times` non-zero u_t, any two `apart` or more apart.
+
+    The i-th period of a person, from 0, is i * apart or later, and the j-th is (j - i) * apart or more behind it. So
+    their entry of G is at most the largest G_st over s >= i * apart and t >= s + (j - i) * apart, and the bound is the
+    sum of these over i, j < times. Contributions that are never negative (`signed` false) cannot use a negative entry,
+    so it counts as 0; those of either sign use its absolute value. Vectors u_t of norm at most 1 do no more than
+    numbers, as |<u_s, u_t>| <= 1, and <u_s, u_t> >= 0 where they have no negative entries. Where G falls with s and
+    with t - s, as for a Toeplitz factor that is not negative and does not increase, the periods 0, apart, 2 apart, ...
+    reach every term at once: there the bound is exact (docs/proofs/continual.md).
+    """
+    usable = np.abs(gram) if signed else np.maximum(gram, 0)
+    total, largest = 0, np.zeros(len(gram), dtype=np.int64)  # largest[d]: over starts from here on, d or more apart
+    for start in reversed(range(len(gram))):
+        entries = np.maximum.accumulate(usable[start, start:][::-1])[::-1]
+        largest[: len(entries)] = np.maximum(largest[: len(entries)], entries)
+        slot, between = divmod(start, apart)
+        if not between and slot < times:
+            own, *later = largest[: (times - slot) * apart : apart].tolist()
+            total += own + 2 * sum(later)
+    return int(total)
+
+
+def impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Iterator[Floats]:
+    """For each period, what every draw so far counts in its estimate; `draws[t]` draws belong to period t."""
+    decoder, sums, first, total = strategy.decoder(), Windows(publish), 0, sum(draws)
+    for count in draws:
+        rows = np.zeros((count, total))
+        rows[np.arange(count), first + np.arange(count)] = 1.0
+        first += count
+        yield sums.add(*decoder.add(rows))
+
+
+def by_impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Floats:
+    """Deviations of any strategy whose rows have a draw each (`draws[t]` of them in period t), by decoding units."""
+    return np.array([np.sqrt(np.square(weights).sum()) for weights in impulses(strategy, draws, publish)])
+
+
+class Windows:
+    """A published series out of the two that a decoder gives: single periods, running totals, or sums of a window.
+
+    Before a window is full it holds what there is.
+    """
+
+    def __init__(self, publish: Publish) -> None:
+        self._publish = publish
+        self._totals: list[Floats] = []
+
+    def add(self, daily: Floats, cumulative: Floats) -> Floats:
+        if self._publish == "daily":
+            return daily
+        if self._publish == "cumulative":
+            return cumulative
+        self._totals.append(cumulative)
+        if len(self._totals) <= self._publish:
+            return cumulative
+        before: Any = self._totals.pop(0)
+        return np.asarray(cumulative - before)
+
+
+class Inverse:
+    """Estimates from y = C x + z with a square C: x is solved for, one period after the other, and summed."""
+
+    def __init__(self, solve: Any) -> None:
+        self._solve = solve  # noisy row -> estimate of this period
+        self._total: Any = 0.0
+
+    def add(self, noisy: IntegerArray) -> tuple[Floats, Floats]:
+        daily = self._solve(np.asarray(noisy[0], dtype=np.float64))
+        self._total = self._total + daily
+        return daily, self._total

@@ -1,0 +1,1 @@
+"""The embedded engine: snapshots in DuckDB files, and questions on them."""

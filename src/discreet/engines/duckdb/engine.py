@@ -1,0 +1,243 @@
+"""Questions on a prepared snapshot, in an embedded DuckDB that is locked down: the default engine.
+
+The configuration is a second wall; the first is that only SQL from our own tree gets here. DuckDB is no boundary of
+privilege by its own word: with everything off it still tells exact table sizes and statistics to whoever may write SQL.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from discreet.algebra import Numbers
+from discreet.engines.duckdb.locked import COMMON_PARTS, STATISTICS, connect, lock
+from discreet.engines.duckdb.store import SnapshotFolder
+from discreet.engines.duckdb.twin import empty_twin
+from discreet.engines.layout import OWNER, SCHEMAS, public
+from discreet.engines.overrun import Overrun
+from discreet.engines.quoting import literal
+from discreet.engines.spelling import Spelling
+from discreet.engines.watch import interrupted
+from discreet.errors import EngineFailure, UsageError
+from discreet.policy.policy import Policy
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger("discreet.engine")
+_ATTACHED = "snapshot"
+_CTRL_C = "Query interrupted"  # what DuckDB makes of a KeyboardInterrupt while it runs a statement
+PLAIN, CAREFUL = Spelling(), Spelling(careful=True)
+MOST_BINDING = 256  # statements that are remembered to bind; then all are forgotten
+
+
+@contextmanager
+def _one_sentence(sql: str) -> Iterator[None]:
+    """Make Overrun of what took too long or too much, and EngineFailure of any other error."""
+    import duckdb
+
+    try:
+        yield
+    except (duckdb.InterruptException, duckdb.OutOfMemoryException) as error:
+        _log.error("%s in: %s", type(error).__name__, sql)
+        raise Overrun from None
+    except Exception as error:
+        if type(error) is RuntimeError and str(error) == _CTRL_C:
+            raise KeyboardInterrupt from None  # no failure of the engine: the charge can be resumed (S8)
+        _log.error("%s in: %s", type(error).__name__, sql)
+        raise EngineFailure from None
+
+
+def _statement(cursor: Any, sql: str, begin: str) -> Any:
+    """One SELECT, begun."""
+    import duckdb
+
+    cursor.execute(begin)
+    statements = cursor.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise duckdb.InvalidInputException("not one SELECT")
+    return cursor.sql(statements[0])
+
+
+class DuckDB:
+    """One snapshot, opened read-only. Safe to use from several threads; open it again after a fork."""
+
+    def __init__(self, path: str | Path, *, memory: int, threads: int | None = None) -> None:
+        import duckdb
+
+        self._path, self._memory, self._threads = path, memory, threads
+        self._process, self._lock = os.getpid(), Lock()
+        self._empty: Any = None
+        self._second: Any = None
+        self._binding: set[str] = set()  # statements that bind, to be checked once
+        try:
+            self._connection = connect(
+                path, read_only=True, memory=memory, threads=threads, keep_order=False, without=(STATISTICS,)
+            )
+            lock(self._connection)
+        except duckdb.Error as error:
+            _log.error("The snapshot %s cannot be opened: %s.", path, type(error).__name__)
+            raise EngineFailure from None
+
+    @classmethod
+    def open(cls, policy: Policy, number: int, *, threads: int | None = None) -> DuckDB:
+        """Snapshot `number` of a policy's store; raises UsageError when it was made for other tables."""
+        store = SnapshotFolder(policy.store)
+        if store.snapshot(number).digest != policy.digest:
+            raise UsageError(
+                f"Snapshot {number} was made before the policy's tables, unit or neighbors changed. "
+                "Take a new one: discreet snapshot."
+            )
+        return cls(store.file(number), memory=policy.limits.engine_memory, threads=threads)
+
+    def fetch(self, query: Numbers, seconds: float) -> pa.Table:
+        """The exact numbers of one aggregation. Sums arrive as decimal128(38, 0), which holds a HUGEINT without loss.
+
+        What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence; the log gets our
+        SQL and the kind of error, never the engine's message, which can print a value.
+        """
+        began, sql = time.monotonic(), PLAIN.numbers(query)
+        try:
+            return self.read(sql, seconds)
+        except Overrun:
+            raise
+        except EngineFailure:
+            total = CAREFUL.numbers(query)
+            if total == sql:
+                raise
+        with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
+            return self._selected(cursor, total, begin=f"USE {_ATTACHED}")
+
+    def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
+        """The same as `fetch`, so many rows at a time; at least one table, which may have no rows."""
+        began, begun, sql = time.monotonic(), False, PLAIN.numbers(query)
+        try:
+            with self._cursor(self._connection, seconds) as cursor:
+                for part in self._parts(cursor, sql, rows):
+                    begun = True
+                    yield part
+                return
+        except Overrun:
+            raise
+        except EngineFailure:
+            total = CAREFUL.numbers(query)
+            if begun or total == sql:  # what groups rows has looked at all of them before the first part
+                raise
+        with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
+            yield from self._parts(cursor, total, rows, begin=f"USE {_ATTACHED}")
+
+    def read(self, sql: str, seconds: float) -> pa.Table:
+        """The result of one SELECT."""
+        with self._cursor(self._connection, seconds) as cursor:
+            return self._selected(cursor, sql)
+
+    def _selected(self, cursor: Any, sql: str, *, begin: str = "") -> pa.Table:
+        with _one_sentence(sql):
+            return _statement(cursor, sql, begin).to_arrow_table()
+
+    def _parts(self, cursor: Any, sql: str, rows: int, *, begin: str = "") -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        with _one_sentence(sql):
+            reader = _statement(cursor, sql, begin).to_arrow_reader(rows)
+            batches = list(itertools.islice(reader, 1))
+        yield pa.Table.from_batches(batches, reader.schema)
+        while batches:
+            with _one_sentence(sql):
+                batches = list(itertools.islice(reader, 1))
+            if batches:
+                yield pa.Table.from_batches(batches)
+
+    def sql(self, query: Numbers) -> str:
+        """A query as it will run."""
+        return PLAIN.numbers(query)
+
+    def check(self, query: Numbers) -> None:
+        """Raise EngineFailure where a query does not bind: to tables of the same columns that hold no rows."""
+        import duckdb
+
+        sql = PLAIN.numbers(query)
+        self._check_process()
+        if sql in self._binding:  # the empty twin never changes
+            return
+        with self._lock:
+            if self._empty is None:
+                self._empty = empty_twin(self._connection)
+            cursor = self._empty.cursor()
+        try:
+            cursor.execute(f"PREPARE checked AS {sql}")  # planned and optimized, not run
+        except duckdb.Error as error:
+            _log.error("%s in: %s", type(error).__name__, sql)
+            raise EngineFailure from None
+        finally:
+            cursor.close()
+        if len(self._binding) >= MOST_BINDING:
+            self._binding.clear()
+        self._binding.add(sql)
+
+    def _careful(self) -> Any:
+        """The same snapshot once more, for statements that failed on a row."""
+        import duckdb
+
+        self._check_process()
+        with self._lock:
+            if self._second is None:
+                try:
+                    second = connect(
+                        files=True,  # until the snapshot is there
+                        memory=self._memory,
+                        threads=self._threads,
+                        keep_order=False,
+                        without=(STATISTICS, COMMON_PARTS),
+                        spill=f"{self._path}.second.tmp",
+                    )
+                    second.execute(f"ATTACH {literal(str(self._path))} AS {_ATTACHED} (READ_ONLY)")
+                    lock(second, files=False)
+                except duckdb.Error as error:
+                    _log.error("The snapshot %s cannot be opened again: %s.", self._path, type(error).__name__)
+                    raise EngineFailure from None
+                self._second = second
+            return self._second
+
+    def columns(self, table: str) -> dict[str, str]:
+        """A table's columns and their stored types, the hidden owner left out."""
+        sql = (
+            "SELECT column_name, data_type FROM duckdb_columns() "
+            f"WHERE table_name = {literal(table)} AND schema_name IN ({', '.join(map(literal, SCHEMAS))}) "
+            "ORDER BY column_index"
+        )
+        rows = self.read(sql, 60).to_pylist()
+        return {row["column_name"]: row["data_type"] for row in rows if row["column_name"] != OWNER}
+
+    def public_table(self, name: str) -> pa.Table:
+        """All of a public table, in an order that depends on its content alone (S19)."""
+        return self.read(f"SELECT * FROM {public(name)} ORDER BY ALL", 60)
+
+    def close(self) -> None:
+        if self._process == os.getpid():
+            for connection in (self._connection, self._empty, self._second):
+                if connection is not None:
+                    connection.close()
+
+    @contextmanager
+    def _cursor(self, connection: Any, seconds: float) -> Iterator[Any]:
+        self._check_process()
+        with self._lock:
+            cursor = connection.cursor()
+        try:
+            with interrupted(seconds, cursor.interrupt):
+                yield cursor
+        finally:
+            cursor.close()
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():  # the engine's threads did not survive the fork: it would wait for ever
+            _log.error("The snapshot was opened before a fork. Open the policy again in the new process.")
+            raise EngineFailure

@@ -1,0 +1,512 @@
+"""A source into a numbered snapshot: owners resolved, values on their public grid, at most max_rows rows a person.
+
+A snapshot (layout.py) is made once and never changed; questions on it need no clamping and no truncation, so their SQL
+does not depend on the data. Beside it lies what was found on the way, for the curator alone.
+
+Privacy (S4, S23): the prepared rows of a person are a function of that person's rows and the store's key. Values are
+moved row by row (encode.py), by types that no other file or row decides (parts.py); which rows are kept is decided by a
+total order of owner and content (order.py), so neither the order of the input nor the threads nor other people can
+change it. A table is read once, into a temporary one; whatever is decided about its rows is decided there. The finished
+file is checked (verify.py). One assumption: a key that leads to an owner through another table belongs to one owner. A
+row whose key has several would have two owners, and is dropped.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+from discreet.engines.duckdb import encode
+from discreet.engines.duckdb.order import ROW, first_rows
+from discreet.engines.duckdb.parts import Part, parts_of
+from discreet.engines.duckdb.store import ColumnReport, Snapshot, SnapshotFolder, TableReport
+from discreet.engines.duckdb.verify import verify
+from discreet.engines.engine import Progress
+from discreet.engines.layout import OWNER, PUBLIC, private, public
+from discreet.engines.quoting import name
+from discreet.engines.source import (
+    Database,
+    Folder,
+    Source,
+    attach,
+    changed,
+    columns_of,
+    fingerprint,
+    loading,
+    scan,
+    source_at,
+    tables_in,
+)
+from discreet.errors import EngineFailure, PolicyError, Problem, UsageError
+from discreet.policy.domain import Categories, Column
+from discreet.policy.policy import Policy, Table, Through
+
+_HUGE = ("UHUGEINT", "BIGNUM")
+_log = logging.getLogger("discreet.engine")
+
+
+def prepare(
+    policy: Policy,
+    source: object,
+    store: str | Path,
+    number: int,
+    progress: Progress | None = None,
+    *,
+    threads: int | None = None,
+) -> Snapshot:
+    """Make snapshot `number`; nothing of it is seen until it is whole.
+
+    `source` is a folder, a .duckdb file or a mapping of names to tables. Raises PolicyError when the source does not
+    have what the policy declares, UsageError when it is not there or changes meanwhile, or the number is taken.
+    """
+    found = source_at(source)
+    with SnapshotFolder(Path(store)).build(number) as building:
+        before = fingerprint(found, policy.tables)
+        try:
+            reports = _filled(building.path, policy, found, building.key, progress, threads=threads, scratch=None)
+        except EngineFailure:
+            if not isinstance(found, Folder):
+                raise
+            scratch = building.renewed()
+            reports = _filled(building.path, policy, found, building.key, progress, threads=threads, scratch=scratch)
+        if before is not None and changed(before, found, policy.tables):
+            raise UsageError("The source changed while it was read. Take the snapshot again when it is at rest.")
+        with engine_errors("Checking a snapshot"):
+            verify(building.path, policy, threads=threads)
+        return building.finish(digest=policy.digest, source=before, tables=reports)
+
+
+def _filled(
+    path: Path,
+    policy: Policy,
+    source: Source,
+    key: int,
+    progress: Progress | None,
+    *,
+    threads: int | None,
+    scratch: Path | None,
+) -> tuple[TableReport, ...]:
+    with engine_errors("Preparing a snapshot"):
+        connection = loading(path, memory=policy.limits.memory, threads=threads)
+        try:
+            attach(connection, source)
+            reports = _Work(connection, policy, source, key, progress, scratch=scratch).tables()
+            connection.execute("CHECKPOINT")
+            return reports
+        finally:
+            connection.close()
+
+
+def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> None:
+    """The tables of a policy as they are now, prepared into an open connection that nobody else uses."""
+    found = source_at(source)
+    with engine_errors("Reading the source"):
+        attach(connection, found)
+        for carefully in (None, scratch):
+            connection.execute("BEGIN")  # never committed: nothing of it has to reach the disk
+            try:
+                _Work(connection, policy, found, 0, None, scratch=carefully).tables()
+                return
+            except EngineFailure:
+                if carefully is not None or not isinstance(found, Folder):
+                    raise
+                connection.execute("ROLLBACK")
+
+
+def moved_on(policy: Policy, store: str | Path) -> tuple[str, ...]:
+    """The source files that differ from the newest snapshot. For the curator: it tells about single people (S9)."""
+    kept = SnapshotFolder(Path(store))
+    newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
+    if newest is None or newest.source is None or policy.source is None:
+        return ()
+    return changed(newest.source, source_at(policy.source), policy.tables)
+
+
+@contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """DuckDB's messages can print values: the log gets the kind of error, the caller a fixed sentence."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        line = re.search(r"\bLine: (\d+)", str(error))
+        place = f" at line {line[1]} of the file" if line else ""
+        _log.error("%s failed in the engine: %s%s.", doing, type(error).__name__, place)
+        raise EngineFailure from None
+
+
+# --- what the policy needs of the source ------------------------------------------------------------------------------
+
+Parts = dict[str, tuple[Part, ...]]
+
+
+def schemas(
+    connection: Any, policy: Policy, source: Source, *, scratch: Path | None = None
+) -> tuple[Parts, list[Problem]]:
+    """The parts of every declared table, and where the source does not have what is declared."""
+    found: Parts = {}
+    problems: list[Problem] = []
+    there = {table.lower() for table in tables_in(connection, source)}
+    for table in policy.tables.values():
+        try:
+            if table.name.lower() not in there:
+                raise UsageError(f"The source has no table {table.name}. It has {', '.join(sorted(there)) or 'none'}.")
+            with engine_errors(f"Reading {table.name}"):
+                found[table.name] = _parts(connection, policy, source, table, scratch)
+        except UsageError as error:
+            problems.append(policy.problem("tables", table.name, message=str(error)))
+            continue
+        if not table.public:
+            problems += _mismatches(policy, table, found[table.name])
+    return found, problems
+
+
+def _parts(connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None) -> tuple[Part, ...]:
+    if not table.public:
+        used = _keys(policy, table) | set(table.columns)
+        return parts_of(connection, source, table.name, used=used, scratch=scratch)
+    relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
+    return (Part(where="the source", relation=relation, columns=columns_of(connection, relation)),)
+
+
+def _mismatches(policy: Policy, table: Table, parts: tuple[Part, ...]) -> Iterator[Problem]:
+    for key in sorted(_keys(policy, table)):
+        what = f"{table.name}.{key}"
+        kinds = {part.where: encode.key_kind(kind) for part in parts if (kind := _kind(part, key)) is not None}
+        if not kinds or any(encode.family(_kind(part, key) or "VARCHAR") == encode.OTHER for part in parts):
+            message = f"{what} leads to the owner, and the source has no such column of a simple type."
+            yield policy.problem("tables", table.name, "owner", message=message)
+        elif (different := _different(what, kinds)) is not None:
+            yield policy.problem("tables", table.name, "owner", message=different)
+    for column in table.columns.values():
+        mismatch = _mismatch(f"{table.name}.{column.name}", column, parts)
+        if mismatch is not None:
+            yield policy.problem("tables", table.name, "columns", column.name, message=mismatch)
+
+
+def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
+    if not any(_has(part, column.name) for part in parts):
+        return f"{what}: the source has no such column."
+    stored = {}
+    for part in parts:
+        kind = _kind(part, column.name)
+        if kind is not None and encode.family(kind) not in encode.accepted(column.domain):
+            return f"{what} is declared {column.domain.yaml}, and {part.where} has {kind} there."
+        if kind is not None:
+            stored[part.where] = encode.stored(column.domain, "x", kind).type
+    return _different(what, stored)
+
+
+def _different(what: str, kinds: Mapping[str, str]) -> str | None:
+    """Privacy: S23. Types that files decide together would let one person's file change how others are read."""
+    (first, kind), *others = kinds.items() if kinds else [("", "")]
+    for where, other in others:
+        if other != kind:
+            return f"{what} is {kind} in {first} and {other} in {where}. Write all files alike."
+    return None
+
+
+def _has(part: Part, column: str) -> bool:
+    return any(each.lower() == column.lower() for each in part.columns)
+
+
+def _kind(part: Part, column: str) -> str | None:
+    """The type of a part's column; None where it has no such column, or one that is NULL everywhere."""
+    kinds = (kind for each, kind in part.columns.items() if each.lower() == column.lower() and kind != encode.NOTHING)
+    return next(kinds, None)
+
+
+def _keys(policy: Policy, table: Table) -> set[str]:
+    """The source columns of a table that say whose its rows are, or those of a table that goes through it."""
+    own = set() if table.owner is None else {_key_column(table)}
+    return own | {each.on for each in _throughs(policy) if each.table == table.name}
+
+
+def _key_column(table: Table) -> str:
+    return table.owner.on if isinstance(table.owner, Through) else str(table.owner)
+
+
+def _throughs(policy: Policy) -> Iterator[Through]:
+    return (table.owner for table in policy.tables.values() if isinstance(table.owner, Through))
+
+
+# --- the work ---------------------------------------------------------------------------------------------------------
+
+
+class _Work:
+    """One snapshot in the making: the connection to its file, and what is known about the source."""
+
+    def __init__(
+        self,
+        connection: Any,
+        policy: Policy,
+        source: Source,
+        key: int,
+        progress: Progress | None,
+        *,
+        scratch: Path | None,
+    ) -> None:
+        self.connection, self.policy, self.source, self.key = connection, policy, source, key
+        self.progress = progress
+        self.parts, problems = schemas(connection, policy, source, scratch=scratch)
+        if problems:
+            raise PolicyError(*problems)
+        owners = [table for table in policy.tables.values() if isinstance(table.owner, str)]
+        self.owner_type = encode.key_type(kind for table in owners for kind in self._kinds(table, _key_column(table)))
+        connection.execute(f"CREATE SCHEMA {PUBLIC}")
+        if progress is not None:
+            connection.execute("SET enable_progress_bar = true")
+            connection.execute("SET enable_progress_bar_print = false")
+
+    def tables(self) -> tuple[TableReport, ...]:
+        """Every table, those first that others go through; their reports in the policy's order."""
+        found: dict[str, TableReport] = {}
+        for table in self.policy.tables.values():
+            chain = [table]
+            while isinstance(chain[-1].owner, Through):
+                chain.append(self.policy.tables[chain[-1].owner.table])
+            for each in reversed(chain):
+                if each.name not in found:
+                    found[each.name] = self._public(each) if each.public else self._private(each)
+        return tuple(found[table] for table in self.policy.tables)
+
+    def _public(self, table: Table) -> TableReport:
+        self._run(f"CREATE TABLE {public(table.name)} AS FROM {self._as_it_is(table)}", table, 0, 1)
+        rows = self._one(f"SELECT count(*) FROM {public(table.name)}", table, 1, 1)[0]
+        return TableReport(name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=())
+
+    def _private(self, table: Table) -> TableReport:
+        self._list_values(table)
+        # Privacy: S23. The source is scanned here and nowhere else: two scans may differ (random(), a file that is
+        # written meanwhile), and whoever has too many rows in one of them would not in the other.
+        self._run(f"CREATE TEMP TABLE {_READ} AS {self._read(table)}", table, 0, 4)
+        for other in self._going_through(table):
+            self._resolve(other)
+        rows, owned, columns = self._count(table)
+        heavy = f"SELECT {name(OWNER)} FROM {_READ} WHERE {name(OWNER)} IS NOT NULL GROUP BY 1"
+        self._run(f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 4)
+        self._run(f"CREATE TABLE {private(table.name)} AS {self._kept(table)}", table, 2, 4)
+        kept = self._one(f"SELECT count(*) FROM {private(table.name)}", table, 3, 4)[0]
+        self.connection.execute(f"DROP TABLE {_READ}; DROP TABLE {_HEAVY}")
+        return TableReport(
+            name=table.name, rows=rows, kept=kept, ownerless=rows - owned, truncated=owned - kept, columns=columns
+        )
+
+    # whose rows
+
+    def _going_through(self, table: Table) -> list[Table]:
+        throughs = [each for each in self.policy.tables.values() if isinstance(each.owner, Through)]
+        return [each for each in throughs if isinstance(each.owner, Through) and each.owner.table == table.name]
+
+    def _resolve(self, table: Table) -> None:
+        """For a table that goes through the one just read: a temporary table from keys to their one owner."""
+        key, owner = _key_of(table), name(OWNER)
+        self._run(
+            f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS {_KEY}, min({owner}) AS {owner} FROM {_READ} "
+            f"WHERE {key} IS NOT NULL AND {owner} IS NOT NULL GROUP BY 1 HAVING min({owner}) = max({owner})",
+            table,
+            0,
+            4,
+        )
+
+    def _common(self, table: Table) -> str:
+        """The type in which a table's keys and those of the table it goes through are compared."""
+        assert isinstance(table.owner, Through)
+        via, on = self.policy.tables[table.owner.table], table.owner.on
+        return encode.key_type((*self._kinds(table, on), *self._kinds(via, on)))
+
+    def _kinds(self, table: Table, column: str) -> list[str]:
+        return [kind for part in self.parts[table.name] if (kind := _kind(part, column)) is not None]
+
+    # reading: all of a table, with its owners, keys that lead to owners, values as they are stored, and what became of
+    # each value
+
+    def _read(self, table: Table) -> str:
+        """All rows of a table, part by part."""
+        used = sorted({column.lower(): column for column in (*_keys(self.policy, table), *table.columns)}.values())
+        alike: dict[tuple[str | None, ...], list[str]] = {}  # parts with equal types are worked on together
+        for part in self.parts[table.name]:
+            kinds = tuple(_kind(part, column) for column in used)
+            alike.setdefault(kinds, []).append(_columns(part, used))
+        pieces = []
+        for kinds, rows in alike.items():
+            types = {
+                column.lower(): "VARCHAR" if kind is not None and encode.family(kind) == encode.TEXT else kind
+                for column, kind in zip(used, kinds, strict=True)
+            }
+            pieces.append(self._owned(table, self._encoded(table, " UNION ALL ".join(rows), types)))
+        return " UNION ALL ".join(pieces)
+
+    def _encoded(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
+        key, common = _key_column(table), self.owner_type
+        if isinstance(table.owner, Through):
+            common = self._common(table)
+        found = [f"{_as_key(key, types, common)} AS {_KEY}"]
+        for other in self._going_through(table):
+            found.append(f"{_as_key(_key_column(other), types, self._common(other))} AS {_key_of(other)}")
+        for place, column in enumerate(table.columns.values()):
+            kind = types[column.name.lower()]
+            if kind is None:
+                elsewhere = next(iter(self._kinds(table, column.name)), "VARCHAR")
+                nothing = encode.stored(column.domain, "NULL", elsewhere).type
+                found.append(f"CAST(NULL AS {nothing}) AS {_place('value', place)}")
+                found.append(f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}")
+                continue
+            own = encode.stored(column.domain, _source(column.name), kind, lookup=_values(table, column))
+            found.append(f"{own.value} AS {_place('value', place)}")
+            found.append(f"{_missing(column.name)} AS {_place('missing', place)}")
+            found.append(f"{own.clamped} AS {_place('clamped', place)}")
+        return f"SELECT {', '.join(found)} FROM ({rows})"
+
+    def _owned(self, table: Table, encoded: str) -> str:
+        """Rows with their owner, NULL where there is none, and what became of each value."""
+        listed = [_key_of(other) for other in self._going_through(table)]
+        for place, column in enumerate(table.columns):
+            listed.append(f"{_place('value', place)} AS {name(column)}")
+            listed.append(
+                f"CAST(CASE WHEN {_place('missing', place)} THEN {_MISSING} WHEN {_place('value', place)} IS NULL "
+                f"THEN {_NULLED} WHEN {_place('clamped', place)} THEN {_CLAMPED} ELSE 0 END AS UTINYINT) "
+                f"AS {_place('state', place)}"
+            )
+        values = "".join(f", {each}" for each in listed)
+        if isinstance(table.owner, Through):
+            owners = f"LEFT JOIN {_owners(table)} AS o ON e.{_KEY} = o.{_KEY}"
+            return f"SELECT o.{name(OWNER)}{values} FROM ({encoded}) AS e {owners}"
+        return f"SELECT {_KEY} AS {name(OWNER)}{values} FROM ({encoded}) AS e"
+
+    # which rows
+
+    def _kept(self, table: Table) -> str:
+        owner, stored = name(OWNER), [name(column) for column in table.columns]
+        listed = ", ".join([owner, *stored])
+        heavy = self._one(f"SELECT count(*) FROM {_HEAVY}", table, 2, 4)[0]
+        if not heavy:
+            return f"SELECT {listed} FROM {_READ} WHERE {owner} IS NOT NULL"
+        types = {column.name: column.domain for column in table.columns.values()}
+        too_many = f"SELECT rowid AS {ROW}, {listed} FROM {_READ} SEMI JOIN {_HEAVY} USING ({owner})"
+        chosen = first_rows(too_many, types, self.key, table.max_rows)
+        return (
+            f"SELECT {listed} FROM {_READ} ANTI JOIN {_HEAVY} USING ({owner}) WHERE {owner} IS NOT NULL UNION ALL "
+            f"SELECT {listed} FROM {_READ} AS r SEMI JOIN ({chosen}) AS c ON r.rowid = c.{ROW}"
+        )
+
+    def _count(self, table: Table) -> tuple[int, int, tuple[ColumnReport, ...]]:
+        counts = ["count(*)", f"count({name(OWNER)})"]
+        for place in range(len(table.columns)):
+            state = _place("state", place)
+            for each in (_MISSING, _NULLED, _CLAMPED):
+                counts.append(f"count(*) FILTER (WHERE {state} = {each} AND {name(OWNER)} IS NOT NULL)")
+        rows, owned_rows, *found = self._one(f"SELECT {', '.join(counts)} FROM {_READ}", table, 1, 4)
+        reports = tuple(
+            ColumnReport(name=column, missing=missing, nulled=nulled, clamped=clamped)
+            for column, missing, nulled, clamped in zip(
+                table.columns, found[0::3], found[1::3], found[2::3], strict=True
+            )
+        )
+        return rows, owned_rows, reports
+
+    def _list_values(self, table: Table) -> None:
+        """A temporary table from values to codes for each long list."""
+        import pyarrow as pa
+
+        for column in table.columns.values():
+            if encode.is_long(column.domain) and isinstance(column.domain, Categories):
+                values = [str(value) for value in column.domain.values]
+                self.connection.register("#list", pa.table({"#value": values, "#code": range(len(values))}))
+                self.connection.execute(f"CREATE TEMP TABLE {_values(table, column)} AS FROM {name('#list')}")
+                self.connection.unregister("#list")
+
+    def _as_it_is(self, table: Table) -> str:
+        """A public table."""
+        (part,) = self.parts[table.name]
+        # Texts are equal when their bytes are, whatever a database says of 'a' and 'A' (COLLATE NOCASE).
+        kinds = part.columns.items()
+        texts = [f'{name(column)} COLLATE "binary" AS {name(column)}' for column, kind in kinds if kind == "VARCHAR"]
+        # Arrow holds no number of more than 128 bits with its sign: beyond, the engine's would be another one.
+        huge = [f"CAST({name(column)} AS VARCHAR) AS {name(column)}" for column, kind in kinds if kind in _HUGE]
+        changed = [*(texts if isinstance(self.source, Database) else ()), *huge]
+        return f"(SELECT * REPLACE ({', '.join(changed)}) FROM {part.relation})" if changed else part.relation
+
+    # running
+
+    def _one(self, sql: str, table: Table, part: int, parts: int) -> tuple[int, ...]:
+        return tuple(self._run(sql, table, part, parts).fetchall()[0])  # half-fetched, the connection would block
+
+    def _run(self, sql: str, table: Table, part: int, parts: int) -> Any:
+        """Execute, telling the progress of this part of a table's work while it runs."""
+        with engine_errors(f"Preparing {table.name}"):
+            if self.progress is None:
+                return self.connection.execute(sql)
+            with _watched(self.connection, self.progress, table.name, part, parts):
+                return self.connection.execute(sql)
+
+
+_READ, _HEAVY, _KEY = name("#read"), name("#heavy"), name("#key")
+_MISSING, _NULLED, _CLAMPED = 1, 2, 3  # what became of a value
+
+
+def _owners(table: Table) -> str:
+    return name(f"#owners of {table.name}")
+
+
+def _key_of(table: Table) -> str:
+    return name(f"#key of {table.name}")
+
+
+def _place(what: str, place: int) -> str:
+    return name(f"#{what} {place}")
+
+
+def _source(column: str) -> str:
+    return name(f"#source {column.lower()}")
+
+
+def _missing(column: str) -> str:
+    return name(f"#missing {column.lower()}")
+
+
+def _columns(part: Part, used: list[str]) -> str:
+    """The columns of a part that are used, under names of ours; texts that are no UTF-8 are NULL, and not missing."""
+    found = []
+    for column in used:
+        own, kind = next((each for each in part.columns if each.lower() == column.lower()), None), _kind(part, column)
+        if own is None or kind is None:
+            found.append(f"NULL AS {_source(column)}, true AS {_missing(column)}")
+            continue
+        value = part.readable(own) if encode.family(kind) == encode.TEXT else name(own)
+        found.append(f"{value} AS {_source(column)}, {name(own)} IS NULL AS {_missing(column)}")
+    return f"SELECT {', '.join(found)} FROM {part.relation}"
+
+
+def _as_key(column: str, types: Mapping[str, str | None], common: str) -> str:
+    kind = types[column.lower()]
+    return f"CAST(NULL AS {common})" if kind is None else encode.key(_source(column), kind, common)
+
+
+def _values(table: Table, column: Column) -> str:
+    return name(f"#values of {table.name}.{column.name}")
+
+
+@contextmanager
+def _watched(connection: Any, progress: Progress, table: str, part: int, parts: int) -> Iterator[None]:
+    done = Event()
+
+    def watch() -> None:
+        while not done.wait(0.1):
+            share = max(0.0, min(100.0, connection.query_progress())) / 100
+            progress(table, min(1.0, (part + share) / parts))
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+    progress(table, min(1.0, (part + 1) / parts))

@@ -1,0 +1,97 @@
+"""A finished snapshot is checked, not believed (S23): before it gets its number, everything that answers rest on.
+
+Rows per person, that every row has an owner, and of every column its type, range, grid, codes and letters: what the
+analysis of a question takes for granted. The check reads the file as questions do and shares no SQL with what made it.
+A violation is a mistake of ours, of the engine or of the disk: there is no snapshot then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from discreet.engines.layout import OWNER, private, stored_columns, types_of
+from discreet.engines.quoting import name
+from discreet.engines.source import columns_of, loading
+from discreet.errors import UsageError
+from discreet.policy.domain import (
+    LETTERS,
+    Booleans,
+    Categories,
+    Dates,
+    Decimals,
+    Domain,
+    Identifier,
+    Integers,
+    Text,
+    Timestamps,
+)
+from discreet.policy.policy import Policy, Table
+
+
+def verify(path: Path, policy: Policy, *, threads: int | None = None) -> None:
+    """Raise UsageError, which names table and rule and no value, unless a snapshot's file is what the policy says."""
+    connection = loading(path, memory=policy.limits.memory, threads=threads, read_only=True)
+    try:
+        for table in policy.tables.values():
+            if not table.public:
+                _verify(connection, table)
+    finally:
+        connection.close()
+
+
+def _verify(connection: Any, table: Table) -> None:
+    place = private(table.name)
+    kinds = columns_of(connection, place)
+    if list(kinds) != stored_columns(table):
+        raise _wrong(table.name, "its columns are not those of the policy")
+    rules = [("a row has no owner", f"{name(OWNER)} IS NULL"), *_letters("an owner", OWNER, kinds[OWNER], LETTERS)]
+    for column in table.columns.values():
+        if kinds[column.name] not in types_of(column.domain):
+            raise _wrong(table.name, f"{column.name} has the type {kinds[column.name]}")
+        outside = _outside(column.domain, name(column.name))
+        if outside is not None:
+            rules.append((f"{column.name} has values outside its domain", outside))
+        if isinstance(column.domain, Text | Identifier):
+            letters = column.domain.letters if isinstance(column.domain, Text) else LETTERS
+            rules += _letters(column.name, column.name, kinds[column.name], letters)
+    counts = ", ".join(f"count(*) FILTER (WHERE {rule})" for _, rule in rules)
+    found = connection.execute(f"SELECT {counts} FROM {place}").fetchall()[0]
+    for (what, _), count in zip(rules, found, strict=True):
+        if count:
+            raise _wrong(table.name, what)
+    most = f"SELECT 1 FROM {place} GROUP BY {name(OWNER)} HAVING count(*) > {table.max_rows} LIMIT 1"
+    if connection.execute(most).fetchall():
+        raise _wrong(table.name, f"somebody has more than max_rows = {table.max_rows} rows")
+
+
+def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[str, str]]:
+    """How long texts are; that they are UTF-8 DuckDB checks when it writes them."""
+    if kind == "VARCHAR":
+        yield f"{what} has more than {letters} letters", f"length({name(column)}) > {letters}"
+
+
+def _outside(domain: Domain, column: str) -> str | None:
+    """The SQL of a stored value that is not in a domain; None where every value of its type is."""
+    match domain:
+        case Integers() | Decimals():
+            return f"{column} < {domain.first} OR {column} > {domain.last}"
+        case Categories():
+            return f"{column} >= {domain.size}"
+        case Dates():
+            return f"{column} < DATE '{domain.lo}' OR {column} > DATE '{domain.hi}'"
+        case Timestamps():
+            first = (domain.lo - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+            outside = f"{column} < TIMESTAMP '{domain.lo}' OR {column} > TIMESTAMP '{domain.hi}'"
+            return f"{outside} OR (epoch_us({column}) - {first}) % {domain.step_microseconds} <> 0"
+        case Booleans() | Text() | Identifier():
+            return None
+
+
+def _wrong(table: str, what: str) -> UsageError:
+    return UsageError(
+        f"The snapshot was not made: in the finished file, {what} (table {table}). This must not happen, whatever the "
+        "source holds; please report it. Questions are answered from earlier snapshots as before."
+    )

@@ -1,0 +1,49 @@
+"""Where released tables are worked on: one warm, locked, in-memory DuckDB that never holds private data (S19)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import duckdb
+import pyarrow as pa
+
+from discreet.engines.duckdb.locked import COMMON_PARTS, connect, lock
+from discreet.engines.watch import interrupted
+from discreet.errors import EngineFailure
+
+_MEMORY = 10**9
+_BATCH = 100_000  # rows
+_MOST_BYTES = 500_000_000  # of a result
+
+
+class Workbench:
+    """Runs the SQL that stands above the noise, on the tables it is handed."""
+
+    def __init__(self) -> None:
+        self._connection = connect(memory=_MEMORY, threads=1, without=(COMMON_PARTS,))
+        lock(self._connection)
+
+    def run(self, sql: str, tables: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:
+        cursor = self._connection.cursor()
+        try:
+            for name, table in tables.items():
+                cursor.register(name, table)
+            with interrupted(seconds, cursor.interrupt), cursor.sql(sql).to_arrow_reader(_BATCH) as reader:
+                return _read(reader)
+        except (duckdb.Error, pa.ArrowException, OSError):
+            raise EngineFailure from None
+        finally:
+            for name in tables:
+                cursor.unregister(name)
+            cursor.close()
+
+
+def _read(reader: pa.RecordBatchReader) -> pa.Table:
+    """All of a result; the engine's limit does not count what has left it."""
+    batches, size = [], 0
+    for batch in reader:
+        batches.append(batch)
+        size += batch.nbytes
+        if size > _MOST_BYTES:
+            raise EngineFailure
+    return pa.Table.from_batches(batches, reader.schema)

@@ -1,0 +1,1 @@
+"""The collector's side: reports in, estimates with margins out."""

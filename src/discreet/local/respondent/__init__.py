@@ -1,0 +1,1 @@
+"""The respondent's side: device, terminal and page. Standard library only."""

@@ -1,0 +1,1 @@
+"""What the curator declares: a YAML document, read with the place of every word, as one checked value."""

@@ -1,0 +1,399 @@
+"""What the curator declares: whom to protect, what is public, how much may be spent. Read from one YAML file.
+
+A policy is a value; `Policy.read` makes it from a file, or raises one PolicyError with every mistake and its place.
+The shapes are checked by hand and not by pydantic: every sentence here needs the place of one node and says what to
+write instead, and amounts must be read from the text (0.1 is 1/10), before anything turned them into floats.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import cast
+
+from discreet.budget import AccountantName, Neighbors
+from discreet.errors import PolicyError, Problem, UsageError
+from discreet.policy.declaration import HIDDEN, check_names, columns
+from discreet.policy.document import List, Map, Node, Reader, nearest, parse
+from discreet.policy.domain import MOST_ROWS, Column, Domain, Text, written
+from discreet.policy.schedule import Schedule, schedules
+
+CURATOR = "curator"  # the name under which the curator's own releases are charged
+
+_KEYS = (
+    "source",
+    "ledger",
+    "store",
+    "unit",
+    "neighbors",
+    "tables",
+    "budget",
+    "limits",
+    "analysts",
+    "releases",
+)
+_TABLE_KEYS = ("public", "owner", "max_rows", "max_groups", "columns")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Through:
+    """Rows belong to whoever owns the row of `table` with the same value of `on`."""
+
+    table: str
+    on: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table as declared. A private table has an owner; a public one has neither owner nor columns."""
+
+    name: str
+    public: bool
+    owner: str | Through | None
+    max_rows: int
+    max_groups: int | None
+    columns: Mapping[str, Column]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetTerms:
+    """The budget of all analysts together. `keys` is the share of delta that unknown keys may use (S6)."""
+
+    epsilon: Fraction
+    delta: Fraction
+    accountant: AccountantName
+    keys: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one question may take: ε, seconds, bytes of memory, group keys, bytes of text. A deadline hardens (S13).
+
+    `overruns` is how many questions of one analyst may take more time or memory than that, over the ledger's life.
+    """
+
+    epsilon: Fraction
+    seconds: Fraction
+    memory: int
+    keys: int
+    statement: int
+    deadline: Fraction | None
+    overruns: int
+
+    @property
+    def python_memory(self) -> int:
+        """The part of `memory` that is for what comes back from the engine, and for what is made of it."""
+        return max(10**8, self.memory // 4)
+
+    @property
+    def engine_memory(self) -> int:
+        """The rest; never less than the engine needs to open a snapshot."""
+        return max(10**8, self.memory - self.python_memory)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """The part of the budget one analyst may spend."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Everything the curator declared.
+
+    `digest` is of what an answer means: unit, neighbors and tables. Comments, order, paths, limits and shares do not
+    change it, so raising a limit forgets no stored answer (S10).
+    """
+
+    path: Path
+    source: Path | str | None  # a str is an address, which is not built yet; None: tables come from Python
+    ledger: Path
+    store: Path
+    unit: str
+    neighbors: Neighbors
+    tables: Mapping[str, Table]
+    budget: BudgetTerms
+    limits: Limits
+    analysts: Mapping[str, Share]
+    releases: Mapping[str, Schedule]
+    digest: str
+    places: Mapping[tuple[str, ...], tuple[int, int]] = field(repr=False, compare=False, default_factory=dict)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Policy:
+        """Read and validate a policy file; every mistake at once, each as file:line:column."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise UsageError(f"The policy {path} cannot be read: {error.strerror}.") from None
+        except UnicodeDecodeError:
+            raise UsageError(f"The policy {path} is not UTF-8 text.") from None
+        return cls.parse(text, path=path)
+
+    @classmethod
+    def parse(cls, text: str, *, path: str | Path) -> Policy:
+        """The policy in a text; `path` is where it stands, for messages and for what is relative to it."""
+        root, problems = parse(text, file=str(path))
+        policy = None
+        if root is not None or not problems:
+            nothing = Map(line=1, column=1, entries={})
+            policy = _policy(Reader(file=str(path), problems=problems), root or nothing, Path(path))
+        if policy is None or problems:
+            raise PolicyError(*sorted(problems, key=lambda problem: (problem.line, problem.column)))
+        return policy
+
+    def problem(self, *place: str, message: str) -> Problem:
+        """A problem at a place of the file, or at the nearest place above it that the file has."""
+        while place and place not in self.places:
+            place = place[:-1]
+        line, column = self.places.get(place, (1, 1))
+        return Problem(file=str(self.path), line=line, column=column, message=message)
+
+    def owner_column(self, table: Table) -> str | None:
+        """The column that names the owner, where this table or the one it goes through has it."""
+        while isinstance(table.owner, Through):
+            table = self.tables[table.owner.table]
+        return table.owner
+
+
+def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
+    fields = reader.fields(root, "A policy", (), _KEYS)
+    for key, example in (("unit", "unit: person"), ("tables", "tables: ..."), ("budget", "budget: {epsilon: 1}")):
+        if key not in fields and (isinstance(root, Map) or reader.empty(root)):
+            reader.problem(root, f"A policy needs {key}: write `{example}`.")
+    unit = reader.string(fields.get("unit"), "unit", "the name of whom you protect, such as person") or ""
+    if not unit.isprintable():
+        reader.problem(fields["unit"], "unit must be one line of letters, such as person.")
+    neighbors = reader.word(fields.get("neighbors"), "neighbors", ("add_remove", "change_one")) or "add_remove"
+    source = reader.string(fields.get("source"), "source", "a folder or a .duckdb file")
+    ledger = reader.string(fields.get("ledger"), "ledger", "a file") or f"{path.stem}.ledger"
+    store = reader.string(fields.get("store"), "store", "a folder") or f"{path.stem}.store"
+    tables = _tables(reader, fields.get("tables"))
+    budget = _budget(reader, fields.get("budget"))
+    limits = _limits(reader, fields.get("limits"), budget)
+    analysts = _analysts(reader, fields.get("analysts"), budget)
+    releases = schedules(reader, fields.get("releases"), unit=unit, most=budget.epsilon if budget else None)
+    if "://" in ledger:
+        reader.problem(fields["ledger"], "ledger must be a file on a local disk: other places are not built yet.")
+    if reader.problems or budget is None:
+        return None
+    here = path.absolute().parent
+    return Policy(
+        path=path,
+        source=None if source is None else _address(source, here),
+        ledger=here / Path(ledger).expanduser(),
+        store=here / Path(store).expanduser(),
+        unit=unit,
+        neighbors=cast(Neighbors, neighbors),
+        tables=tables,
+        budget=budget,
+        limits=limits,
+        analysts=analysts,
+        releases=releases,
+        digest=_digest(unit, neighbors, tables),
+        places=reader.places,
+    )
+
+
+def _address(location: str, here: Path) -> Path | str:
+    return location if "://" in location or location == "spark" else here / Path(location).expanduser()
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def _tables(reader: Reader, node: Node | None) -> dict[str, Table]:
+    entries = reader.fields(node, "tables", ("tables",), None)
+    if node is None:
+        return {}
+    if reader.empty(node) or (isinstance(node, Map) and not entries):
+        reader.problem(node, "tables is empty: declare at least one table with an owner.")
+    check_names(reader, node, "table", ())
+    tables = {name: _table(reader, name, value) for name, value in entries.items()}
+    for name, value in entries.items():
+        if isinstance(value, Map) and "owner" in value.entries:
+            _check_owner(reader, tables, tables[name], value.entries["owner"][1])
+    if tables and all(table.public for table in tables.values()):
+        reader.problem(node, "Every table is public, so there is nobody to protect: declare a table with an owner.")
+    return tables
+
+
+def _table(reader: Reader, name: str, node: Node) -> Table:
+    fields = reader.fields(node, name, ("tables", name), _TABLE_KEYS)
+    public = reader.flag(fields.get("public"), f"{name}.public") or False
+    if public:
+        for key in fields.keys() - {"public"}:
+            reader.problem(fields[key], f"{name} is public: it has no {key}. Remove {key}, or `public: true`.")
+        return Table(name=name, public=True, owner=None, max_rows=1, max_groups=None, columns={})
+    if "owner" not in fields and (isinstance(node, Map) or reader.empty(node)):
+        reader.problem(node, f"{name} needs `owner`, the column that names whom a row is about, or `public: true`.")
+    max_rows = reader.whole(fields.get("max_rows"), f"{name}.max_rows") or 1
+    if max_rows > MOST_ROWS:
+        reader.problem(fields["max_rows"], f"{name}.max_rows must be at most {MOST_ROWS}, not {max_rows}.")
+    max_groups = reader.whole(fields.get("max_groups"), f"{name}.max_groups")
+    if max_groups is not None and max_groups > max_rows:
+        reader.problem(
+            fields["max_groups"],
+            f"{name}.max_groups is {max_groups}, but {max_rows} rows (max_rows) lie in at most {max_rows} groups.",
+        )
+    return Table(
+        name=name,
+        public=False,
+        owner=_owner(reader, name, fields.get("owner")),
+        max_rows=max_rows,
+        max_groups=max_groups,
+        columns=columns(reader, name, fields.get("columns")),
+    )
+
+
+def _owner(reader: Reader, name: str, node: Node | None) -> str | Through | None:
+    if isinstance(node, List):
+        reader.problem(
+            node,
+            f"{name} has several owners, and a row that two people own cannot be protected for both. "
+            "Keep one owner, and drop or split the rest.",
+        )
+        return None
+    if not isinstance(node, Map):
+        return reader.string(node, f"{name}.owner", "a column, or {through: table, on: column}")
+    fields = reader.fields(node, f"{name}.owner", ("tables", name, "owner"), ("through", "on"))
+    missing = [key for key in ("through", "on") if key not in fields]
+    if missing:
+        reader.problem(node, f"{name}.owner needs {' and '.join(missing)}: write {{through: table, on: column}}.")
+    table = reader.string(fields.get("through"), f"{name}.owner.through", "the name of a table")
+    on = reader.string(fields.get("on"), f"{name}.owner.on", "the column that both tables have")
+    return Through(table=table, on=on) if table and on else None
+
+
+def _check_owner(reader: Reader, tables: Mapping[str, Table], table: Table, node: Node) -> None:
+    """That every chain ends at an owner, and that the owner's column is written as the columns are."""
+    if table.owner is None:
+        return
+    column = table.owner.on if isinstance(table.owner, Through) else table.owner
+    if column.startswith(HIDDEN):
+        reader.problem(node, f"{table.name}: names that begin with {HIDDEN} are kept for discreet. Rename {column}.")
+    for other in table.columns:
+        if other != column and other.lower() == column.lower():
+            reader.problem(node, f"{table.name}: {column} and {other} differ only by case. Write both alike.")
+    seen = [table.name]
+    while isinstance(table.owner, Through) and table.owner.table in tables:
+        before, table = table, tables[table.owner.table]
+        if table.name in seen:
+            circle = " -> ".join([*seen, table.name])
+            reader.problem(node, f"{seen[0]} never reaches an owner: {circle}. Break the circle.")
+            return
+        seen.append(table.name)
+        if table.public and before.name == seen[0]:
+            reader.problem(node, f"{seen[0]} goes through {table.name}, which is public and has no owner.")
+    if isinstance(table.owner, Through) and table.name == seen[0]:
+        missing = table.owner.table
+        reader.problem(node, f"{seen[0]} goes through {missing}, which is not a table here. {nearest(missing, tables)}")
+
+
+# --- budget, limits, analysts -----------------------------------------------------------------------------------------
+
+
+def _budget(reader: Reader, node: Node | None) -> BudgetTerms | None:
+    fields = reader.fields(node, "budget", ("budget",), ("epsilon", "delta", "accountant", "keys"))
+    epsilon = reader.amount(fields.get("epsilon"), "budget.epsilon")
+    delta = reader.amount(fields.get("delta"), "budget.delta", most=Fraction(1, 2), zero=True)
+    accountant = reader.word(fields.get("accountant"), "budget.accountant", ("sum", "zcdp")) or "sum"
+    keys = reader.amount(fields.get("keys"), "budget.keys", most=Fraction(1), zero=True)
+    if node is not None and "epsilon" not in fields and (isinstance(node, Map) or reader.empty(node)):
+        reader.problem(node, "budget needs epsilon, for all analysts together: around 1 or smaller protects well.")
+    if accountant == "zcdp" and not delta and node is not None:
+        place = fields.get("delta", node)
+        reader.problem(place, "accountant zcdp needs delta above zero, to turn ρ into ε: write `delta: 1e-9`.")
+    if accountant == "zcdp" and keys == 1:
+        reader.problem(fields["keys"], "accountant zcdp needs some of delta to turn ρ into ε: write keys below 1.")
+    if epsilon is None:
+        return None
+    return BudgetTerms(
+        epsilon=epsilon,
+        delta=delta or Fraction(0),
+        accountant=cast(AccountantName, accountant),
+        keys=keys if keys is not None else Fraction(1, 2) if accountant == "zcdp" else Fraction(1),
+    )
+
+
+def _limits(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> Limits:
+    """Defaults: ε 1 or the whole budget where that is smaller, a minute, 4 GB, a million keys, 64 KB, no deadline,
+    twenty overruns.
+    """
+    known = ("epsilon", "seconds", "memory", "keys", "statement", "deadline", "overruns")
+    fields = reader.fields(node, "limits", ("limits",), known)
+    epsilon = reader.amount(fields.get("epsilon"), "limits.epsilon")
+    seconds = reader.seconds(fields.get("seconds"), "limits.seconds") or Fraction(60)
+    memory = reader.size(fields.get("memory"), "limits.memory") or 4 * 10**9
+    deadline = reader.seconds(fields.get("deadline"), "limits.deadline")
+    if memory < 10**8:
+        reader.problem(fields["memory"], "limits.memory must be at least 100MB, which the engine itself needs.")
+    if deadline is not None and deadline > seconds:
+        reader.problem(
+            fields["deadline"], f"limits.deadline is later than limits.seconds, {written(seconds)}s, allows."
+        )
+    return Limits(
+        epsilon=epsilon or min(Fraction(1), budget.epsilon if budget else Fraction(1)),
+        seconds=seconds,
+        memory=memory,
+        keys=reader.whole(fields.get("keys"), "limits.keys") or 10**6,
+        statement=reader.size(fields.get("statement"), "limits.statement") or 64 * 10**3,
+        deadline=deadline,
+        overruns=reader.whole(fields.get("overruns"), "limits.overruns") or 20,
+    )
+
+
+def _analysts(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> dict[str, Share]:
+    entries = reader.fields(node, "analysts", ("analysts",), None)
+    check_names(reader, node, "analyst", ())
+    if CURATOR in entries:
+        reader.problem(entries[CURATOR], f"{CURATOR} is the name of the curator's own spending: choose another.")
+    shares = {name: _share(reader, f"analysts.{name}", name, value, budget) for name, value in entries.items()}
+    return {name: share for name, share in shares.items() if share is not None}
+
+
+def _share(reader: Reader, what: str, name: str, node: Node, budget: BudgetTerms | None) -> Share | None:
+    fields = reader.fields(node, what, ("analysts", name), ("epsilon", "delta"))
+    if "epsilon" not in fields and (isinstance(node, Map) or reader.empty(node)):
+        reader.problem(node, f"{what} needs epsilon, this analyst's share of the budget: write {{epsilon: 0.5}}.")
+    epsilon = reader.amount(fields.get("epsilon"), f"{what}.epsilon", most=budget.epsilon if budget else None)
+    delta = reader.amount(fields.get("delta"), f"{what}.delta", most=budget.delta if budget else None, zero=True)
+    if epsilon is None or budget is None:
+        return None
+    return Share(epsilon=epsilon, delta=budget.delta if delta is None else delta)
+
+
+# --- digest -----------------------------------------------------------------------------------------------------------
+
+
+def _digest(unit: str, neighbors: str, tables: Mapping[str, Table]) -> str:
+    meaning = {
+        "unit": unit,
+        "neighbors": neighbors,
+        "tables": {name: _table_meaning(table) for name, table in tables.items()},
+    }
+    return hashlib.sha256(json.dumps(meaning, sort_keys=True).encode()).hexdigest()
+
+
+def _table_meaning(table: Table) -> dict[str, object]:
+    owner = [table.owner.table, table.owner.on] if isinstance(table.owner, Through) else table.owner
+    return {
+        "public": table.public,
+        "owner": owner,
+        "max_rows": table.max_rows,
+        "max_groups": table.max_groups,
+        "columns": {name: [_domain_meaning(each.domain), each.nullable] for name, each in table.columns.items()},
+    }
+
+
+def _domain_meaning(domain: Domain) -> list[object]:
+    if domain == Text():
+        return [domain.yaml]  # as before texts had a number of letters: snapshots and answers of then stay
+    fields = [getattr(domain, name) for name in domain.__dataclass_fields__ if name != "yaml"]
+    return [domain.yaml, *(list(each) if isinstance(each, tuple) else str(each) for each in fields)]

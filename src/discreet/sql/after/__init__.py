@@ -1,0 +1,1 @@
+"""What runs on noisy numbers: estimates, margins and the rest of the statement. All of it is free."""

@@ -1,0 +1,664 @@
+"""What runs after noise: SQL over noisy and public tables, free of charge.
+
+The tree is rebuilt node by node from kinds that are known to be total and harmless; anything else is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import sqlglot
+from sqlglot import exp
+
+from discreet.policy.declaration import HIDDEN
+from discreet.sql.after.linear import Form, form_of, replaced
+from discreet.sql.aggregates import aggregates_in
+from discreet.sql.text.parse import reject, show, spelt, whole
+from discreet.sql.values.expressions import NEAREST, TRANSLATORS
+
+if TYPE_CHECKING:
+    from discreet.sql.analyze import Analysis, Environment
+
+Combine = Callable[["Output", Form], "Output"]  # the column, with the half-width of a form of several numbers
+MAX_LIMIT = 10**9
+MOST_DIGITS = 18  # of a number written out: sums of those fit into what the engine adds in
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """A column of a released table. `margin` computes its half-widths from the tables in its FROM clause."""
+
+    name: str
+    margin: exp.Expression | None
+    estimate: tuple[int, int] | None
+    also: tuple[tuple[int, int], ...] = ()  # further estimates in the same column: a UNION ALL has those of both sides
+    forms: tuple[Form, ...] = ()  # where it is linear in noise: a form, or one for each side of a UNION ALL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """A table that may be shown: `tree` computes it from noisy and public tables."""
+
+    tree: exp.Select
+    outputs: tuple[Output, ...]
+    selected: bool = False
+    distinct: bool = False
+    noisy: bool = True
+    stored: str | None = None  # the public table that this is, if it is one as it stands
+
+    def render(self, *, margins: bool) -> str:
+        """The SQL; with margins, each output's half-width follows as a column of its own."""
+        return as_sql(self.shadowed() if margins else self.tree)
+
+    def shadowed(self) -> exp.Select:
+        tree = self.tree.copy()
+        if self.distinct:
+            return tree
+        for output in self.outputs:
+            if output.margin is not None:
+                tree.select(exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False)
+        return tree
+
+    def unmeasured(self) -> Released:
+        """The same table without margins: its rows stand for several."""
+        return replace(self, outputs=tuple(replace(each, margin=None, forms=()) for each in self.outputs))
+
+    def renamed(self, names: Sequence[str]) -> Released:
+        """The same table with other names for its first columns."""
+        alias = exp.TableAlias(this=exp.to_identifier("r"))
+        every = [*names, *(output.name for output in self.outputs[len(names) :])]
+        pairs = [_passed("r", output, name) for output, name in zip(self.outputs, every, strict=True)]
+        tree = exp.select(*(item for item, _ in pairs)).from_(exp.Subquery(this=self.shadowed(), alias=alias))
+        kept = tuple(replace(output, margin=None, forms=()) if self.distinct else output for _, output in pairs)
+        return replace(self, tree=tree, outputs=kept, stored=None)
+
+
+def told_apart(table: Released, node: exp.Expression) -> Released:
+    """The table, where no two of its columns have one name: what is above it finds them by their names."""
+    names = [output.name.lower() for output in table.outputs]
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise reject(node, f"two columns are called {twice}.", "Give each a name of its own: x AS a, y AS b.")
+    return table
+
+
+def shadow(name: str) -> str:
+    return f"#margin {name}"
+
+
+def listed(tree: exp.Query, table: str) -> tuple[str, ...] | None:
+    """The columns of a table, where all that is done is to list them; None where anything is computed or left out."""
+    used = {name for name, part in tree.args.items() if part}
+    source = tree.args["from_"].this if used == {"expressions", "from_"} else None
+    if not isinstance(source, exp.Table) or source.name != table:
+        return None
+    columns = [item.unalias() for item in tree.expressions]
+    return tuple(column.name for column in columns) if all(type(each) is exp.Column for each in columns) else None
+
+
+def as_sql(node: exp.Expression) -> str:
+    return str(node.sql(dialect="duckdb", comments=False))
+
+
+def public_table(name: str, columns: tuple[str, ...]) -> Released:
+    """A public table: exact, and free."""
+    items = [exp.column(column, quoted=True) for column in columns]
+    outputs = tuple(Output(name=column, margin=None, estimate=None) for column in columns)
+    return Released(
+        tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")), outputs=outputs, noisy=False, stored=name
+    )
+
+
+def constants(node: exp.Values) -> Released:
+    """VALUES (1, 'a'), (2, 'b'): a table that is written out, hence public."""
+    rows = [row.expressions if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    width = len(rows[0]) if rows else 0
+    if not width or any(len(row) != width for row in rows):
+        raise reject(node, "the rows of VALUES differ in length.", "Write as many values in every row.")
+    for value in (value for row in rows for value in row):
+        inner = value.this if isinstance(value, exp.Neg | exp.Cast) else value
+        if not isinstance(inner, exp.Literal | exp.Null | exp.Boolean):
+            raise reject(value, f"{show(value)} is not a constant.", "Write out every value in VALUES.")
+    names = [f"col{index}" for index in range(width)]
+    alias = exp.TableAlias(this=exp.to_identifier("v"), columns=[exp.to_identifier(name) for name in names])
+    listed = [exp.Tuple(expressions=[rebuilt(value, lambda part: part.copy()) for value in row]) for row in rows]
+    tree = exp.select(*(exp.column(name, table="v") for name in names)).from_(
+        exp.Values(expressions=listed, alias=alias)
+    )
+    outputs = tuple(Output(name=name, margin=None, estimate=None) for name in names)
+    return Released(tree=tree, outputs=outputs, noisy=False)
+
+
+def unfiltered(sql: str) -> str:
+    """The statement without the clauses by which noisy numbers decide which rows remain."""
+    if re.search(r"\b(WHERE|HAVING|QUALIFY|LIMIT|OFFSET)\b", sql) is None:
+        return sql
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    for node in list(tree.find_all(exp.Select)):
+        if any(table.name.startswith(HIDDEN) for table in node.find_all(exp.Table)):
+            for clause in ("where", "having", "qualify", "limit", "offset"):
+                node.set(clause, None)
+    return as_sql(tree)
+
+
+def guarded(sql: str) -> str:
+    """The statement with NULL wherever a value would be an error, as far as the engine can try.
+
+    For when a noisy number met what no made-up one did: COALESCE(NULLIF(n, 11), 'eleven') at 11. It has been paid for.
+    """
+    tree = sqlglot.parse_one(sql, read="duckdb")
+    for node in list(tree.find_all(exp.Select)):
+        for name in ("expressions", "where", "group", "having", "qualify", "order"):
+            _try_parts(node.args.get(name))
+        for join in node.args.get("joins") or []:
+            _try_parts(join.args.get("on"))
+    return as_sql(tree)
+
+
+def _try_parts(part: Any) -> None:
+    if isinstance(part, list):
+        for each in part:
+            _try_parts(each)
+    elif not isinstance(part, exp.Expression) or isinstance(part, exp.Query):
+        return
+    elif _triable(part):
+        part.replace(exp.Try(this=part.copy()))
+    else:
+        for each in list(part.args.values()):
+            _try_parts(each)
+
+
+def _triable(node: exp.Expression) -> bool:
+    """Whether TRY can hold it, and it can fail."""
+    plain = exp.Column | exp.Literal | exp.Null | exp.Boolean | exp.Star | exp.Identifier | exp.If
+    holds = not node.find(exp.Query, exp.Window, *_AGGREGATES)
+    return isinstance(node, exp.Condition) and not isinstance(node, plain) and holds
+
+
+def selects(node: exp.Select) -> bool:
+    """Whether a SELECT leaves out rows of what it reads."""
+    return any(node.args.get(name) for name in ("having", "qualify", "limit", "offset"))
+
+
+# --- rebuilding -----------------------------------------------------------------------------------------------------
+
+_AGGREGATES = (
+    exp.Count,
+    exp.Sum,
+    exp.Avg,
+    exp.Min,
+    exp.Max,
+    exp.Median,
+    exp.Variance,
+    exp.VariancePop,
+    exp.Stddev,
+    exp.StddevPop,
+    exp.StddevSamp,
+    exp.CountIf,
+    exp.Corr,
+    exp.CovarPop,
+    exp.CovarSamp,
+    exp.ArgMax,
+    exp.ArgMin,
+    exp.LogicalOr,
+    exp.LogicalAnd,
+    exp.Quantile,
+    exp.PercentileCont,
+    exp.PercentileDisc,
+)
+_WINDOWS = (
+    exp.Window,
+    exp.WindowSpec,
+    exp.RowNumber,
+    exp.Rank,
+    exp.DenseRank,
+    exp.PercentRank,
+    exp.CumeDist,
+    exp.Ntile,
+    exp.Lag,
+    exp.Lead,
+    exp.FirstValue,
+    exp.LastValue,
+)
+_STRUCTURE = (
+    exp.Alias,
+    exp.Identifier,
+    exp.Order,
+    exp.Ordered,
+    exp.Group,
+    exp.Having,
+    exp.Where,
+    exp.Qualify,
+    exp.Distinct,
+    exp.Star,
+    exp.DataType,
+    exp.DataTypeParam,
+    exp.Interval,
+    exp.Var,
+    exp.Tuple,
+    exp.Filter,
+    exp.In,
+    exp.Exists,
+    exp.If,
+)
+_NOT_TRIED = (exp.Query, exp.Interval, exp.Window, *_AGGREGATES)  # what DuckDB's TRY cannot hold
+_KNOWN = frozenset((*TRANSLATORS, *_AGGREGATES, *_WINDOWS, *_STRUCTURE)) - {exp.Anonymous}
+
+
+def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    """The node with its parts rewritten, made total: division by zero, overflows and failed casts give NULL."""
+    if isinstance(node, exp.Anonymous):
+        return _clamp(node, rewrite)
+    if isinstance(node, exp.Bracket):
+        return _element(node, rewrite)
+    if type(node) not in _KNOWN:
+        raise reject(node, f"{show(node)} is not answered on aggregated results.", "docs/language.md lists what is.")
+    if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
+        raise reject(node, f"{show(node)} lists several values.", "Use ORDER BY and LIMIT.")
+    copy = type(node)(**{name: _rebuilt_part(part, rewrite) for name, part in node.args.items()})
+    copy.meta.update(node.meta)
+    if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
+        copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
+    if isinstance(copy, exp.Pad):
+        _check_pad(copy)
+    if isinstance(copy, exp.Ntile) and not whole(copy.this):
+        raise reject(node, f"{show(node)} needs a whole number, from 1.", "Write it out: NTILE(4).")
+    if isinstance(copy, exp.WindowSpec) and not all(_bound(copy.args.get(end)) for end in ("start", "end")):
+        raise reject(
+            node, "a frame needs whole numbers written out.", "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW."
+        )
+    if isinstance(copy, exp.Literal) and not copy.is_string and len(re.sub(r"[eE].*|[.]", "", copy.name)) > MOST_DIGITS:
+        raise reject(node, f"{show(node)} has more than {MOST_DIGITS} digits.", "Write it as 1e20.")
+    if type(copy) is exp.Cast:
+        return exp.TryCast(this=copy.this, to=copy.args["to"])
+    if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):
+        return exp.Try(this=copy)
+    if isinstance(copy, exp.Mul) and not copy.find(exp.Interval):  # products pass 128 bits, sums do not
+        return exp.Mul(this=exp.cast(copy.this, "DOUBLE"), expression=exp.cast(copy.expression, "DOUBLE"))
+    if isinstance(copy, exp.Sqrt | exp.Ln | exp.Log):
+        argument = copy.expression if isinstance(copy, exp.Log) and copy.expression is not None else copy.this
+        low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT
+        return exp.Case(ifs=[exp.If(this=low(this=argument.copy(), expression=exp.Literal.number(0)), true=copy)])
+    return copy
+
+
+def _bound(end: Any) -> bool:
+    """An end of a frame: UNBOUNDED, CURRENT ROW, a number of rows, or of days and the like."""
+    return not isinstance(end, exp.Expression) or whole(end.this if isinstance(end, exp.Interval) else end) is not None
+
+
+def _check_pad(node: exp.Pad) -> None:
+    """A billion letters are a billion letters, also after noise."""
+    fill = node.args.get("fill_pattern")
+    length = whole(node.expression)
+    if length is None or length > 1_000 or (fill is not None and not (isinstance(fill, exp.Literal) and fill.this)):
+        raise reject(node, f"{show(node)} is not answered.", "Write LPAD(code, 5, '0'), to at most 1,000 letters.")
+
+
+def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]) -> Any:
+    if isinstance(part, list):
+        return [_rebuilt_part(each, rewrite) for each in part]
+    if isinstance(part, exp.Identifier | exp.Var | exp.DataType | exp.Star):
+        return part.copy()
+    return rewrite(part) if isinstance(part, exp.Expression) else part
+
+
+def _element(node: exp.Bracket, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    """quantiles[2]: the place as it is written; the parser counts from 0 or from 1, by what it takes the list for."""
+    written = re.search(r"\[(\d{1,6})\]$", as_sql(node))
+    if written is None:
+        raise reject(node, f"{show(node)} needs a place written out.", "Write quantiles[1].")
+    return exp.Anonymous(this="list_extract", expressions=[rewrite(node.this), exp.Literal.number(int(written[1]))])
+
+
+def _clamp(node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+    if node.name.lower() != "clamp" or len(node.expressions) != 3:
+        raise reject(
+            node,
+            f"{node.name.upper()} is not a function that can be answered.",
+            NEAREST.get(node.name.lower(), "docs/language.md lists the functions."),
+        )
+    value, lo, hi = (rewrite(part) for part in node.expressions)
+    return exp.func("LEAST", exp.func("GREATEST", value, lo), hi)
+
+
+def finish(tree: exp.Select, node: exp.Select, rewrite: Callable[[exp.Expression], exp.Expression]) -> None:
+    """DISTINCT, ORDER BY, LIMIT and OFFSET of the original, on the rebuilt tree."""
+    if node.args.get("distinct"):
+        if node.args["distinct"].args.get("on"):
+            raise reject(node.args["distinct"], "DISTINCT ON is not answered.", "Use GROUP BY.")
+        tree.set("distinct", exp.Distinct())
+    if node.args.get("order"):
+        if node.args["order"].args.get("siblings"):
+            raise reject(node.args["order"], "ORDER SIBLINGS BY is not answered.", "Use ORDER BY.")
+        tree.set(
+            "order", exp.Order(expressions=[_ordered(item, node, rewrite) for item in node.args["order"].expressions])
+        )
+    for name in ("limit", "offset"):
+        clause = node.args.get(name)
+        if clause is not None:
+            if clause.args.get("limit_options"):
+                raise reject(
+                    clause,
+                    "LIMIT is a number of rows, without PERCENT or TIES.",
+                    "Write LIMIT 10, or QUALIFY RANK() OVER (ORDER BY n DESC) <= 10.",
+                )
+            if type(clause) not in (exp.Limit, exp.Offset) or not _whole(clause.expression):
+                raise reject(clause, f"{name.upper()} needs a whole number written out.", f"Write {name.upper()} 10.")
+            tree.set(name, type(clause)(expression=clause.expression.copy()))
+
+
+def _whole(node: exp.Expression | None) -> bool:
+    return (
+        isinstance(node, exp.Literal)
+        and not node.is_string
+        and node.this.isdigit()
+        and int(node.this[:12]) <= MAX_LIMIT
+    )
+
+
+def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Ordered:
+    if item.args.get("with_fill"):
+        raise reject(item, "WITH FILL is not answered.", "Leave it out.")
+    target = item.this
+    if isinstance(target, exp.Literal) and not target.is_string:  # ORDER BY 2
+        if not 1 <= (whole(target) or 0) <= len(node.expressions):
+            raise reject(target, f"there is no column {show(target)} in the SELECT list.", "Order by a column's name.")
+        return exp.Ordered(this=target.copy(), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
+    return exp.Ordered(this=rewrite(target), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
+
+
+def subquery(node: exp.Expression, analysis: Analysis, environment: Environment) -> Released:
+    """A subquery inside an expression: it must be aggregated or public itself."""
+    result = analysis.query(node, environment)
+    if not isinstance(result, Released):
+        raise reject(node, "this subquery returns rows of people.", "Aggregate inside it.")
+    return result
+
+
+def embedded(node: exp.Expression, result: Released) -> exp.Expression:
+    """What stands in an expression in the place of a subquery."""
+    table = isinstance(node.parent, exp.Exists) or (isinstance(node.parent, exp.In) and node.arg_key == "query")
+    if not table and len(result.outputs) == 1 and (result.selected or result.tree.find(exp.Join)):
+        return exp.Subquery(this=_only(result.tree))
+    found = exp.Subquery(this=result.tree.copy())
+    if not table and len(result.outputs) == 1 and not result.selected and not result.distinct:
+        found.meta["output"] = result.outputs[0]
+    return found
+
+
+def _only(tree: exp.Select) -> exp.Select:
+    """The one row of a table of one column; NULL if noise leaves several: an error would come after the charge."""
+    alias = exp.TableAlias(this=exp.to_identifier("s"), columns=[exp.to_identifier("only")])
+    single = exp.EQ(this=exp.Count(this=exp.Star()), expression=exp.Literal.number(1))
+    first = exp.Case(ifs=[exp.If(this=single, true=exp.func("FIRST", exp.column("only", table="s")))])
+    return exp.select(first).from_(exp.Subquery(this=tree.copy(), alias=alias))
+
+
+# --- SELECT over released tables --------------------------------------------------------------------------------------
+
+
+def select(node: exp.Select, tables: list[Released], analysis: Analysis, environment: Environment) -> Released:
+    """A SELECT whose tables, in the order of its FROM clause and joins, are public or already noisy."""
+    sources: dict[str, Released] = {}
+    inside: list[Released] = []
+    remaining = iter(tables)
+
+    def table(part: exp.Expression) -> exp.Expression:
+        found = told_apart(next(remaining), part)
+        alias = part.alias or part.name or f"unnamed {len(sources) + 1}"
+        sources[alias.lower()] = found.unmeasured() if found.distinct else found
+        return exp.Subquery(this=found.shadowed(), alias=exp.TableAlias(this=exp.to_identifier(alias, quoted=True)))
+
+    def rewrite(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Query | exp.Subquery):
+            inside.append(subquery(part, analysis, environment))
+            return embedded(part, inside[-1])
+        if isinstance(part, exp.Column):
+            _known(part, sources)
+        return rebuilt(part, rewrite)
+
+    tree = exp.Select()
+    if node.args.get("from_"):
+        tree.set("from_", exp.From(this=table(node.args["from_"].this)))
+    for join in node.args.get("joins") or []:
+        tree.append("joins", _join(join, table, rewrite))
+    aliases = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
+    grouped = bool(node.args.get("group")) or any(aggregates_in(item) for item in node.expressions)
+    outputs: list[Output] = []
+    for item in node.expressions:
+        for expression, output in _items(item, sources, rewrite, analysis.combine):
+            tree.append("expressions", expression)
+            outputs.append(output if not grouped else replace(output, margin=None, forms=()))
+
+    def late(part: exp.Expression) -> exp.Expression:
+        """ORDER BY, GROUP BY and HAVING may also use the SELECT list's names."""
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases:
+            return part.copy()
+        if isinstance(part, exp.Query | exp.Subquery):
+            return rewrite(part)
+        if isinstance(part, exp.Column):
+            _known(part, sources)
+        return rebuilt(part, late)
+
+    if node.args.get("where"):
+        tree.set("where", exp.Where(this=rewrite(node.args["where"].this)))
+    for name in ("group", "having", "qualify"):
+        if node.args.get(name):
+            tree.set(name, rebuilt(node.args[name], late))
+    finish(tree, node, late)
+    selected = selects(node) or bool(node.args.get("where")) or any(source.selected for source in sources.values())
+    noisy = any(part.noisy for part in (*sources.values(), *inside))
+    return Released(
+        tree=tree,
+        outputs=tuple(outputs),
+        selected=selected and noisy,
+        noisy=noisy,
+        distinct=bool(node.args.get("distinct")) or grouped,
+    )
+
+
+def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:
+    """Refuse names that no source has, also the hidden ones of margins."""
+    table, name = column.table.lower(), column.name.lower()
+    candidates = [source for alias, source in sources.items() if table in ("", alias)]
+    if not any(output.name.lower() == name for source in candidates for output in source.outputs):
+        listing = ", ".join(output.name for source in sources.values() for output in source.outputs)
+        raise reject(
+            column,
+            f"there is no column {show(column)} here.",
+            f"Columns are {listing}." if listing else "There are none.",
+        )
+
+
+def _items(
+    item: exp.Expression,
+    sources: Mapping[str, Released],
+    rewrite: Callable[[exp.Expression], exp.Expression],
+    combine: Combine,
+) -> list[tuple[exp.Expression, Output]]:
+    """The output columns of one item of a SELECT list; * stands for all columns of its tables."""
+    star = isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star))
+    if star:
+        dropped = excluded(item)
+        chosen = item.table.lower() if isinstance(item, exp.Column) else ""
+        return [
+            _passed(alias, output, output.name)
+            for alias, source in sources.items()
+            if chosen in ("", alias)
+            for output in source.outputs
+            if output.name.lower() not in dropped
+        ]
+    inner = item.unalias()
+    name = item.output_name or spelt(item)
+    if isinstance(inner, exp.Column):
+        _known(inner, sources)
+        for alias, source in sources.items():
+            if inner.table.lower() in ("", alias):
+                for output in source.outputs:
+                    if output.name.lower() == inner.name.lower():
+                        return [_passed(alias, output, name)]
+    expression = rewrite(inner)
+    return [(exp.alias_(expression, name, quoted=True), _computed(name, expression, sources, combine))]
+
+
+def _computed(name: str, expression: exp.Expression, sources: Mapping[str, Released], combine: Combine) -> Output:
+    """A column computed from columns of released tables: it has a margin where it is linear in them."""
+    known: dict[Hashable, tuple[Output, exp.Expression | None]] = {}
+    forms: dict[Hashable, tuple[Form, ...]] = {}
+
+    def leaf(node: exp.Expression) -> Form | None:
+        if isinstance(node, exp.Subquery):
+            place: Hashable = id(node)
+            found, row = node.meta.get("output"), [f"subquery {len(known)}"]
+            known[place] = (found, None)
+        else:
+            alias, found = _meant(node, sources)
+            place = (alias, found.name) if found is not None else ""
+            row = [alias] if len(sources) > 1 else []
+            known[place] = (found, shadowing(alias, node.name))
+        if found is None or (found.margin is None and not found.forms):
+            return None
+        forms[place] = tuple(inside(form, *row) for form in found.forms)
+        return Form(factors={place: Fraction(1)}, grid=found.forms[0].grid if len(found.forms) == 1 else None)
+
+    nothing = Output(name=name, margin=None, estimate=None)
+    form = form_of(expression, leaf)
+    if form is None or not form.factors:
+        return nothing
+    if len(form.factors) == 1:
+        (place,) = form.factors
+        source, margin = known[place]
+        if margin is not None and source.margin is not None:
+            whole = (replaced(form, {place: each}) for each in forms[place])
+            return replace(
+                nothing, margin=scaled(margin, form), forms=tuple(each for each in whole if each is not None)
+            )
+    if any(len(forms[place]) != 1 for place in form.factors):
+        return nothing
+    total = replaced(form, {place: forms[place][0] for place in form.factors})
+    return combine(nothing, total) if total is not None and total.straight else nothing
+
+
+def _meant(column: exp.Expression, sources: Mapping[str, Released]) -> tuple[str, Any]:
+    """The table that a column is of, and its output there."""
+    for alias, source in sources.items():
+        if column.table.lower() in ("", alias):
+            for output in source.outputs:
+                if output.name.lower() == column.name.lower():
+                    return alias, output
+    return "", None
+
+
+def inside(form: Form, *row: str) -> Form:
+    """A form whose numbers stand in a row of a table that meets others."""
+    return replace(form, factors={replace(each, row=(*row, *each.row)): f for each, f in form.factors.items()})
+
+
+def excluded(item: exp.Expression) -> frozenset[str]:
+    """The columns that * EXCLUDE (a, b) leaves out."""
+    star = item if isinstance(item, exp.Star) else item.this
+    if any(part for name, part in star.args.items() if name != "except_"):
+        raise reject(item, "this form of * is not answered.", "List the columns.")
+    return frozenset(part.name.lower() for part in star.args.get("except_") or [])
+
+
+def _passed(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
+    """A column handed on as it is keeps its margins."""
+    expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
+    return expression, replace(output, name=name, margin=output.margin and shadowing(alias, output.name))
+
+
+def shadowing(alias: str, name: str) -> exp.Expression:
+    """The half-widths of a table's column."""
+    return exp.column(shadow(name), table=alias, quoted=True)
+
+
+def scaled(margin: exp.Expression, form: Form) -> exp.Expression:
+    """The half-widths of a form of one number, from that number's."""
+    (factor,) = form.factors.values()
+    wide = exp.Mul(this=_double(abs(factor)), expression=exp.Paren(this=margin.copy()))
+    return exp.Add(this=wide, expression=_double(form.slack)) if form.slack else wide
+
+
+def _double(value: Fraction) -> exp.Expression:
+    return exp.cast(exp.Literal.number(repr(float(value))), "DOUBLE")
+
+
+def _join(
+    join: exp.Join,
+    table: Callable[[exp.Expression], exp.Expression],
+    rewrite: Callable[[exp.Expression], exp.Expression],
+) -> exp.Join:
+    for name, part in join.args.items():
+        if name not in ("this", "on", "using", "side", "kind", "expressions") and part not in (None, False, []):
+            word = str(part).upper() if name == "method" else name
+            raise reject(join, f"{word} JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
+    if str(join.args.get("kind") or "").upper() not in ("", "INNER", "OUTER", "CROSS"):
+        raise reject(join, "this kind of JOIN is not answered.", "Use JOIN, LEFT JOIN or CROSS JOIN.")
+    copy = exp.Join(this=table(join.this), side=join.args.get("side"), kind=join.args.get("kind"))
+    if join.args.get("on"):
+        copy.set("on", rewrite(join.args["on"]))
+    if join.args.get("using"):
+        copy.set("using", [part.copy() for part in join.args["using"]])
+    return copy
+
+
+def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
+    """UNION, UNION ALL, INTERSECT, EXCEPT of released tables; margins are handed on where both sides have them."""
+    if len(left.outputs) != len(right.outputs):
+        raise reject(node, "both sides of a UNION need the same number of columns.", "Name them on both sides.")
+    if node.args.get("by_name"):
+        raise reject(node, "UNION BY NAME is not answered.", "Write the columns in the same order.")
+    told_apart(left, node)
+    kept = type(node) is exp.Union and not node.args.get("distinct") and not left.distinct and not right.distinct
+    both = [kept and None not in (a.margin, b.margin) for a, b in zip(left.outputs, right.outputs, strict=True)]
+    sides = [_uniform(side, both) for side in (left, right)]
+    tree = type(node)(this=sides[0], expression=sides[1], distinct=node.args.get("distinct"))
+    alias = exp.TableAlias(this=exp.to_identifier("u"))
+    names = [output.name for output in left.outputs]
+    outer = exp.select(*(exp.column(name, table="u", quoted=True) for name in names)).from_(
+        exp.Subquery(this=tree, alias=alias)
+    )
+
+    def rewrite(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Column):
+            if part.name.lower() not in {name.lower() for name in names}:
+                raise reject(
+                    part, f"there is no column {show(part)} in this UNION.", f"Columns are {', '.join(names)}."
+                )
+            return exp.column(part.name, table="u", quoted=True)
+        return rebuilt(part, rewrite)
+
+    finish(outer, _with_items(node, outer), rewrite)
+    outputs = tuple(
+        Output(
+            name=name,
+            margin=shadowing("u", name) if has else None,
+            estimate=a.estimate if has else None,
+            also=(*a.also, *([b.estimate] if b.estimate else []), *b.also) if has else (),
+            forms=(*a.forms, *b.forms) if has and a.forms and b.forms else (),
+        )
+        for name, has, a, b in zip(names, both, left.outputs, right.outputs, strict=True)
+    )
+    selected = left.selected or right.selected or selects(node) or type(node) is not exp.Union
+    return Released(tree=outer, outputs=outputs, selected=selected, noisy=left.noisy or right.noisy)
+
+
+def _uniform(side: Released, margins: list[bool]) -> exp.Expression:
+    """One side of a UNION: its columns, then the margins that both sides have."""
+    tree = side.tree.copy()
+    for output, wanted in zip(side.outputs, margins, strict=True):
+        if wanted and output.margin is not None:
+            tree.select(exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False)
+    return exp.Subquery(this=tree)
+
+
+def _with_items(node: exp.Union, outer: exp.Select) -> exp.Select:
+    """A stand-in that has the UNION's ORDER BY and LIMIT and the outer SELECT's columns, for ORDER BY 2."""
+    clauses = {name: node.args.get(name) for name in ("order", "limit", "offset")}
+    return exp.Select(expressions=outer.expressions, **clauses)

@@ -1,0 +1,297 @@
+"""From noisy numbers to the noisy table that the rest of the statement reads: keys, aggregates, margins. All free."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+from discreet import arrow
+from discreet.errors import EngineFailure
+from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulated
+from discreet.sql.after.after import guarded, unfiltered
+from discreet.sql.after.estimates import Components, redraws
+from discreet.sql.after.linear import half_width
+from discreet.sql.picks import Pick, Picked
+from discreet.sql.plan import HALF_WIDTHS, Block, Column, Plan, Unknown, table_name
+from discreet.sql.values.value import Text, few_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noisy:
+    """What left a block: noisy numbers for each measurement, and for each pick the cells chosen in each group."""
+
+    numbers: Sequence[Components]
+    picks: Sequence[Any]
+    survivors: pa.Table | None  # unknown keys that passed the threshold
+
+
+Run = Callable[[str, dict[str, pa.Table]], pa.Table]
+MOST_MOVED = 1 << 20  # rows with redrawn noise that are held at once
+
+
+def noisy_table(block: Block, noisy: Noisy, mechanisms: Sequence[Noise], run: Run, *, name: str) -> pa.Table:
+    """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
+    columns = _keys(block, noisy.survivors)
+    for index, estimate in enumerate(block.estimates):
+        if isinstance(estimate, Picked):
+            columns[f"a{index}"] = _picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
+            columns[f"m{index}"] = pa.nulls(len(columns[f"a{index}"]), pa.float64())
+            continue
+        numbers, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
+        columns[f"a{index}"] = estimate.values(numbers)
+        within = estimate.margins(numbers, mechanism)
+        columns[f"m{index}"] = arrow.array(within, mask=~np.isfinite(within))  # noise as wide as anything: no margin
+    if block.derived:
+        margins = _derived_margins(block, noisy, mechanisms, run, name, pa.table(columns))
+        columns |= {f"d{index}": margin for index, margin in enumerate(margins)}
+    return pa.table(columns)
+
+
+def added_up(block: Block, source: Block, numbers: Sequence[Components]) -> list[Components]:
+    """The numbers of a block that is rolled up from another: sums of released numbers over the keys it has not."""
+    assert block.rolled is not None
+    rest = tuple(axis for axis in range(len(source.keys)) if axis not in block.rolled.keys)
+    order = (*block.rolled.keys, *rest)
+    shown = tuple(slice(size) for size in block.sizes)  # without the cells for a NULL that is not meant
+
+    def coarser(values: Any) -> Any:
+        largest = max((abs(int(end)) for end in (values.min(), values.max())), default=0)
+        exact = values if largest * len(values) < 2**63 else values.astype(object)
+        grid = exact.reshape(source.sizes).transpose(order)[shown]
+        return grid.reshape(math.prod(block.sizes), -1).sum(axis=1)
+
+    return [tuple(coarser(values) for values in components) for components in numbers]
+
+
+def half_widths(plan: Plan, noise: Sequence[Sequence[Noise]]) -> dict[str, pa.Table]:
+    """The table of half-widths that are the same in every row, if `plan.after` reads it."""
+    if not plan.combined:
+        return {}
+    found = [half_width(form, plan.blocks, noise, assuming=None) for form in plan.combined]
+    return {HALF_WIDTHS: pa.table({f"c{index}": arrow.array([each], pa.float64()) for index, each in enumerate(found)})}
+
+
+def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
+    """Noisy tables in shape and types only, of a few made-up rows: a statement is tried on them before it is paid.
+
+    With large numbers, with negative ones and with zeros; what stands behind a filter also without it, since which rows
+    pass is for noise to decide.
+    """
+    statements = dict.fromkeys((plan.after, unfiltered(plan.after)))
+    sources = [block if block.rolled is None else plan.blocks[block.rolled.block] for block in plan.blocks]
+    for sign in (1, -1, 0):
+        tables = {
+            table_name(index): _rehearsed(block, [len(each.forms) for each in source.measurements], sign)
+            for index, (block, source) in enumerate(zip(plan.blocks, sources, strict=True))
+            if block.estimates  # others are there to be added up
+        }
+        if plan.combined:
+            names = [f"c{index}" for index in range(len(plan.combined))]
+            tables[HALF_WIDTHS] = pa.table({name: pa.nulls(1, pa.float64()) for name in names})
+        yield from ((sql, tables) for sql in statements)
+
+
+def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
+    keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.keys)
+    unknown = [key for key in keys if isinstance(key, Unknown)]
+    names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
+    survivors = pa.table(names, [f"u{index}" for index in range(len(names))]) if names else None
+    few = replace(block, keys=keys)
+    columns = {name: values[:64] for name, values in _keys(few, survivors).items()}
+    rows = len(columns["k0"]) if keys else 1
+    for index, estimate in enumerate(block.estimates):
+        if isinstance(estimate, Picked):
+            pick = block.picks[estimate.pick]
+            cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(pick.quantiles))))
+            columns[f"a{index}"] = _picked(pick, cells)
+        else:
+            numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in range(forms[estimate.measurement]))
+            columns[f"a{index}"] = estimate.values(numbers)
+        columns[f"m{index}"] = pa.nulls(rows, pa.float64())
+    columns |= {f"d{index}": pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
+    return pa.table(columns)
+
+
+def _picked(pick: Pick, cells: Any) -> pa.Array:
+    if not pick.listed:
+        return pick.decode(cells[:, 0])
+    return pa.FixedSizeListArray.from_arrays(pick.decode(cells.ravel()), cells.shape[1])
+
+
+def _keys(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
+    """The key columns of the whole grid, in the order of the keys' values; survivors vary slowest."""
+    sizes = block.sizes if survivors is None else [survivors.num_rows, *block.sizes]
+    places = list(np.unravel_index(np.arange(math.prod(sizes)), sizes)) if sizes else []
+    columns, public, unknown = {}, 0 if survivors is None else 1, 0
+    for index, key in enumerate(block.keys):
+        if isinstance(key, Unknown):
+            assert survivors is not None
+            labels, place = key.labels(survivors.column(unknown)), places[0]
+            unknown += 1
+        else:
+            labels, place = key.labels(), places[public]
+            public += 1
+        columns[f"k{index}"] = labels.take(arrow.array(place))
+    return columns
+
+
+def _derived_margins(
+    block: Block,
+    noisy: Noisy,
+    mechanisms: Sequence[Noise],
+    run: Run,
+    name: str,
+    table: pa.Table,
+) -> list[pa.Array]:
+    """Half-widths of computed columns: the expression is evaluated again with the declared noise redrawn (S11).
+
+    Each redrawn noise is taken off and, for `_half_widths`, also put on; then each noisy number is moved by itself, for
+    the slopes. A divisor that is zero or changes its sign has passed a pole, beyond which a quotient has no bound: that
+    counts as infinitely far, as in Fieller's interval. Groups are taken in parts, so that few rows are held at once.
+    """
+    noises = [mechanisms[index] for index, numbers in enumerate(noisy.numbers) for _ in numbers]
+    drawn = redrawn(noises, max(60, redraws(table.num_rows) // 2))
+    at_once = max(1, MOST_MOVED // (2 * (len(drawn[0]) + len(noises))))
+    parts = list[list[pa.Array]]()
+    for begin in range(0, max(1, table.num_rows), at_once):
+        here = slice(begin, begin + at_once)
+        numbers = [tuple(values[here] for values in components) for components in noisy.numbers]
+        rows = table.slice(begin, at_once)
+        moved = _moved(block, numbers, rows, noises, drawn)
+        parts.append([_derived_margin(derived, rows, moved, noises, drawn, run, name) for derived in block.derived])
+    return [pa.concat_arrays(list(each)) for each in zip(*parts, strict=True)]
+
+
+def _steps(noises: Sequence[Noise]) -> list[int]:
+    """How far each noisy number is moved by itself."""
+    return [max(1, round(part(noise).spread)) for noise in noises]
+
+
+def _moved(
+    block: Block, numbers: Sequence[Components], rows: pa.Table, noises: Sequence[Noise], drawn: Sequence[Any]
+) -> pa.Table:
+    """Rows of a noisy table, again and again: with redrawn noise off, then on; then with each number off, then on."""
+    groups, times = rows.num_rows, 2 * (len(drawn[0]) + len(noises))
+    again = arrow.array(np.tile(np.arange(groups), times))
+    moved = {key: rows.column(key).take(again) for key in rows.column_names if key.startswith("k")}
+    shifts, shifted = iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True)), []
+    for components in numbers:
+        found = []
+        for values in components:
+            off, step, place = next(shifts)
+            alone = place.astype(off.dtype) * step
+            found.append(np.tile(values, times) + np.repeat(np.concatenate((-off, off, -alone, alone)), groups))
+        shifted.append(tuple(found))
+    for index, estimate in enumerate(block.estimates):
+        if not isinstance(estimate, Picked):  # no expression with a pick in it gets here
+            moved[f"a{index}"] = estimate.values(shifted[estimate.measurement])
+    return pa.table(moved)
+
+
+def _derived_margin(
+    derived: str, rows: pa.Table, moved: pa.Table, noises: Sequence[Noise], drawn: Any, run: Run, name: str
+) -> pa.Array:
+    """Half-widths of one computed column in some rows, given the same rows `moved`."""
+    groups, pairs = rows.num_rows, len(drawn[0])
+    times = 2 * (pairs + len(noises))
+    items = ", ".join(f"CAST({sql} AS DOUBLE) AS d{index}" for index, sql in enumerate(_with_divisors(derived)))
+    try:
+        center = run(f'SELECT {items} FROM "{name}"', {name: rows})
+        replicas = run(f'SELECT {items} FROM "{name}"', {name: moved})
+    except EngineFailure:  # a column that is no number has no margin
+        return pa.nulls(groups, pa.float64())
+    values = _floats(replicas, 0).reshape(times, groups).copy()
+    for index in range(1, center.num_columns):
+        signs = np.sign(_floats(replicas, index)).reshape(times, groups)
+        values[signs != np.sign(_floats(center, index))] = np.nan
+    around = values[2 * pairs :].reshape(2, len(noises), groups)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities have no slope
+        slopes = (around[1] - around[0]) / (2 * np.array(_steps(noises), dtype=np.float64)[:, None])
+    both = values[: 2 * pairs].reshape(2, pairs, groups)
+    return _half_widths(_floats(center, 0), both, slopes, noises, drawn)
+
+
+def _with_divisors(sql: str) -> list[str]:
+    """An expression, and what it divides by."""
+    divisions = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Div, exp.IntDiv)
+    divisors = (each.expression for each in divisions if each.expression.find(exp.Column))
+    return [sql, *dict.fromkeys(each.sql(dialect="duckdb") for each in divisors)]
+
+
+def _floats(table: pa.Table, index: int) -> Any:
+    return arrow.numbers(table.column(index).cast(pa.float64()))
+
+
+def _half_widths(center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]) -> pa.Array:
+    """From answers with noise taken off and put on: replicas[0] and replicas[1], a row for each redrawn noise.
+
+    Noise is symmetric, so an interval that holds for it must hold on both sides: of each pair the farther counts. Of
+    a straight function of noise those are the distances of the errors. One that bends by more than half (a quotient
+    by few, a product near zero, CASE) has other distances around the truth than around the answer: there it is as far
+    as any redrawn one.
+    """
+    with np.errstate(invalid="ignore", over="ignore"):  # infinities beside each other, of which nothing is known
+        distance = np.abs(replicas - center[None, None, :])
+        bend = np.abs(replicas[0] + replicas[1] - 2 * center[None, :])
+    distance[~np.isfinite(distance)] = np.inf  # a replica without a value counts as infinitely far
+    farther = distance.max(axis=0)
+    widths = redrawn_quantile(farther)
+    straight = (bend <= np.maximum(farther, widths[None, :]) / 2).all(axis=0)
+    farthest = np.where(np.isfinite(farther), farther, 0.0).max(axis=0)
+    widths = np.where(straight, simulated(farther, slopes, noises, drawn), np.maximum(widths, farthest))
+    return arrow.array(widths, mask=~np.isfinite(widths))
+
+
+def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
+    """What a statement above noise gives; where it fails on noisy numbers, NULL in the place of what failed."""
+    try:
+        return run(sql, tables)
+    except EngineFailure:
+        return run(guarded(sql), tables)
+
+
+def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Table]:
+    """The final table and, of the same shape, its margins."""
+    shown = [column.name for column in columns]
+    table = pa.Table.from_arrays([_shown(result.column(index)) for index in range(len(shown))], names=shown)
+    carriers = [index for index, column in enumerate(columns) if column.measured]
+    present = result.num_columns == len(shown) + len(carriers)
+    margins = [pa.nulls(result.num_rows, pa.float64())] * len(shown)
+    for place, index in enumerate(carriers if present else []):
+        half_width = result.column(len(shown) + place).combine_chunks().cast(pa.float64())
+        margins[index] = pa.compute.if_else(
+            table.column(index).combine_chunks().is_valid(), half_width, arrow.scalar(None, pa.float64())
+        )
+    return table, pa.Table.from_arrays(margins, names=shown)
+
+
+def without_margin(table: pa.Table, margins: pa.Table, columns: Sequence[Column]) -> list[str]:
+    """The computed columns that have a number somewhere, and no margin there: noise may hide what it is divided by."""
+    return [
+        column.name
+        for index, column in enumerate(columns)
+        if column.simulated and margins.column(index).null_count > table.column(index).null_count
+    ]
+
+
+def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """What cannot be shown is NULL: NaN and infinities, as a quotient of noisy numbers may be; years beyond 9999."""
+    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":  # which hold no more than some centuries
+        column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    if pa.types.is_floating(column.type):
+        there = pa.compute.is_finite(column)
+    elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
+        kind = datetime.date if pa.types.is_date(column.type) else datetime.datetime
+        first, last = (arrow.scalar(end, column.type) for end in (kind.min, kind.max))
+        there = pa.compute.and_(pa.compute.greater_equal(column, first), pa.compute.less_equal(column, last))
+    else:
+        return column
+    return pa.compute.if_else(there, column, arrow.scalar(None, column.type))

@@ -1,0 +1,247 @@
+"""What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.errors import Rejected
+from discreet.sql import aggregates
+from discreet.sql.after import after, linear
+from discreet.sql.after.after import Output, Released
+from discreet.sql.after.linear import Form, form_of
+from discreet.sql.aggregates.request import Request
+from discreet.sql.plan import table_name
+from discreet.sql.rows.joins import conjuncts
+from discreet.sql.rows.relation import Names
+from discreet.sql.text.parse import reject, show, spelt, whole
+from discreet.sql.values.expressions import translate
+from discreet.sql.values.value import Flag, Identity, Number
+
+if TYPE_CHECKING:
+    from discreet.sql.analyze import Analysis, Environment, Keys
+
+
+def has_aggregate(node: exp.Select) -> bool:
+    """Whether this SELECT itself aggregates; subqueries and window functions do not count."""
+    clauses = [*node.expressions, *(node.args[name] for name in ("having", "qualify", "order") if node.args.get(name))]
+    return any(aggregates.aggregates_in(part) for part in clauses)
+
+
+def meanings_of(node: exp.Select, names: Names) -> list[exp.Expression]:
+    clause = node.args.get("group")
+    return [meaning_of(item, node, names) for item in clause.expressions] if clause else []
+
+
+def meaning_of(item: exp.Expression, node: exp.Select, names: Names) -> exp.Expression:
+    """GROUP BY 1 and GROUP BY alias mean an expression of the SELECT list."""
+    if isinstance(item, exp.Literal) and not item.is_string:
+        index = whole(item) or 0
+        if not 1 <= index <= len(node.expressions):
+            raise reject(item, f"there is no column {show(item)} in the SELECT list.", "Group by a column's name.")
+        return node.expressions[index - 1].unalias()
+    if isinstance(item, exp.Column) and not item.table:
+        known = any(field.name.lower() == item.name.lower() for field in names.fields)
+        alias = next(
+            (
+                part
+                for part in node.expressions
+                if isinstance(part, exp.Alias) and part.alias.lower() == item.name.lower()
+            ),
+            None,
+        )
+        if alias is not None and not known:
+            return alias.this
+    return item.this if isinstance(item, exp.Paren) else item
+
+
+_ON_KEYS = (
+    *(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike),
+    *(exp.And, exp.Or, exp.Not, exp.Paren, exp.Literal, exp.Neg, exp.Null, exp.Boolean),
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Rewrite:
+    """What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy table."""
+
+    analysis: Analysis
+    environment: Environment
+    names: Names
+    keys: Keys
+    meanings: list[tuple[exp.Expression, Identity]]  # what stands in GROUP BY, and the identity of its value
+    node: exp.Select
+    index: int
+    requests: list[Request] = field(default_factory=list)
+    signatures: dict[str, int] = field(default_factory=dict)
+    derived: list[str] = field(default_factory=list)
+
+    def released(self) -> Released:
+        items, outputs = [], []
+        for item in self.node.expressions:
+            if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
+                raise reject(item, "* stands for rows, and rows never leave.", "List keys and aggregates.")
+            expression = self.rewritten(item.unalias())
+            name = item.output_name or spelt(item)
+            items.append(exp.alias_(expression, name, quoted=True))
+            outputs.append(self.output(name, expression))
+        tree = exp.select(*items).from_(exp.table_(table_name(self.index), quoted=True))
+        for condition in self.on_keys():
+            tree = tree.where(condition, copy=False)
+        conditions = [self.node.args[name].this for name in ("having",) if self.node.args.get(name)]
+        for condition in conditions:
+            tree = tree.where(self.rewritten(condition), copy=False)
+        if self.node.args.get("qualify"):
+            tree.set("qualify", exp.Qualify(this=self.rewritten(self.node.args["qualify"].this)))
+        after.finish(tree, self.node, self.ordered)
+        selected = bool(conditions) or after.selects(self.node)
+        return Released(
+            tree=tree, outputs=tuple(outputs), selected=selected, distinct=bool(self.node.args.get("distinct"))
+        )
+
+    def on_keys(self) -> Iterator[exp.Expression]:
+        """What WHERE says of keys alone, of the noisy table's: groups that it rules out are nobody's."""
+        where = self.node.args.get("where")
+        for part in conjuncts(where.this if where is not None else None):
+            if part.find(exp.Column):
+                with suppress(Rejected):
+                    yield self.of_keys(part)
+
+    def of_keys(self, node: exp.Expression) -> exp.Expression:
+        """A copy of a condition that compares keys with constants, or Rejected.
+
+        No more than that, which means on noisy tables what it means on rows: a number beside a text does not.
+        """
+        found = self.key(node) if node.find(exp.Column) else None
+        if found is not None:
+            key, _ = list(self.keys.values())[int(found.name[1:])]
+            compared = node.find_ancestor(exp.Predicate)
+            beside = compared.find_all(exp.Literal) if compared is not None else ()
+            if not isinstance(key.domain, Number | Flag) or not any(each.is_string for each in beside):
+                return found
+        if found is not None or not isinstance(node, _ON_KEYS):
+            raise reject(node, f"{show(node)} is not about keys alone.", "Group by it.")
+        return after.rebuilt(node, self.of_keys)
+
+    def output(self, name: str, expression: exp.Expression) -> Output:
+        """What is known of an output column: a key, an aggregate as measured, or something computed from them."""
+        plain = expression.this if isinstance(expression, exp.Paren) else expression
+        if isinstance(plain, exp.Column):
+            kind, number = plain.name[0], int(plain.name[1:])
+            if kind == "k":
+                return Output(name=name, margin=None, estimate=None)
+            if self.requests[number].chosen:
+                return Output(name=name, margin=None, estimate=(self.index, number))
+            forms = (self.form(number),)
+            return Output(name=name, margin=self.margin(number), estimate=(self.index, number), forms=forms)
+        if expression.find(exp.Window):
+            return Output(name=name, margin=None, estimate=None)
+        found = self.linear(Output(name=name, margin=None, estimate=None), expression)
+        if found is not None or expression.find(exp.Query):  # whose columns are not those of this block
+            return found or Output(name=name, margin=None, estimate=None)
+        used = [column for column in expression.find_all(exp.Column) if column.name.startswith("a")]
+        picked = any(self.requests[int(column.name[1:])].chosen for column in used)
+        if not used or picked:
+            return Output(name=name, margin=None, estimate=None)
+        self.derived.append(after.as_sql(expression))
+        margin = exp.column(f"d{len(self.derived) - 1}", table=table_name(self.index), quoted=True)
+        return Output(name=name, margin=margin, estimate=None)
+
+    def linear(self, output: Output, expression: exp.Expression) -> Output | None:
+        """The column with its margin, where that is known from the noise alone or from that of one aggregate."""
+        form = form_of(expression, self.leaf)
+        if form is None or not any(form.factors.values()):
+            return None
+        if len(form.factors) > 1:
+            return self.analysis.combine(output, form) if form.straight else None
+        (number,) = form.factors
+        if number.row:  # a subquery's
+            return self.analysis.combine(output, form) if form.straight else None
+        return replace(output, margin=after.scaled(self.margin(number.estimate), form), forms=(form,))
+
+    def leaf(self, node: exp.Expression) -> Form | None:
+        if isinstance(node, exp.Subquery):
+            found = node.meta.get("output")
+            return after.inside(found.forms[0], f"subquery {id(node)}") if found and len(found.forms) == 1 else None
+        kind, number = node.name[0], int(node.name[1:])
+        if kind == "k":
+            public = list(self.keys.values())[number][0].domain
+            return Form(factors={}) if isinstance(public, Number) else None
+        return None if self.requests[number].chosen else self.form(number)
+
+    def form(self, number: int) -> Form:
+        """An aggregate by itself."""
+        place, step = linear.Number(row=(), block=self.index, estimate=number), self.requests[number].step
+        summed = step is not None
+        return Form(factors={place: Fraction(1)}, grid=step, present=summed, straight=summed)
+
+    def margin(self, number: int) -> exp.Expression:
+        return exp.column(f"m{number}", table=table_name(self.index), quoted=True)
+
+    def ordered(self, node: exp.Expression) -> exp.Expression:
+        """What ORDER BY means: a name alone is a column of the result, if it is one, and not of the rows."""
+        if isinstance(node, exp.Column) and not node.table:
+            shown = [each.output_name.lower() for each in self.node.expressions]
+            if shown.count(node.name.lower()) == 1:
+                return exp.Literal.number(shown.index(node.name.lower()) + 1)
+        return self.rewritten(node)
+
+    def rewritten(self, node: exp.Expression) -> exp.Expression:
+        """A copy of the expression with keys and aggregates replaced by columns of the noisy table."""
+        if isinstance(node, exp.Query | exp.Subquery):
+            return after.embedded(node, after.subquery(node, self.analysis, self.environment))
+        if isinstance(node, exp.Window):
+            return after.rebuilt(
+                node, lambda part: after.rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
+            )
+        if aggregates.is_aggregate(node):
+            return self.aggregate(node)
+        if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
+            return after.rebuilt(node, self.rewritten)
+        if not aggregates.aggregates_in(node) and node.find(exp.Column):
+            found = self.key(node)
+            if found is not None:
+                return found
+        if isinstance(node, exp.Column):
+            alias = (
+                None
+                if node.table
+                else next(
+                    (
+                        part
+                        for part in self.node.expressions
+                        if isinstance(part, exp.Alias) and part.alias.lower() == node.name.lower()
+                    ),
+                    None,
+                )
+            )
+            if alias is not None and alias.this != node:
+                return exp.Paren(this=self.rewritten(alias.this))
+            self.names.column(node)  # an unknown name is the better message
+            raise reject(
+                node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
+            )
+        return after.rebuilt(node, self.rewritten)
+
+    def key(self, node: exp.Expression) -> exp.Expression | None:
+        """The key's column, where the expression is one of the GROUP BY expressions, by its text or by its meaning."""
+        same = next((identity for meaning, identity in self.meanings if meaning == node), None)
+        if same is None and self.keys and not node.find(exp.Query):
+            try:
+                same = translate(node, self.names).identity
+            except Rejected:  # it may mean something after noise only; its parts are looked at next
+                return None
+        position = list(self.keys).index(same) if same in self.keys else None
+        return None if position is None else exp.column(f"k{position}", table=table_name(self.index))
+
+    def aggregate(self, node: exp.Expression) -> exp.Expression:
+        request = aggregates.read(node, self.names)
+        if request.signature not in self.signatures:
+            self.signatures[request.signature] = len(self.requests)
+            self.requests.append(request)
+        return exp.column(f"a{self.signatures[request.signature]}", table=table_name(self.index))

@@ -1,0 +1,125 @@
+"""What names mean beside private rows, and what only that place explains: windows, and subqueries on owners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet.algebra import Constant
+from discreet.errors import Rejected
+from discreet.sql.after.rewrite import has_aggregate
+from discreet.sql.rows import joins, public, windows
+from discreet.sql.rows.relation import Names, Relation
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.expressions import translate
+from discreet.sql.values.value import Flag, Value
+
+if TYPE_CHECKING:
+    from discreet.sql.analyze import Analysis, Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowScope(Names):
+    """Names of a private relation's columns, and what only this place explains: subqueries on owners, windows."""
+
+    analysis: Analysis
+    environment: Environment
+    relation: Relation
+    windows: bool = False  # the SELECT list and QUALIFY alone may hold them
+
+    def special(self, node: exp.Expression) -> Value | None:
+        if isinstance(node, exp.Window):
+            if not self.windows and windows.names_owner(node, self):
+                raise reject(
+                    node,
+                    f"{show(node)} cannot stand here, only in a SELECT list without aggregates or in QUALIFY.",
+                    "Compute it in a subquery: SELECT ... FROM (SELECT *, ROW_NUMBER() OVER (...) AS n FROM t) AS s.",
+                )
+            return windows.window(node, replace(self, windows=False), self.relation)
+        if isinstance(node, exp.Subquery | exp.Select | exp.SetOperation):
+            return self.scalar(node)
+        if isinstance(node, exp.In) and node.args.get("query") is not None:
+            return self.member(node)
+        if isinstance(node, exp.Exists):
+            return self.exists(node)
+        return None
+
+    def scalar(self, node: exp.Expression) -> Value:
+        """A query that stands for a value: of public tables that is a constant, of private ones it is refused."""
+        try:
+            inner = self.analysis.query(node, self.environment)
+        except Rejected:
+            raise reject(
+                node,
+                "a subquery beside each row is not answered.",
+                "Join it on the owner: FROM people p JOIN (SELECT person_id, COUNT(*) AS n FROM visits"
+                " GROUP BY person_id) AS v ON p.person_id = v.person_id.",
+            ) from None
+        if isinstance(inner, Relation):
+            raise reject(
+                node, "a subquery that returns rows of people cannot stand for a value.", "Join it on the owner."
+            )
+        if inner.noisy:
+            raise reject(
+                node,
+                "this would compare each row with a number that depends on everybody.",
+                "Ask for that number first, then write it out: WHERE income > 41000.",
+            )
+        table = self.analysis.of_public(inner, node)
+        if table.num_columns != 1 or table.num_rows > 1 or pa.types.is_nested(table.column(0).type):
+            raise reject(node, "a subquery that stands for a value needs one row and one column.", "Write MAX(x).")
+        return translate(_constant(table.column(0)[0].as_py() if table.num_rows else None), self)
+
+    def member(self, node: exp.In) -> Value:
+        inner = self.analysis.query(node.args["query"], self.environment)
+        value = translate(node.this, self)
+        if isinstance(inner, Relation):
+            return joins.member(value, self.relation.owner, inner, node)
+        if inner.noisy or len(inner.outputs) != 1:
+            raise reject(
+                node,
+                "IN (SELECT ...) is answered for owners, and for one column of a public table.",
+                "Write a list of constants.",
+            )
+        column = self.analysis.of_public(inner, node).column(0)
+        if pa.types.is_nested(column.type):
+            raise reject(node, "IN (SELECT ...) needs a column of plain values.", "Write a list of constants.")
+        listed = column.unique().to_pylist()
+        if len(listed) > public.MAX_LISTED:
+            raise reject(node, f"this list has {len(listed)} values.", f"Keep it under {public.MAX_LISTED}.")
+        if not listed:
+            return Value(expression=Constant(False), domain=Flag())
+        return translate(exp.In(this=node.this.copy(), expressions=[_constant(each) for each in listed]), self)
+
+    def exists(self, node: exp.Exists) -> Value:
+        inner = node.this.this if isinstance(node.this, exp.Subquery) else node.this
+        plain = ("expressions", "from_", "joins", "where", "order")
+        if (
+            not isinstance(inner, exp.Select)
+            or any(part for name, part in inner.args.items() if name not in plain)
+            or has_aggregate(inner)  # which returns a row whether or not there are any
+        ):
+            raise reject(
+                node,
+                "EXISTS is answered for a plain SELECT with WHERE.",
+                "Write EXISTS (SELECT 1 FROM t WHERE t.owner = p.owner AND ...).",
+            )
+        inner = joins.unbracketed(inner)
+        relation = self.analysis.joined(inner, self.analysis.sources(inner, self.environment))
+        if relation is None:
+            raise reject(
+                node,
+                "EXISTS is answered for rows of people.",
+                "Of a public table, write x IN (SELECT y FROM t).",
+            )
+        where = inner.args["where"].this if inner.args.get("where") else None
+        return joins.exists(relation, self.relation, where, node)
+
+
+def _constant(value: object) -> exp.Expression:
+    """A public value, as it would be written."""
+    plain = value is None or isinstance(value, int | float)
+    return exp.convert(value) if plain else exp.Literal.string(str(value))

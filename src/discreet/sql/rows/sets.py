@@ -1,0 +1,89 @@
+"""UNION, INTERSECT and EXCEPT: of noisy results, of private rows person by person, and of sets of owners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from discreet.algebra import OWNER, Column, Stage, UnionAll, call
+from discreet.sql.after import after
+from discreet.sql.after.after import Released
+from discreet.sql.rows.joins import member
+from discreet.sql.rows.relation import Field, Relation
+from discreet.sql.text.parse import reject
+from discreet.sql.values.unify import join_domains, unify
+from discreet.sql.values.value import Opaque, Value
+
+
+def combined(
+    node: exp.SetOperation, left: Relation | Released, right: Relation | Released, alias: Callable[[], str]
+) -> Relation | Released:
+    """What a set operation of two queries stands for; `alias` gives fresh names for the engine."""
+    if isinstance(left, Released) and isinstance(right, Released):
+        return after.union(node, left, right)
+    if isinstance(left, Relation) and isinstance(right, Relation):
+        return _stacked(node, left, right, alias) if isinstance(node, exp.Union) else _kept(node, left, right, alias)
+    raise reject(node, f"{_word(node)} of private and other rows is not answered.", "Ask each part by itself.")
+
+
+def _kept(node: exp.SetOperation, left: Relation, right: Relation, alias: Callable[[], str]) -> Relation:
+    """INTERSECT and EXCEPT of owners: whoever is on the left, and also, or not, on the right."""
+    within = isinstance(node, exp.Intersect)
+    if not _of_owners(node, left, right):
+        raise reject(
+            node,
+            f"{_word(node)} compares rows of different people.",
+            f"Of owners, write WHERE owner {'IN' if within else 'NOT IN'} (SELECT owner FROM ...).",
+        )
+    people = replace(left.nested(alias(), distinct=True), rows=1)
+    found = member(people.fields[0].value, people.owner, right, node)
+    return people.filtered(found if within else replace(found, expression=call("NOT", found.expression)))
+
+
+def _stacked(node: exp.Union, left: Relation, right: Relation, alias: Callable[[], str]) -> Relation:
+    """UNION ALL of private rows: a person has the rows of both sides. UNION of owners: each person once."""
+    once = bool(node.args.get("distinct"))
+    plain = type(node) is exp.Union and not node.args.get("by_name") and not after.selects(node)
+    if not plain or (once and not _of_owners(node, left, right)):
+        raise reject(
+            node,
+            "UNION without ALL, or with an order, compares rows of different people.",
+            "Write UNION ALL, and count people with COUNT(DISTINCT owner).",
+        )
+    if node.args.get("order") or len(left.fields) != len(right.fields):
+        raise reject(node, "both sides of UNION ALL need the same columns, unordered.", "List them on both sides.")
+    name, fields, rows = alias(), [], left.rows + right.rows
+    sides: tuple[list[Field], list[Field]] = ([], [])
+    for index, (a, b) in enumerate(zip(left.fields, right.fields, strict=True)):
+        values = _common(a.value, b.value, node)
+        domain = values[0].domain if isinstance(values[0].domain, Opaque) else join_domains(values)
+        column = OWNER if isinstance(domain, Opaque) and domain.owner else f"c{index}"
+        value = Value(expression=Column(name, column), domain=domain, nullable=a.value.nullable or b.value.nullable)
+        fields.append(replace(a, origins=frozenset({(name, rows)}), value=value))
+        for side, value in zip(sides, values, strict=True):
+            side.append(replace(a, value=value))
+    selects = (each.select(side) for each, side in zip((left, right), sides, strict=True))
+    both = Relation(source=Stage(UnionAll(tuple(selects)), name), fields=tuple(fields), rows=rows)
+    return replace(both.nested(alias(), distinct=True), rows=1) if once else both
+
+
+def _common(a: Value, b: Value, node: exp.Expression) -> list[Value]:
+    """Both sides of a column as values of one domain."""
+    if isinstance(a.domain, Opaque) and a.domain == b.domain:
+        return [a, b]
+    return unify((a, b), node)
+
+
+def _of_owners(node: exp.SetOperation, left: Relation, right: Relation) -> bool:
+    """Whether a set operation is of sets of owners, and of nothing else."""
+    fields = [side.fields[0].value.domain for side in (left, right) if len(side.fields) == 1]
+    owners = [each for each in fields if isinstance(each, Opaque) and each.owner]
+    plain = ("this", "expression", "distinct", "with_")
+    bare = not any(part for name, part in node.args.items() if name not in plain)
+    return bare and len(owners) == 2 and bool(node.args.get("distinct"))
+
+
+def _word(node: exp.SetOperation) -> str:
+    return str(node.key).upper()

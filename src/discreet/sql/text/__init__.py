@@ -1,0 +1,1 @@
+"""Text to syntax: parse, and write other spellings of the same thing one way."""

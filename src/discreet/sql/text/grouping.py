@@ -1,0 +1,209 @@
+"""GROUPING SETS, ROLLUP and CUBE, written out as a UNION ALL of plain groupings.
+
+Whether every set is measured by itself, or coarser ones are added up from a finer one's noisy numbers, is decided when
+the whole statement is known: see `rolling`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Callable, Collection
+from functools import cache
+
+from sqlglot import exp
+
+from discreet.sql.text.parse import reject, show, spelt, whole
+
+MAX_SETS = 64
+_SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
+Keys = tuple[exp.Expression, ...]
+Items = list[tuple[str, exp.Expression]]  # of a SELECT list, with their names
+Spelling = Callable[[exp.Expression], exp.Expression]
+
+
+def without_tuples(node: exp.Select) -> exp.Select:
+    """GROUP BY (a, b) is GROUP BY a, b."""
+    group = node.args.get("group")
+    if group is None or not any(isinstance(item, exp.Tuple) for item in group.expressions):
+        return node
+    copy = node.copy()
+    keys = [item.expressions if isinstance(item, exp.Tuple) else [item] for item in copy.args["group"].expressions]
+    copy.args["group"].set("expressions", list(itertools.chain(*keys)))
+    return copy
+
+
+def has_sets(node: exp.Select) -> bool:
+    group = node.args.get("group")
+    return group is not None and any(isinstance(item, _SETS) for item in group.expressions)
+
+
+def expanded(node: exp.Select, columns: Collection[str]) -> exp.Query:
+    """The statement as one SELECT per grouping set; ORDER BY and LIMIT apply to all of them together.
+
+    `columns` are those of the tables that it reads: they win over aliases of the SELECT list.
+    """
+    group = node.args["group"]
+    if node.args.get("qualify") or node.args.get("distinct") or any(item.find(exp.Window) for item in node.expressions):
+        raise reject(
+            group,
+            "windows, QUALIFY and DISTINCT would see each grouping set by itself.",
+            "Use them in an outer SELECT.",
+        )
+    choices = [_sets(item) for item in group.expressions]
+    meaning = {part: _meaning(part, node, columns) for keys in itertools.chain(*choices) for part in keys}
+    sets = [tuple(meaning[part] for part in itertools.chain(*parts)) for parts in itertools.product(*choices)]
+    if len(sets) > MAX_SETS:
+        raise reject(
+            group, f"this makes {len(sets)} grouping sets, and {MAX_SETS} are allowed.", "Group by fewer columns."
+        )
+    normal = _normal(node)
+    every = frozenset(normal(key) for key in itertools.chain(*sets))
+    shown = [(item.output_name or spelt(item), item.unalias()) for item in node.expressions]
+    order, hidden = _order(node, every, columns, normal)
+    selects = [_select(node, keys, every, [*shown, *hidden], columns, normal) for keys in sets]
+    result: exp.Query = selects[0]
+    for each in selects[1:]:
+        result = exp.Union(this=result, expression=each, distinct=False)
+    if hidden:
+        alias = exp.TableAlias(this=exp.to_identifier("sets"))
+        result = exp.select(*(exp.column(name, quoted=True) for name, _ in shown)).from_(
+            exp.Subquery(this=result, alias=alias)
+        )
+    clauses = {"order": order, "limit": node.args.get("limit"), "offset": node.args.get("offset")}
+    for clause, part in clauses.items():
+        if part:
+            result.set(clause, part.copy())
+    return result
+
+
+def _normal(node: exp.Select) -> Spelling:
+    """One spelling of equal expressions, to compare them: names in small letters, no brackets, columns without a table.
+
+    A column keeps its table where the SELECT names two tables' columns of that name: a.x is not b.x. A column of USING
+    is the left table's, and with RIGHT and FULL JOIN neither's.
+    """
+    tables = defaultdict[str, set[str]](set)
+    parts = [*node.expressions, *(node.args[name] for name in ("group", "having", "order") if node.args.get(name))]
+    for column in itertools.chain(*(part.find_all(exp.Column) for part in parts)):
+        if column.table and column.find_ancestor(exp.Query) is node:
+            tables[column.name.lower()].add(column.table.lower())
+    for join in node.args.get("joins") or []:
+        sides = [node.args["from_"], join] if join.side in ("RIGHT", "FULL") else [node.args["from_"]]
+        for name in join.args.get("using") or []:
+            tables[name.name.lower()] |= {side.alias_or_name.lower() for side in sides}
+
+    def plain(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Paren):
+            return part.this.transform(plain)
+        if isinstance(part, exp.Column):
+            name = part.name.lower()
+            return exp.column(name, table=part.table.lower() if len(tables[name]) > 1 else None)
+        return part
+
+    return cache(lambda part: part.transform(plain))  # long expressions are looked at in every set
+
+
+def _meaning(item: exp.Expression, node: exp.Select, columns: Collection[str]) -> exp.Expression:
+    """Positions of the SELECT list, and its aliases that are not names of columns, mean their expressions."""
+    if isinstance(item, exp.Literal) and not item.is_string:
+        index = whole(item) or 0
+        if not 1 <= index <= len(node.expressions):
+            raise reject(item, f"there is no column {show(item)} in the SELECT list.", "Group by a column's name.")
+        return node.expressions[index - 1].unalias()
+    aliases = {part.alias.lower(): part.this for part in node.expressions if isinstance(part, exp.Alias)}
+    taken = {name.lower() for name in columns}
+
+    def meaning(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Column) and not part.table and part.name.lower() in aliases.keys() - taken:
+            return aliases[part.name.lower()].copy()
+        return part
+
+    return item.transform(meaning)
+
+
+def _order(
+    node: exp.Select, every: Collection[exp.Expression], columns: Collection[str], normal: Spelling
+) -> tuple[exp.Order | None, Items]:
+    """ORDER BY for all sets together: what is not a column of the result becomes a hidden one of each set."""
+    if not node.args.get("order"):
+        return None, []
+    order = node.args["order"].copy()
+    hidden: Items = []
+    shown = {item.output_name.lower() for item in node.expressions}
+    for item in order.expressions:
+        outside = any(column.table or column.name.lower() not in shown for column in item.this.find_all(exp.Column))
+        computed = any(part in every and not isinstance(part, exp.Column) for part in normal(item.this).walk())
+        if outside or computed or item.this.find(exp.Grouping, exp.AggFunc):
+            name = f"#order {len(hidden)}"
+            hidden.append((name, _meaning(item.this, node, columns)))
+            item.set("this", exp.column(name, quoted=True))
+    return order, hidden
+
+
+def _sets(item: exp.Expression) -> list[Keys]:
+    """The sets that one item of GROUP BY stands for."""
+    match item:
+        case exp.Rollup():
+            parts = [_keys(part) for part in item.expressions]
+            return [tuple(itertools.chain(*parts[:length])) for length in range(len(parts), -1, -1)]
+        case exp.Cube():
+            parts = [_keys(part) for part in item.expressions]
+            if len(parts) > 6:
+                raise reject(item, "CUBE of more than six columns is not answered.", "Name the grouping sets you need.")
+            chosen = itertools.product((True, False), repeat=len(parts))
+            return [tuple(itertools.chain(*itertools.compress(parts, which))) for which in chosen]
+        case exp.GroupingSets():
+            return [
+                each
+                for part in item.expressions
+                for each in (_sets(part) if isinstance(part, _SETS) else [_keys(part)])
+            ]
+    return [(item,)]
+
+
+def _keys(item: exp.Expression) -> Keys:
+    if isinstance(item, exp.Tuple):
+        return tuple(item.expressions)
+    return (item.this,) if isinstance(item, exp.Paren) else (item,)
+
+
+def _select(
+    node: exp.Select,
+    keys: Keys,
+    every: Collection[exp.Expression],
+    items: Items,
+    columns: Collection[str],
+    normal: Spelling,
+) -> exp.Select:
+    """One grouping: keys that are not in it are NULL, and GROUPING tells so."""
+    present = {normal(key): key for key in keys}
+    kinds = {type(key) for key in every}
+
+    def rewrite(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Grouping):
+            asked = [_meaning(each, node, columns) for each in part.expressions or [part.this]]
+            unknown = next((each for each in asked if normal(each) not in every), None)
+            if unknown is not None:
+                raise reject(
+                    part, f"{show(unknown)} is not one of the grouped columns.", "Ask GROUPING of a grouped column."
+                )
+            value = sum((normal(each) not in present) << place for place, each in enumerate(reversed(asked)))
+            return exp.Literal.number(value)
+        if type(part) not in kinds or part.find_ancestor(exp.AggFunc, exp.Filter, exp.WithinGroup, exp.Query):
+            return part  # inside an aggregate it is the column that is aggregated
+        same = normal(part)
+        if same in present:
+            return part.copy()  # as a whole: `transform` does not look for missing keys in what is new
+        return exp.Null() if same in every else part
+
+    copy = node.copy()
+    for clause in ("order", "limit", "offset", "group", "with_"):
+        copy.set(clause, None)
+    shown = [exp.alias_(expression.transform(rewrite), name, quoted=True) for name, expression in items]
+    copy.set("expressions", shown)
+    if node.args.get("having"):
+        copy.set("having", node.args["having"].transform(rewrite))
+    if keys:
+        copy.set("group", exp.Group(expressions=[key.copy() for key in present.values()]))
+    return copy

@@ -1,0 +1,551 @@
+"""Dates and timestamps: truncation, parts, differences and shifts, with the bounds that the policy's range implies."""
+
+from __future__ import annotations
+
+import math
+import re
+from calendar import monthrange
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from fractions import Fraction
+from typing import Any, get_args
+
+from sqlglot import exp
+
+from discreet.algebra import Cast, Constant, Expression, Interval, call, case
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values.numbers import common_step
+from discreet.sql.values.strings import relabelled
+from discreet.sql.values.value import (
+    Coded,
+    Day,
+    Grain,
+    Missing,
+    Moment,
+    Number,
+    Text,
+    Value,
+    grain_start,
+    seconds_between,
+)
+
+Translate = Callable[[exp.Expression, Any], Value]
+GRAINS = get_args(Grain)
+_CLOCK = {"second": 1, "minute": 60, "hour": 3600}
+_DAYS = re.compile("-?[0-9]{1,6}")
+
+# Parts that do not depend on the range of the date: name -> (engine's name, smallest, largest)
+PARTS: dict[str, tuple[str, int, int]] = {
+    "quarter": ("quarter", 1, 4),
+    "month": ("month", 1, 12),
+    "week": ("week", 1, 53),
+    "weekofyear": ("week", 1, 53),
+    "day": ("day", 1, 31),
+    "dayofmonth": ("day", 1, 31),
+    "dow": ("dow", 0, 6),
+    "dayofweek": ("dow", 0, 6),
+    "weekday": ("dow", 0, 6),
+    "isodow": ("isodow", 1, 7),
+    "doy": ("doy", 1, 366),
+    "dayofyear": ("doy", 1, 366),
+    "hour": ("hour", 0, 23),
+    "minute": ("minute", 0, 59),
+    "second": ("second", 0, 59),
+    "year": ("year", 0, 0),
+    "decade": ("decade", 0, 0),
+    "century": ("century", 0, 0),
+    "isoyear": ("isoyear", 0, 0),
+}
+
+
+_LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
+    "year": lambda day: day.year,
+    "decade": lambda day: day.year // 10,
+    "century": lambda day: (day.year - 1) // 100 + 1,
+    "isoyear": lambda day: day.isocalendar().year,
+}
+_DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})\s*")
+_MOMENT = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})((?:[ T].+)?)")
+
+
+def parse_day(text: str) -> date | None:
+    found = _DATE.fullmatch(text)
+    try:
+        return date(*map(int, found.groups())) if found is not None else None
+    except ValueError:
+        return None
+
+
+def parse_moment(text: str) -> datetime | None:
+    written = _MOMENT.fullmatch(text.strip())
+    try:
+        year, month, day, clock = written.groups() if written is not None else ("", "", "", "")
+        found = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{clock}")
+    except ValueError:
+        return None
+    return found if found.tzinfo is None else None
+
+
+def day_constant(day: date) -> Value:
+    return Value(expression=Constant(day), domain=Day(lo=day, hi=day), constant=True)
+
+
+def moment_constant(moment: datetime) -> Value:
+    domain = Moment(lo=moment, hi=moment, step=Fraction(1, 1_000_000))
+    return Value(expression=Constant(moment), domain=domain, constant=True)
+
+
+def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
+    """A text constant beside a date is read as a date."""
+
+    def read(value: Value, other: Value) -> Value:
+        if isinstance(value.domain, Coded) and value.constant and isinstance(other.domain, Day | Moment):
+            text = str(value.domain.values[0])
+            dated = parse_day(text) or (isinstance(other.domain, Day) and not parse_moment(text))
+            return as_day(value, node) if dated else as_moment(value, node)
+        return value
+
+    return read(left, right), read(right, left)
+
+
+def as_day(value: Value, node: exp.Expression) -> Value:
+    match value.domain:
+        case Day() as domain:
+            return Value(
+                expression=value.expression,
+                domain=Day(lo=domain.lo, hi=domain.hi, grain=domain.grain),
+                nullable=value.nullable,
+                constant=value.constant,
+            )
+        case Moment() as domain:
+            return Value(
+                expression=Cast(value.expression, "DATE"),
+                domain=Day(lo=domain.lo.date(), hi=domain.hi.date()),
+                nullable=value.nullable,
+            )
+        case Coded(values=(only,)) if value.constant:
+            day = parse_day(str(only))
+            if day is not None:
+                return day_constant(day)
+    raise reject(
+        node,
+        f"{show(node)} is not a date.",
+        "Write dates as '2024-12-31', and use columns that the policy declares as dates.",
+    )
+
+
+def as_moment(value: Value, node: exp.Expression) -> Value:
+    match value.domain:
+        case Moment():
+            return value
+        case Day() as domain:
+            bounds = Moment(lo=_midnight(domain.lo), hi=_midnight(domain.hi), step=Fraction(86_400))
+            found = Cast(value.expression, "TIMESTAMP")
+            return Value(expression=found, domain=bounds, nullable=value.nullable, constant=value.constant)
+        case Coded(values=(only,)) if value.constant:
+            moment = parse_moment(str(only))
+            if moment is not None:
+                return moment_constant(moment)
+    raise reject(node, f"{show(node)} is not a timestamp.", "Write timestamps as '2024-12-31 23:59:59'.")
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day)
+
+
+def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
+    """All as dates, or, where a timestamp is among them, all as timestamps."""
+    read = [
+        value
+        if isinstance(value.domain, Missing)
+        else (
+            as_day(value, node) if isinstance(value.domain, Coded) and parse_day(str(value.domain.values[0])) else value
+        )
+        for value in values
+    ]
+    convert = as_moment if any(isinstance(value.domain, Moment) for value in read) else as_day
+    return [value if isinstance(value.domain, Missing) else convert(value, node) for value in read]
+
+
+def join_days(domains: Sequence[Day]) -> Day:
+    grains = {domain.grain for domain in domains}
+    grain: Grain = grains.pop() if len(grains) == 1 else "day"
+    lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
+    return Day(lo=lo, hi=hi, grain=grain if grain_start(lo, grain) == lo else "day")
+
+
+def join_moments(domains: Sequence[Moment]) -> Moment:
+    lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
+    steps = [domain.step for domain in domains if domain.lo < domain.hi]  # a single moment needs no grid of its own
+    apart = [seconds_between(lo, domain.lo) for domain in domains]
+    return Moment(lo=lo, hi=hi, step=common_step(*steps, *apart) or Fraction(1, 1_000_000))
+
+
+# --- arithmetic -----------------------------------------------------------------------------------------------------
+
+
+def add(left: Value, right: Value, sign: int, node: exp.Expression) -> Value:
+    """date + days, date - days, date - date."""
+    if sign < 0 and not isinstance(right.domain, Number):
+        left, right = read_constants(left, right, node)
+        return _difference(left, right, node)
+    if isinstance(right.domain, Day) and sign > 0:
+        left, right = right, left
+    if (
+        not isinstance(left.domain, Day)
+        or not isinstance(right.domain, Number)
+        or not right.constant
+        or right.domain.step.denominator != 1
+    ):
+        raise reject(
+            node, f"{show(node)} is not answered.", "A date may be moved by a constant number of days: day + 7."
+        )
+    days = sign * int(right.domain.at(right.domain.lo))
+    return _moved(left, timedelta(days=_bounded(days, node)), left.expression + days, node)
+
+
+def _bounded(days: int, node: exp.Expression) -> int:
+    if abs(days) > 100_000:
+        raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
+    return days
+
+
+def _moved(value: Value, gap: timedelta, found: Expression, node: exp.Expression) -> Value:
+    domain = value.domain
+    assert isinstance(domain, Day)
+    try:
+        bounds = Day(lo=domain.lo + gap, hi=domain.hi + gap)
+    except OverflowError:
+        raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
+    return Value(expression=found, domain=bounds, nullable=value.nullable)
+
+
+def _difference(left: Value, right: Value, node: exp.Expression) -> Value:
+    """date - date in days; timestamp - timestamp is refused in favor of date_diff, which names its unit."""
+    if isinstance(left.domain, Day) and isinstance(right.domain, Day):
+        lo, hi = (left.domain.lo - right.domain.hi).days, (left.domain.hi - right.domain.lo).days
+        found, domain = _between("day", right, left), Number(step=Fraction(1), lo=lo, hi=hi)
+        return Value(expression=found, domain=domain, nullable=left.nullable or right.nullable)
+    raise reject(node, f"{show(node)} has no stated unit.", "Write DATE_DIFF('hour', earlier, later).")
+
+
+def _between(unit: str, earlier: Value, later: Value) -> Expression:
+    return call("date_diff", unit, earlier.expression, later.expression)
+
+
+def shift_by_interval(node: exp.Expression, scope: Any, sign: int, translate: Translate) -> Value:
+    """date ± INTERVAL n UNIT, timestamp ± INTERVAL n UNIT; a month from January 31 is the last day of February."""
+    moved, interval = (
+        (node.this, node.expression) if isinstance(node.expression, exp.Interval) else (node.expression, node.this)
+    )
+    value = translate(moved, scope)
+    if isinstance(value.domain, Coded) and value.constant:
+        value = as_day(value, node) if parse_day(str(value.domain.values[0])) else as_moment(value, node)
+    unit = str(interval.args.get("unit") or "").lower().removesuffix("s")
+    inner = interval.this.unnest() if interval.this is not None else None
+    negative = isinstance(inner, exp.Neg)
+    amount = (inner.this if negative else inner).name if inner is not None else ""
+    if unit in _UNITS and re.fullmatch("-?[0-9]{7,}", amount):
+        raise reject(node, f"{show(node)} moves the date too far.", "Move it by less.")
+    if not isinstance(value.domain, Day | Moment) or unit not in _UNITS or not _DAYS.fullmatch(amount):
+        raise reject(
+            node,
+            f"{show(node)} is not answered.",
+            f"A date may be moved by a constant: day + INTERVAL 7 DAY. Units are: {', '.join(_UNITS)}.",
+        )
+    months, seconds = _UNITS[unit]
+    count = (-sign if negative else sign) * int(amount)
+    _bounded(count * (31 * months + seconds // 86_400 + 1), node)
+    if isinstance(value.domain, Day) and seconds % 86_400:
+        value = as_moment(value, node)
+    return _shifted(value, count * months, count * seconds, node)
+
+
+_UNITS = {  # months, seconds
+    "year": (12, 0),
+    "quarter": (3, 0),
+    "month": (1, 0),
+    "week": (0, 7 * 86_400),
+    "day": (0, 86_400),
+    "hour": (0, 3_600),
+    "minute": (0, 60),
+    "second": (0, 1),
+}
+
+
+def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> Value:
+    domain = value.domain
+    assert isinstance(domain, Day | Moment)
+    gap = timedelta(seconds=seconds)
+    moved = value.expression + (Interval(months, "month") if months else Interval(seconds, "second"))
+    try:
+        if isinstance(domain, Day):
+            lo, hi = (_months_later(end, months) + gap for end in (domain.lo, domain.hi))
+            return Value(expression=Cast(moved, "DATE"), domain=Day(lo=lo, hi=hi), nullable=value.nullable)
+        first, last = domain.lo + gap, domain.hi + gap
+        if months:  # moves of days keep their order; of times within the last days of a month, not
+            first = _midnight(_months_later(first.date(), months))
+            last = _midnight(_months_later(last.date(), months)) + timedelta(days=1, microseconds=-1)
+    except (OverflowError, ValueError):
+        raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
+    # Months keep the time of day, which counted from midnight is on the grid only if the range begins at midnight.
+    even = not months or (86_400 % domain.step == 0 and domain.lo == _midnight(domain.lo.date()))
+    bounds = Moment(lo=first, hi=last, step=domain.step if even else Fraction(1, 1_000_000))
+    return Value(expression=moved, domain=bounds, nullable=value.nullable)
+
+
+def _months_later(day: date, months: int) -> date:
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    return date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+def function(node: exp.Expression, scope: Any, translate: Translate) -> Value:
+    return FUNCTIONS[type(node)](node, lambda part: translate(part, scope))
+
+
+Read = Callable[[exp.Expression], Value]
+
+
+def part(value: Value, name: str, node: exp.Expression) -> Value:
+    """EXTRACT(name FROM value) and the functions named after the parts."""
+    if isinstance(value.domain, Coded) and value.constant:
+        value = as_day(value, node)
+    if not isinstance(value.domain, Day | Moment):
+        raise reject(node, f"{show(node)} needs a date.", "Use a column that the policy declares as date or timestamp.")
+    engine_name, lo, hi = PARTS[name]
+    if name in _LONG:
+        lo, hi = (_LONG[name](end) for end in (value.domain.lo, value.domain.hi))
+    found: Expression = call("date_part", engine_name, value.expression)
+    if name in _CLOCK and isinstance(value.domain, Day):
+        found = case((value.expression.is_known, 0))
+    return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=value.nullable)
+
+
+def _extract(node: exp.Expression, read: Read) -> Value:
+    name = node.this.name.lower()
+    if name == "epoch":
+        return _seconds(node, node.expression, read)
+    if name not in PARTS:
+        raise reject(node, f"{show(node)} is not answered.", f"Parts are: {', '.join(sorted(PARTS))}.")
+    return part(read(node.expression), name, node)
+
+
+def _seconds(node: exp.Expression, gap: exp.Expression, read: Read) -> Value:
+    """EXTRACT(EPOCH FROM later - earlier), of timestamps: how many seconds have passed."""
+    inner = gap.unnest()
+    if isinstance(inner, exp.Sub):
+        later, earlier = read_constants(read(inner.this), read(inner.expression), node)
+        if any(isinstance(each.domain, Moment) for each in (later, earlier)):
+            return _apart(as_moment(earlier, node), as_moment(later, node))
+    raise reject(
+        node,
+        f"{show(node)} is answered for the time between two timestamps.",
+        "Write EXTRACT(EPOCH FROM later - earlier), or DATE_DIFF('second', TIMESTAMP '2024-01-01', seen).",
+    )
+
+
+def _apart(earlier: Value, later: Value) -> Value:
+    """The seconds between two timestamps, on the grid that both have."""
+    a, b = earlier.domain, later.domain
+    assert isinstance(a, Moment)
+    assert isinstance(b, Moment)
+    steps = [each.step for each in (a, b) if each.lo < each.hi]  # a single moment needs no grid of its own
+    step = common_step(*steps, seconds_between(a.lo, b.lo)) or Fraction(1)
+    lo, hi = (math.floor(seconds_between(*ends) / step) for ends in ((a.hi, b.lo), (a.lo, b.hi)))
+    return Value(
+        expression=_between("microsecond", earlier, later) // int(step * 1_000_000),
+        domain=Number(step=step, lo=lo, hi=hi),
+        nullable=earlier.nullable or later.nullable,
+    )
+
+
+def passed(unit: str, start: Value, end: Value, node: exp.Expression) -> Value:
+    """TIMESTAMPDIFF(unit, start, end): how many whole units have passed; 11 months are no year."""
+    start, end = read_constants(start, end, node)
+    a, b = as_moment(start, node), as_moment(end, node)
+    assert isinstance(a.domain, Moment)
+    assert isinstance(b.domain, Moment)
+    lo, hi = (_whole(unit, *ends) for ends in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi)))
+    months, seconds = _UNITS[unit]
+    if months:
+        # A month has passed when its day and time have come: those are counted as if every month had 31 days.
+        first, second = (
+            call("date_diff", "microsecond", call("date_trunc", "month", x.expression), x.expression) for x in (a, b)
+        )
+        ahead = _between("month", a, b)
+        late = case((call("AND", ahead > 0, second < first), 1), otherwise=0)
+        early = case((call("AND", ahead < 0, second > first), 1), otherwise=0)
+        found: Expression = (ahead - late + early) // months
+    else:
+        found = _between("microsecond", a, b) // (seconds * 1_000_000)
+    nullable = start.nullable or end.nullable
+    return Value(expression=found, domain=Number(step=Fraction(1), lo=lo, hi=hi), nullable=nullable)
+
+
+def _whole(unit: str, start: datetime, end: datetime) -> int:
+    """Whole units from start to end: monotone in both, so the ends of the ranges bound it."""
+    if end < start:
+        return -_whole(unit, end, start)
+    months, seconds = _UNITS[unit]
+    if not months:
+        return int(seconds_between(start, end) // seconds)
+    late = seconds_between(_midnight(end.date().replace(day=1)), end) < seconds_between(
+        _midnight(start.date().replace(day=1)), start
+    )
+    return (_count("month", start, end) - late) // months
+
+
+def _named_part(name: str) -> Callable[[Any, Read], Value]:
+    return lambda node, read: part(read(node.this), name, node)
+
+
+def _truncate(node: exp.Expression, read: Read) -> Value:
+    """date_trunc: a date at the start of its grain; a clock unit keeps a timestamp."""
+    grain: Any = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
+    value = read(node.this)
+    if isinstance(value.domain, Moment) and grain in _CLOCK:
+        step = Fraction(_CLOCK[grain])
+        lo = value.domain.lo - timedelta(seconds=float(seconds_between(datetime(1970, 1, 1), value.domain.lo) % step))
+        return Value(
+            expression=call("date_trunc", grain, value.expression),
+            domain=Moment(lo=lo, hi=value.domain.hi, step=step),
+            nullable=value.nullable,
+        )
+    if grain not in GRAINS:
+        raise reject(
+            node,
+            f"DATE_TRUNC('{grain}') is not answered.",
+            "Truncate to day, week, month, quarter or year (timestamps also to hour, minute, second);"
+            " decades are YEAR(x) // 10 * 10.",
+        )
+    day = as_day(value, node)
+    assert isinstance(day.domain, Day)
+    domain = Day(lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain, stamp=True)
+    found = Cast(call("date_trunc", grain, day.expression), "DATE")
+    return Value(expression=found, domain=domain, nullable=value.nullable)
+
+
+def _date_diff(node: exp.Expression, read: Read) -> Value:
+    """DATE_DIFF(unit, start, end): boundaries of the unit between two dates; of weeks, how many have passed."""
+    unit = node.args["unit"].name.lower() if node.args.get("unit") is not None else "day"
+    end, start = read(node.this), read(node.expression)
+    start, end = read_constants(start, end, node)
+    units = {"day": 1, "week": 7, "month": 28, "quarter": 89, "year": 365, "hour": 0, "minute": 0, "second": 0}
+    if unit not in units:
+        raise reject(node, f"DATE_DIFF('{unit}') is not answered.", f"Units are: {', '.join(units)}.")
+    a, b = as_moment(start, node), as_moment(end, node)
+    assert isinstance(a.domain, Moment)
+    assert isinstance(b.domain, Moment)
+    lo, hi = (
+        _count(unit, earlier, later) for earlier, later in ((a.domain.hi, b.domain.lo), (a.domain.lo, b.domain.hi))
+    )
+    # Of weeks DuckDB counts whole stretches of seven days, and not Mondays passed.
+    found = _between("day", a, b) // 7 if unit == "week" else _between(unit, a, b)
+    return Value(
+        expression=found,
+        domain=Number(step=Fraction(1), lo=lo, hi=hi),
+        nullable=start.nullable or end.nullable,
+    )
+
+
+def _count(unit: str, start: datetime, end: datetime) -> int:
+    """Boundaries crossed from start to end: monotone in both, so the ends of the ranges bound it."""
+    if unit in _CLOCK:
+        epoch = datetime(1970, 1, 1)
+        return int(seconds_between(epoch, end) // _CLOCK[unit] - seconds_between(epoch, start) // _CLOCK[unit])
+    match unit:
+        case "day":
+            return (end.date() - start.date()).days
+        case "week":
+            return int(Fraction((end.date() - start.date()).days, 7))
+        case "month":
+            return (end.year - start.year) * 12 + end.month - start.month
+        case "quarter":
+            return (end.year - start.year) * 4 + (end.month - 1) // 3 - (start.month - 1) // 3
+    return end.year - start.year
+
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
+_FIELDS: dict[str, tuple[Grain, Callable[[date], str]]] = {  # what a format's field shows, and the grain that fixes it
+    "%Y": ("year", lambda day: f"{day.year:04d}"),
+    "%y": ("year", lambda day: f"{day.year % 100:02d}"),
+    "%m": ("month", lambda day: f"{day.month:02d}"),
+    "%-m": ("month", lambda day: str(day.month)),
+    "%b": ("month", lambda day: _MONTHS[day.month - 1][:3]),
+    "%B": ("month", lambda day: _MONTHS[day.month - 1]),
+    "%d": ("day", lambda day: f"{day.day:02d}"),
+    "%-d": ("day", lambda day: str(day.day)),
+    "%j": ("day", lambda day: f"{day.timetuple().tm_yday:03d}"),
+    "%a": ("day", lambda day: _WEEKDAYS[day.weekday()][:3]),
+    "%A": ("day", lambda day: _WEEKDAYS[day.weekday()]),
+    "%w": ("day", lambda day: str(day.isoweekday() % 7)),
+    "%u": ("day", lambda day: str(day.isoweekday())),
+    "%%": ("year", lambda day: "%"),
+}
+_CLOCK_FIELDS = ("%H", "%-H", "%I", "%-I", "%M", "%-M", "%S", "%-S", "%p")
+_FIELD = re.compile("%-?.")
+MOST_LABELS = 10_000
+
+
+def _formatted(node: exp.Expression, read: Read) -> Value:
+    """STRFTIME: a category of the texts that the range can show, or text where there are too many."""
+    value, written = read(node.this), node.args.get("format")
+    if not isinstance(written, exp.Literal) or not written.is_string or len(written.this) > 100:
+        raise reject(node, "STRFTIME needs a format written out.", "Write STRFTIME(day, '%Y-%m').")
+    fields = set(_FIELD.findall(written.this))
+    if _FIELD.sub("", written.this).count("%") or not fields <= {*_FIELDS, *_CLOCK_FIELDS}:
+        raise reject(node, f"{show(node)} has a field that is not answered.", "Use %Y, %m, %d, %B, %A, %H, %M or %S.")
+    if isinstance(value.domain, Coded) and value.constant:
+        value = as_moment(value, node)
+    if fields & {*_CLOCK_FIELDS}:
+        return _as_text(as_moment(value, node), written.this)
+    day = as_day(value, node)
+    assert isinstance(day.domain, Day)
+    grains: tuple[Grain, ...] = ("year", "month", "day")
+    grain = grains[max((grains.index(_FIELDS[each][0]) for each in fields), default=0)]
+    domain = Day(lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain)
+    if domain.size > MOST_LABELS:
+        return _as_text(day, written.this)
+
+    def label(moment: date) -> str:
+        return _FIELD.sub(lambda found: _FIELDS[found[0]][1](moment), written.this)
+
+    code = call("date_diff", grain, domain.lo, day.expression)
+    codes = Value(expression=code, domain=Coded(values=tuple(range(domain.size))), nullable=day.nullable)
+    return relabelled(codes, [label(domain.at(index)) for index in range(domain.size)])
+
+
+def _as_text(value: Value, written: str) -> Value:
+    letters = 10 * len(written)  # no field has two characters and more than nine letters, as %B in September
+    found = call("strftime", value.expression, written)
+    return Value(expression=found, domain=Text(letters=letters), nullable=value.nullable)
+
+
+FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
+    exp.Extract: _extract,
+    exp.Year: _named_part("year"),
+    exp.Quarter: _named_part("quarter"),
+    exp.Month: _named_part("month"),
+    exp.Week: _named_part("week"),
+    exp.WeekOfYear: _named_part("week"),
+    exp.Day: _named_part("day"),
+    exp.DayOfMonth: _named_part("day"),
+    exp.DayOfWeek: _named_part("dow"),
+    exp.DayOfYear: _named_part("doy"),
+    exp.Hour: _named_part("hour"),
+    exp.Minute: _named_part("minute"),
+    exp.Second: _named_part("second"),
+    exp.DateTrunc: _truncate,
+    exp.TimestampTrunc: _truncate,
+    exp.DateDiff: _date_diff,
+    exp.DayOfWeekIso: _named_part("isodow"),
+    exp.TimeToStr: _formatted,
+    exp.TimeToUnix: lambda node, read: _seconds(node, node.this, read),
+}

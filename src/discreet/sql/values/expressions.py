@@ -1,0 +1,630 @@
+"""Row-wise expressions: the analyst's syntax tree to a `Value`, an expression of our own with a public domain.
+
+Only total functions pass: no expression may fail on data. `TRANSLATORS` maps each kind of node that is understood to
+the function that translates it; a node that is not in it is refused, so that no part of a question is ever ignored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Protocol
+
+from sqlglot import exp
+
+from discreet.algebra import Constant, call, case
+from discreet.sql.text.parse import check_weight, reject, show, whole
+from discreet.sql.values import dates, numbers, strings
+from discreet.sql.values.unify import among_others, as_flag, as_number, comparison, flag, join_domains, unify
+from discreet.sql.values.value import (
+    NO_NUMBER,
+    NULL,
+    Coded,
+    Day,
+    Flag,
+    Missing,
+    Moment,
+    Number,
+    Opaque,
+    Value,
+    careful,
+    number,
+    widened,
+)
+
+
+class Scope(Protocol):
+    """What names mean where an expression stands."""
+
+    def column(self, node: exp.Column) -> Value: ...
+
+    def special(self, node: exp.Expression) -> Value | None:
+        """The value of what only the place of an expression explains: subqueries, aggregates per person, windows."""
+        ...
+
+
+def translate(node: exp.Expression, scope: Scope) -> Value:
+    """The value of a row-wise expression, or `Rejected`."""
+    found = scope.special(node)
+    if found is not None:
+        return found
+    translator = TRANSLATORS.get(type(node))
+    if translator is not None:
+        check_arguments(node)
+        value = translator(node, scope)
+        check_weight(value.expression.weight)
+        leaf = value.constant or isinstance(node, exp.Column | exp.Paren | exp.Boolean | exp.Null)
+        return value if leaf else replace(value, expression=careful(value.expression))
+    if isinstance(node, exp.Tuple):
+        raise reject(node, f"{show(node)} is several values.", "Compare column by column: a = 1 AND b = 2.")
+    if isinstance(node, exp.AggFunc):
+        raise reject(
+            node,
+            f"{show(node)} is an aggregate and stands where each row is looked at by itself.",
+            "Put conditions on aggregates into HAVING.",
+        )
+    for kinds, reason, hint in REFUSED:
+        if isinstance(node, kinds):
+            raise reject(node, reason.format(node=show(node)), hint)
+    raise reject(
+        node, f"{show(node)} is not understood on rows.", "docs/language.md lists the functions and operators."
+    )
+
+
+_CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime)
+_REGULAR = (
+    *(exp.RegexpLike, exp.RegexpILike, exp.RegexpFullMatch, exp.SimilarTo, exp.RegexpCount, exp.RegexpInstr),
+    *(exp.RegexpExtract, exp.RegexpExtractAll, exp.RegexpReplace, exp.RegexpSplit),
+)
+REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
+    (
+        (exp.Subquery, exp.Exists, exp.Query),
+        "a subquery cannot stand in this place.",
+        "Join it on the owner, or write WHERE owner IN (SELECT owner FROM ...).",
+    ),
+    (
+        (exp.Window,),
+        "{node} looks at other people's rows.",
+        "Windows are allowed per person (PARTITION BY the owner), or on aggregated results.",
+    ),
+    (
+        _REGULAR,
+        "regular expressions are not answered: their running time depends on the data.",
+        "Use LIKE, CONTAINS, STARTS_WITH or SPLIT_PART, for example name LIKE 'Ka%'.",
+    ),
+    ((exp.Star,), "* stands for rows, and rows never leave.", "Aggregate: SELECT COUNT(*) FROM ..."),
+    (
+        _CLOCKS,
+        "{node} changes from one moment to the next, and an answer must be repeatable.",
+        "Write the date out: DATE '2024-12-31'.",
+    ),
+    ((exp.Placeholder, exp.Parameter), "{node} has no value here.", "Write the value out."),
+    ((exp.Rand, exp.Uuid), "{node} would give another answer each time.", "Leave it out: the noise is added for you."),
+    (
+        (exp.ToChar,),
+        "TO_CHAR and the like are not answered.",
+        "Write STRFTIME(day, '%Y-%m') for dates, CAST(x AS VARCHAR) for numbers.",
+    ),
+    ((exp.DateBin,), "{node} is not answered.", "Write DATE_TRUNC('hour', seen), or HOUR(seen) // 6."),
+    ((exp.Initcap,), "{node} is not answered.", "Write UPPER(x) or LOWER(x)."),
+    ((exp.AddMonths,), "{node} is not answered.", "Write day + INTERVAL 3 MONTH."),
+    ((exp.TimestampDiff, exp.MonthsBetween), "{node} is not answered.", "Write DATE_DIFF('month', earlier, later)."),
+    (
+        (exp.Any, exp.All),
+        "{node} compares with many values at once.",
+        "Write x > (SELECT MIN(y) FROM t) for ANY, x > (SELECT MAX(y) FROM t) for ALL.",
+    ),
+    ((exp.LastDay,), "{node} is not answered.", "Write DATE_TRUNC('month', day), the first day."),
+    ((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), "{node} works on bits.", "Use %, AND, OR or <>."),
+)
+_OTHER_NAMES: dict[type[exp.Expression], tuple[str, ...]] = {
+    exp.CurrentDate: ("now", "today", "getdate", "sysdate", "get_current_timestamp"),
+    exp.Rand: ("setseed", "uuid", "gen_random_uuid"),
+    exp.ToChar: ("date_format", "format_date"),
+    exp.RegexpLike: ("regexp_full_match", "regexp_extract_all", "regexp_split_to_array"),
+}
+
+
+def _names(kinds: tuple[type[exp.Expression], ...]) -> tuple[str, ...]:
+    return tuple(name for kind in kinds for name in _OTHER_NAMES.get(kind, ()))
+
+
+def check_arguments(node: exp.Expression) -> None:
+    """Refuse any part of a node that its translator does not read: a clause is never ignored."""
+    known = _COMMON_ARGUMENTS | _ARGUMENTS.get(type(node), frozenset())
+    for name, part in node.args.items():
+        if name not in known and part not in (None, False, []):
+            raise reject(
+                node, f"{show(node)} has a part that is not understood ({name.replace('_', ' ')}).", "Leave it out."
+            )
+
+
+_COMMON_ARGUMENTS = frozenset(("this", "expression", "expressions"))
+_ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
+    exp.Column: frozenset(("table",)),
+    exp.Literal: frozenset(("is_string",)),
+    exp.Between: frozenset(("low", "high", "symmetric")),
+    exp.In: frozenset(("query", "unnest", "field")),
+    exp.Case: frozenset(("ifs", "default")),
+    exp.Like: frozenset(("negate",)),
+    exp.ILike: frozenset(("negate",)),
+    exp.If: frozenset(("true", "false")),
+    exp.Least: frozenset(("ignore_nulls",)),
+    exp.Greatest: frozenset(("ignore_nulls",)),
+    exp.Round: frozenset(("decimals",)),
+    exp.Div: frozenset(("typed", "safe")),
+    exp.Cast: frozenset(("to", "_type")),
+    exp.TryCast: frozenset(("to", "_type", "safe")),
+    exp.Substring: frozenset(("start", "length")),
+    exp.Trim: frozenset(("position",)),
+    exp.DPipe: frozenset(("safe",)),
+    exp.Concat: frozenset(("safe", "coalesce")),
+    exp.DateTrunc: frozenset(("unit",)),
+    exp.TimestampTrunc: frozenset(("unit",)),
+    exp.DateDiff: frozenset(("unit", "date_part_boundary")),
+    exp.Week: frozenset(("mode",)),
+    exp.Replace: frozenset(("replacement",)),
+    exp.SplitPart: frozenset(("delimiter", "part_index")),
+    exp.StrPosition: frozenset(("substr",)),
+    exp.Pad: frozenset(("fill_pattern", "is_left")),
+    exp.ConcatWs: frozenset(("safe", "coalesce")),
+    exp.TimeToStr: frozenset(("format",)),
+}
+
+
+# --- leaves -------------------------------------------------------------------------------------------------------
+
+
+def _literal(node: exp.Literal, scope: Scope) -> Value:
+    if node.is_string:
+        return text_constant(node.this)
+    mantissa, _, exponent = node.this.lower().partition("e")
+    try:  # the exponent is looked at first: 1e999999999 must not be computed
+        value = Fraction(node.this) if abs(int(exponent or 0)) <= 30 and len(mantissa) <= 60 else None
+    except ValueError:
+        raise reject(node, f"{show(node)} is not a number that can be read.", "Write it in digits.") from None
+    if value is None or abs(value.numerator) >= numbers.LARGEST or value.denominator > 10**18:
+        raise reject(node, f"{show(node)} has too many digits.", "Write a shorter number.")
+    return number(value)
+
+
+def text_constant(text: str) -> Value:
+    return Value(expression=Constant(0), domain=Coded(values=(text,)), constant=True)
+
+
+# --- operators ------------------------------------------------------------------------------------------------------
+
+
+def _arithmetic(operation: Callable[[Value, Value, exp.Expression], Value]) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        left, right = translate(node.this, scope), translate(node.expression, scope)
+        return operation(as_number(left, node.this), as_number(right, node.expression), node)
+
+    return apply
+
+
+def _plus_or_minus(sign: int) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        if isinstance(node.expression, exp.Interval) or isinstance(node.this, exp.Interval):
+            return dates.shift_by_interval(node, scope, sign, translate)
+        left, right = translate(node.this, scope), translate(node.expression, scope)
+        if isinstance(left.domain, Day | Moment) or isinstance(right.domain, Day | Moment):
+            return dates.add(left, right, sign, node)
+        return numbers.add(as_number(left, node.this), as_number(right, node.expression), node, sign=sign)
+
+    return apply
+
+
+def _compare(operator: str) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        return comparison(operator, translate(node.this, scope), translate(node.expression, scope), node)
+
+    return apply
+
+
+def _and_or(operator: str) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        parts = [as_flag(translate(part, scope), part) for part in node.flatten()]
+        return flag(call(operator, *(part.expression for part in parts)), *parts)
+
+    return apply
+
+
+def _not(node: exp.Not, scope: Scope) -> Value:
+    part = as_flag(translate(node.this, scope), node.this)
+    return flag(call("NOT", part.expression), part)
+
+
+def _between(node: exp.Between, scope: Scope) -> Value:
+    if node.args.get("symmetric"):
+        raise reject(node, "BETWEEN SYMMETRIC is not answered.", "Write BETWEEN with the smaller bound first.")
+    value, low, high = (translate(part, scope) for part in (node.this, node.args["low"], node.args["high"]))
+    above, below = comparison(">=", value, low, node), comparison("<=", value, high, node)
+    return flag(call("AND", above.expression, below.expression), above, below)
+
+
+def _in(node: exp.In, scope: Scope) -> Value:
+    if node.args.get("query") or node.args.get("unnest") or node.args.get("field") or not node.expressions:
+        raise reject(
+            node, "this form of IN is not answered.", "Write a list of constants, or owner IN (SELECT owner FROM ...)."
+        )
+    value = translate(node.this, scope)
+    check_weight(value.expression.weight * len(node.expressions))
+    parts = [comparison("=", value, translate(item, scope), node) for item in node.expressions]
+    return flag(call("OR", *(part.expression for part in parts)), *parts)
+
+
+def _is(node: exp.Is, scope: Scope) -> Value:
+    value = translate(node.this, scope)
+    match node.expression:
+        case exp.Null():
+            return Value(expression=value.expression.is_null, domain=Flag())
+        case exp.Boolean(this=truth):
+            name = "is true" if truth else "is false"
+            return Value(expression=call(name, as_flag(value, node).expression), domain=Flag())
+    raise reject(node, f"{show(node)} is not answered.", "IS goes with NULL, TRUE or FALSE.")
+
+
+def _distinct_from(equal: bool) -> Translator:
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        left, right = translate(node.this, scope), translate(node.expression, scope)
+        same = comparison("=", left, right, node)
+        both = call("AND", left.expression.is_null, right.expression.is_null)
+        found = call("OR", call("coalesce", same.expression, False), both)
+        return Value(expression=found if equal else call("NOT", found), domain=Flag())
+
+    return apply
+
+
+def _like(node: exp.Expression, scope: Scope) -> Value:
+    """x LIKE 'Ka%', x ILIKE 'ka%', x LIKE '10!%' ESCAPE '!'."""
+    inner, sign = (node.this, node.expression.name) if isinstance(node, exp.Escape) else (node, "")
+    if not isinstance(inner, exp.Like | exp.ILike):
+        raise reject(node, f"{show(node)} is not answered.", "ESCAPE goes with LIKE.")
+    check_arguments(inner)
+    found = strings.like(translate(inner.this, scope), inner, ignore_case=isinstance(inner, exp.ILike), escape=sign)
+    return flag(call("NOT", found.expression), found) if inner.args.get("negate") else found
+
+
+def _case(node: exp.Case, scope: Scope) -> Value:
+    subject = translate(node.this, scope) if node.this else None
+    check_weight(subject.expression.weight * len(node.args["ifs"]) if subject else 0)
+    conditions: list[Value] = []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            conditions.append(as_flag(translate(branch.this, scope), branch.this))
+        else:
+            conditions.append(comparison("=", subject, translate(branch.this, scope), branch.this))
+    results = [translate(branch.args["true"], scope) for branch in node.args["ifs"]]
+    default = node.args.get("default")
+    results.append(translate(default, scope) if default else Value(expression=NULL, domain=Missing(), nullable=True))
+    return _choose(conditions, results, node)
+
+
+def _if(node: exp.If, scope: Scope) -> Value:
+    condition = as_flag(translate(node.this, scope), node.this)
+    otherwise = node.args.get("false")
+    results = [
+        translate(node.args["true"], scope),
+        translate(otherwise, scope) if otherwise else Value(expression=NULL, domain=Missing(), nullable=True),
+    ]
+    return _choose([condition], results, node)
+
+
+def _choose(conditions: Sequence[Value], results: Sequence[Value], node: exp.Expression) -> Value:
+    common = unify(results, node)
+    branches = [
+        (condition.expression, among_others(result)) for condition, result in zip(conditions, common[:-1], strict=True)
+    ]
+    found = case(*branches, otherwise=among_others(common[-1]))
+    return Value(expression=found, domain=join_domains(common), nullable=any(result.nullable for result in results))
+
+
+def _coalesce(node: exp.Coalesce, scope: Scope) -> Value:
+    values = [translate(part, scope) for part in (node.this, *node.expressions)]
+    common = unify(values, node)
+    found = call("coalesce", *map(among_others, common))
+    return Value(expression=found, domain=join_domains(common), nullable=all(value.nullable for value in values))
+
+
+def _nullif(node: exp.Nullif, scope: Scope) -> Value:
+    value, other = translate(node.this, scope), translate(node.expression, scope)
+    if isinstance(value.domain, Opaque):
+        # Privacy: S4. What is NULL for some people is no owner: as a window's partition it would hold many people.
+        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+    same = comparison("=", value, other, node)
+    found = case((same.expression, None), otherwise=value.expression)
+    return Value(expression=found, domain=value.domain, nullable=True)
+
+
+def _extreme(function: str) -> Translator:
+    """LEAST and GREATEST skip NULLs, so any argument may be the result, except beyond a constant one."""
+
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        common = unify([translate(part, scope) for part in (node.this, *node.expressions)], node)
+        domain = join_domains(common)
+        if isinstance(domain, Missing):
+            return Value(expression=NULL, domain=domain, nullable=True)
+        if isinstance(domain, Coded):
+            raise reject(node, f"{function.upper()} of categories is not answered.", "Use CASE.")
+        if isinstance(domain, Number):
+            # Privacy: the engine's integers must hold every argument, not only the result, or a large one is an error.
+            most = domain.largest
+            fixed = [numbers.grid(value).lo for value in common if value.constant]
+            if fixed and function == "least":
+                domain = Number(step=domain.step, lo=domain.lo, hi=min(fixed))
+            elif fixed:
+                domain = Number(step=domain.step, lo=max(fixed), hi=domain.hi)
+            known = [widened(value.expression, most) for value in common if not isinstance(value.domain, Missing)]
+            found = call(function, *known)
+        else:
+            found = call(function, *(value.expression for value in common if not isinstance(value.domain, Missing)))
+        return Value(expression=found, domain=domain, nullable=all(value.nullable for value in common))
+
+    return apply
+
+
+# --- functions ------------------------------------------------------------------------------------------------------
+
+
+def _numeric_function(apply: Callable[[Value, exp.Expression], Value]) -> Translator:
+    return lambda node, scope: apply(as_number(translate(node.this, scope), node), node)
+
+
+def _real(name: str, function: Callable[[float], float], *, above: float = -math.inf) -> Translator:
+    """A function of real numbers above a point at which it is not defined itself."""
+    return _numeric_function(
+        lambda value, node: numbers.real_function(
+            value,
+            node,
+            engine=lambda x: call(name, x),
+            function=function,
+            above=above,
+            strict=math.isfinite(above),
+        )
+    )
+
+
+def _round(node: exp.Round, scope: Scope) -> Value:
+    digits = 0
+    if node.args.get("decimals") is not None:
+        places = translate(node.args["decimals"], scope)
+        if not places.constant or not isinstance(places.domain, Number) or places.domain.step.denominator != 1:
+            raise reject(node, "ROUND needs a constant number of digits.", "Write ROUND(x, 2).")
+        digits = int(places.domain.at(places.domain.lo))
+    if abs(digits) > 12:
+        raise reject(node, "ROUND to more than 12 digits is not answered.", "Write ROUND(x, 2).")
+    return numbers.rounded(as_number(translate(node.this, scope), node), Fraction(10) ** -digits, "nearest", node)
+
+
+def _power(node: exp.Pow, scope: Scope) -> Value:
+    base, exponent = as_number(translate(node.this, scope), node), translate(node.expression, scope)
+    if not exponent.constant or not isinstance(exponent.domain, Number):
+        raise reject(node, "POWER needs a constant exponent.", "Write POWER(x, 2).")
+    power = exponent.domain.at(exponent.domain.lo)
+    if power == Fraction(1, 2):
+        return _square_root(base, node)
+    if power.denominator != 1 or not 1 <= power <= 8:
+        raise reject(node, "POWER is answered for whole exponents from 1 to 8.", "Write POWER(x, 2), or SQRT(x).")
+    result = base
+    for _ in range(int(power) - 1):
+        result = numbers.multiply(result, base, node)
+    return result
+
+
+def _square_root(value: Value, node: exp.Expression) -> Value:
+    return numbers.real_function(
+        value, node, engine=lambda x: call("sqrt", x), function=math.sqrt, above=0.0, strict=False
+    )
+
+
+def _logarithm(node: exp.Log, scope: Scope) -> Value:
+    """LOG(x) is to base 10, LOG(b, x) to base b, as in the engine."""
+    base, argument = (None, node.this) if node.expression is None else (translate(node.this, scope), node.expression)
+    value = as_number(translate(argument, scope), node)
+    radix = 10.0
+    if base is not None:
+        if (
+            not base.constant
+            or not isinstance(base.domain, Number)
+            or base.domain.lo <= 0
+            or base.domain.at(base.domain.lo) == 1
+        ):
+            raise reject(node, "LOG needs a constant base above zero other than 1.", "Write LOG(x) or LN(x).")
+        radix = float(base.domain.at(base.domain.lo))
+    return numbers.real_function(
+        value,
+        node,
+        engine=lambda x: call("ln", x) / math.log(radix),
+        function=lambda x: math.log(x) / math.log(radix),
+        above=0.0,
+        strict=True,
+    )
+
+
+def _cast(node: exp.Cast, scope: Scope) -> Value:
+    value, target = translate(node.this, scope), node.args["to"].this
+    kind = exp.DataType.Type
+    if isinstance(value.domain, Missing):
+        return value
+    if isinstance(value.domain, Opaque):
+        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+    if target in _INTEGER_BITS:
+        # As the engine does: half away from zero from decimals, to the even number from floats, such as quotients are.
+        how: numbers.Rounding = "even" if numbers.is_float(node.this) else "nearest"
+        whole_number = numbers.rounded(as_number(value, node), Fraction(1), how, node)
+        return _fitting(whole_number, Fraction(2 ** _INTEGER_BITS[target] - 1))
+    if target in (kind.DOUBLE, kind.FLOAT):
+        return as_number(value, node)
+    if target is kind.DECIMAL:
+        sizes = [whole(part.this) for part in node.args["to"].expressions] or [18, 3]
+        digits = sizes[1] if len(sizes) > 1 else 0
+        if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
+            raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
+        unit = Fraction(1, 10**digits)
+        rounded = numbers.rounded(as_number(value, node), unit, "nearest", node)
+        if numbers.grid(rounded).step > unit:  # its digits are those of the type: 5.00
+            rounded = numbers.on_step(rounded, unit, node)
+        return _fitting(rounded, (10 ** sizes[0] - 1) * unit)
+    if target in (kind.TEXT, kind.VARCHAR):
+        return strings.as_text(value, node, written=node.this)
+    if target is kind.BOOLEAN:
+        return as_flag(value, node)
+    if target is kind.DATE:
+        return dates.as_day(value, node)
+    if target in (kind.TIMESTAMP, kind.TIMESTAMPNTZ, kind.DATETIME):
+        return dates.as_moment(value, node)
+    raise reject(
+        node,
+        f"CAST to {node.args['to'].sql()} is not answered.",
+        "Cast to INTEGER, DOUBLE, DECIMAL, VARCHAR, DATE, TIMESTAMP or BOOLEAN.",
+    )
+
+
+_INTEGER_BITS = {
+    exp.DataType.Type.TINYINT: 7,
+    exp.DataType.Type.SMALLINT: 15,
+    exp.DataType.Type.INT: 31,
+    exp.DataType.Type.BIGINT: 63,
+    exp.DataType.Type.INT128: 127,
+}
+
+
+def _fitting(value: Value, largest: Fraction) -> Value:
+    """A cast to a narrow type gives NULL where the number is beyond the type's largest."""
+    domain = numbers.grid(value)
+    most = math.floor(largest / domain.step)
+    if domain.largest <= most:
+        return value
+    if domain.lo > most or domain.hi < -most:
+        return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
+    bounds = Number(step=domain.step, lo=max(domain.lo, -most), hi=min(domain.hi, most))
+    inside = call("AND", value.expression >= -most, value.expression <= most)
+    return Value(expression=case((inside, value.expression)), domain=bounds, nullable=True)
+
+
+def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
+    name = node.name.lower()
+    arguments = node.expressions
+    if name == "clamp" and len(arguments) == 3:
+        value, lo, hi = (as_number(translate(part, scope), part) for part in arguments)
+        return numbers.clamp(value, lo, hi, node)
+    if name in dates.PARTS and len(arguments) == 1:
+        return dates.part(translate(arguments[0], scope), name, node)
+    if name == "timestampdiff" and len(arguments) == 3 and arguments[0].is_string:
+        start, end = (translate(part, scope) for part in arguments[1:])
+        return dates.passed(arguments[0].name, start, end, node)
+    if name == "width_bucket" and len(arguments) == 4:
+        return _bucket(node, scope)
+    for kinds, reason, hint in REFUSED:
+        if name in _names(kinds):
+            raise reject(node, reason.format(node=show(node)), hint)
+    raise reject(
+        node,
+        f"{node.name.upper()} is not a function that can be answered.",
+        NEAREST.get(name, "docs/language.md lists the functions."),
+    )
+
+
+def _bucket(node: exp.Anonymous, scope: Scope) -> Value:
+    value, *rest = (as_number(translate(part, scope), part) for part in node.expressions)
+    lo, hi, count = (numbers.grid(each).at(numbers.grid(each).lo) for each in rest)
+    if not all(each.constant for each in rest) or lo >= hi or count.denominator != 1 or not 1 <= count <= 10_000:
+        wanted = "two ends and a number of buckets, written out, the smaller end first"
+        raise reject(node, f"{show(node)} needs {wanted}.", "Write WIDTH_BUCKET(age, 0, 100, 10).")
+    return numbers.bucket(value, (lo, hi), int(count), node)
+
+
+NEAREST = {
+    "date_part": "Write DATE_PART('year', day).",
+    "width_bucket": "Write n // 20, or FLOOR(n / 0.5).",
+    "timestampdiff": "Write DATE_DIFF('day', earlier, later).",
+    "percentile": "Write QUANTILE_CONT(x, 0.5), with a number between 0 and 1.",
+    "top": "Write LIMIT 3 at the end.",
+    "age": "Write DATE_DIFF('year', born, DATE '2024-12-31').",
+    "datesub": "Write DATE_DIFF('day', earlier, later), or day - INTERVAL 1 MONTH.",
+    "date_sub": "Write DATE_DIFF('day', earlier, later), or day - INTERVAL 1 MONTH.",
+    "eomonth": "Write DATE_TRUNC('month', day), the first day.",
+    "datename": "Write MONTHNAME(day), DAYNAME(day) or STRFTIME(day, '%Y-%m').",
+    "to_date": "Write DATE '2024-12-31', or CAST(x AS DATE).",
+    "to_varchar": "Write CAST(x AS VARCHAR), or STRFTIME(day, '%Y-%m').",
+    "yearweek": "Write ISOYEAR(day) and WEEK(day).",
+    "mad": "Ask how x is spread: QUANTILE_CONT(x, [0.25, 0.5, 0.75]).",
+    "approx_top_count": "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
+    "approx_top_k": "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
+    "topk": "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
+    "sumif": "Write SUM(x) FILTER (WHERE p).",
+    "sum_if": "Write SUM(x) FILTER (WHERE p).",
+    "avg_if": "Write AVG(x) FILTER (WHERE p).",
+    "avgif": "Write AVG(x) FILTER (WHERE p).",
+    "count_distinct": "Write COUNT(DISTINCT x).",
+    "uniq": "Write COUNT(DISTINCT x).",
+    "ratio_to_report": "Write n / SUM(n) OVER () on the aggregated result.",
+    "product": "Write EXP(SUM(LN(x))).",
+    "geomean": "Write GEOMEAN(x).",
+    "geometric_mean": "Write GEOMEAN(x).",
+    "histogram": "Write SELECT x, COUNT(*) FROM t GROUP BY x.",
+    "entropy": "Ask for the counts, SELECT x, COUNT(*) FROM t GROUP BY x, and compute it from them.",
+    "any": "Write x IN (1, 2).",
+}
+
+
+Translator = Callable[[exp.Expression, Scope], Value]
+
+TRANSLATORS: dict[type[exp.Expression], Translator] = {
+    exp.Column: lambda node, scope: scope.column(node),
+    exp.Paren: lambda node, scope: translate(node.this, scope),
+    exp.Literal: _literal,
+    exp.Null: lambda node, scope: Value(expression=NULL, domain=Missing(), nullable=True),
+    exp.Boolean: lambda node, scope: Value(expression=Constant(bool(node.this)), domain=Flag()),
+    exp.Add: _plus_or_minus(1),
+    exp.Sub: _plus_or_minus(-1),
+    exp.Mul: _arithmetic(numbers.multiply),
+    exp.Div: _arithmetic(numbers.divide),
+    exp.IntDiv: _arithmetic(numbers.whole_quotient),
+    exp.Mod: _arithmetic(numbers.remainder),
+    exp.Neg: lambda node, scope: numbers.negate(as_number(translate(node.this, scope), node)),
+    exp.EQ: _compare("="),
+    exp.NEQ: _compare("<>"),
+    exp.LT: _compare("<"),
+    exp.LTE: _compare("<="),
+    exp.GT: _compare(">"),
+    exp.GTE: _compare(">="),
+    exp.And: _and_or("AND"),
+    exp.Or: _and_or("OR"),
+    exp.Not: _not,
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.NullSafeEQ: _distinct_from(True),
+    exp.NullSafeNEQ: _distinct_from(False),
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _like,
+    exp.Case: _case,
+    exp.If: _if,
+    exp.Coalesce: _coalesce,
+    exp.Nullif: _nullif,
+    exp.Least: _extreme("least"),
+    exp.Greatest: _extreme("greatest"),
+    exp.Abs: _numeric_function(lambda value, node: numbers.absolute(value)),
+    exp.Sign: _numeric_function(lambda value, node: numbers.sign(value)),
+    exp.Floor: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "down", node)),
+    exp.Ceil: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "up", node)),
+    exp.Round: _round,
+    exp.Trunc: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "toward_zero", node)),
+    exp.Pow: _power,
+    exp.Sqrt: _numeric_function(_square_root),
+    exp.Cbrt: _real("cbrt", math.cbrt),
+    exp.Ln: _real("ln", math.log, above=0.0),
+    exp.Log: _logarithm,
+    exp.Pi: lambda node, scope: number(Fraction(str(math.pi))),
+    exp.Exp: _real("exp", math.exp),
+    exp.Cast: _cast,
+    exp.TryCast: _cast,
+    exp.Anonymous: _anonymous,
+    **{kind: (lambda node, scope: strings.function(node, scope, translate)) for kind in strings.FUNCTIONS},
+    **{kind: (lambda node, scope: dates.function(node, scope, translate)) for kind in dates.FUNCTIONS},
+}

@@ -1,0 +1,148 @@
+"""Where values of several kinds meet: read as numbers, as conditions, in one common domain, compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.algebra import Constant, Expression, call, case
+from discreet.sql.text.parse import reject, show
+from discreet.sql.values import dates, numbers, strings
+from discreet.sql.values.value import (
+    NO_FLAG,
+    NO_NUMBER,
+    NULL,
+    Coded,
+    Day,
+    Flag,
+    Missing,
+    Moment,
+    Number,
+    Opaque,
+    Text,
+    Value,
+    number,
+)
+
+
+def flag(condition: Expression, *parts: Value) -> Value:
+    return Value(expression=condition, domain=Flag(), nullable=any(part.nullable for part in parts))
+
+
+def flag_as_number(condition: Expression) -> Expression:
+    return case((condition, 1), (call("NOT", condition), 0))
+
+
+def as_number(value: Value, node: exp.Expression) -> Value:
+    """The value as a number: also flags (1 and 0), categories that are written as numbers."""
+    match value.domain:
+        case Number():
+            return value
+        case Flag():
+            bounds = Number(step=Fraction(1), lo=0, hi=1)
+            return Value(expression=flag_as_number(value.expression), domain=bounds, nullable=value.nullable)
+        case Coded(values=values):
+            return strings.numeric_codes(value, values, node)
+        case Missing():
+            return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
+    raise reject(
+        node,
+        f"{show(node)} is not a number.",
+        "Only columns that the policy declares as integer or decimal can be computed with.",
+    )
+
+
+def as_flag(value: Value, node: exp.Expression) -> Value:
+    match value.domain:
+        case Flag():
+            return value
+        case Missing():
+            return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
+        case Number():
+            return flag(call("<>", value.expression, 0), value)
+    raise reject(node, f"{show(node)} is not a condition.", "Compare it with something.")
+
+
+def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
+    """The same values in one common domain, for CASE, COALESCE, comparisons and the like."""
+    known = [value for value in values if not isinstance(value.domain, Missing)]
+    if not known:
+        return list(values)
+    kinds = {type(value.domain) for value in known}
+    if Opaque in kinds:
+        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+    if kinds & {Day, Moment}:
+        return dates.unify(values, node)
+    if kinds == {Flag}:
+        return [as_flag(value, node) for value in values]
+    if kinds <= {Coded, Text}:
+        return strings.unify(values, node)
+    if kinds <= {Number, Flag} or (kinds <= {Number, Flag, Coded} and all(_numeric(value) for value in known)):
+        found = [value if isinstance(value.domain, Missing) else as_number(value, node) for value in values]
+        step = numbers.common_step(*(numbers.grid(value).step for value in found if isinstance(value.domain, Number)))
+        return [value if isinstance(value.domain, Missing) else numbers.on_step(value, step, node) for value in found]
+    raise reject(node, f"{show(node)} mixes kinds of values.", "Compare and combine values of one kind only.")
+
+
+def _numeric(value: Value) -> bool:
+    return not isinstance(value.domain, Coded) or strings.all_numeric(value.domain.values)
+
+
+def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Moment | Text | Missing:
+    """The domain that holds every one of several unified values."""
+    domains = [value.domain for value in values if not isinstance(value.domain, Missing)]
+    if not domains:
+        return Missing()
+    first = domains[0]
+    if isinstance(first, Number):
+        grids = [domain for domain in domains if isinstance(domain, Number)]
+        return Number(step=first.step, lo=min(grid.lo for grid in grids), hi=max(grid.hi for grid in grids))
+    if isinstance(first, Day):
+        return dates.join_days([domain for domain in domains if isinstance(domain, Day)])
+    if isinstance(first, Moment):
+        return dates.join_moments([domain for domain in domains if isinstance(domain, Moment)])
+    if isinstance(first, Text):
+        return Text(letters=max(domain.letters for domain in domains if isinstance(domain, Text)))
+    assert not isinstance(first, Opaque)
+    return first
+
+
+def among_others(value: Value) -> Expression:
+    """A value beside its unified siblings: a bare NULL takes their type."""
+    return NULL if isinstance(value.domain, Missing) else value.expression
+
+
+def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
+    if isinstance(left.domain, Opaque) or isinstance(right.domain, Opaque):
+        return strings.compare_identifiers(operator, left, right, node)
+    left, right = dates.read_constants(left, right, node)
+    left, right = _read_constants(left, right)
+    if isinstance(left.domain, Coded) and isinstance(right.domain, Coded) and (left.constant or right.constant):
+        return strings.compare_codes(operator, left, right)
+    a, b = unify((left, right), node)
+    if isinstance(a.domain, Missing) or isinstance(b.domain, Missing):
+        return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
+    if isinstance(a.domain, Coded) and operator not in ("=", "<>"):
+        a, b = strings.ranked(a), strings.ranked(b)
+    return flag(call(operator, a.expression, b.expression), left, right)
+
+
+def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
+    """A text constant compared with a number or a flag is read as one: age > '30', smoker = 'true'."""
+
+    def read(value: Value, other: Value) -> Value:
+        if not value.constant or not isinstance(value.domain, Coded):
+            return value
+        text = str(value.domain.values[0]).strip()
+        if isinstance(other.domain, Number) and strings.all_numeric(value.domain.values):
+            return number(Fraction(text))
+        if isinstance(other.domain, Flag) and text.lower() in _TRUTH:
+            return Value(expression=Constant(_TRUTH[text.lower()]), domain=Flag())
+        return value
+
+    return read(left, right), read(right, left)
+
+
+_TRUTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}

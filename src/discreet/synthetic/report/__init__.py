@@ -1,0 +1,1 @@
+"""What people see of synthetic data: inspect, errors, raw scores, pages."""

@@ -1,0 +1,100 @@
+"""What a person needs to know before publishing: columns, pairs, expected errors, cost. From the description alone.
+
+`reports` draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from discreet.synthetic.description import Description
+from discreet.synthetic.report.errors import counted, expected_error
+
+Progress = Callable[[str, float], None] | None
+
+
+def as_json(description: Description, *, progress: Progress = None) -> dict[str, Any]:
+    """The figures of the report."""
+    axes = description.axes
+    pairs = []
+    every = list(combinations(range(len(axes)), 2))
+    for number, pair in enumerate(every):
+        if progress is not None:
+            progress("pairs", number / len(every))
+        pairs.append(
+            {
+                "columns": [axes[column].name for column in pair],
+                "association": _association(description, pair),
+                "expected_error": expected_error(description, pair),
+                "counted": counted(description, pair),
+            }
+        )
+    return {
+        "table": description.table,
+        "synthesizer": description.synthesizer,
+        "expected_rows": description.rows,
+        "cost": description.cost,
+        "warnings": list(description.warnings),
+        "columns": [
+            {
+                "name": axis.name,
+                "cells": axis.size,
+                "groups": int(description.groups[column].max()) + 1,
+                "expected_error": expected_error(description, (column,)),
+            }
+            for column, axis in enumerate(axes)
+        ],
+        "pairs": pairs,
+    }
+
+
+def _association(description: Description, pair: tuple[int, ...]) -> float:
+    """The total variation distance of a pair, in the model, from two columns that know nothing of each other."""
+    table = description.model.marginal(pair)
+    table = table / table.sum()
+    return float(np.abs(table - np.outer(table.sum(axis=1), table.sum(axis=0))).sum() / 2)
+
+
+def text(description: Description, *, progress: Progress = None) -> str:
+    """The report for a terminal."""
+    found = as_json(description, progress=progress)
+    lines = [
+        f"{found['table']} by {found['synthesizer']}: about {found['expected_rows']} rows, {cost_text(found['cost'])}",
+        *(f"Warning: {warning}" for warning in found["warnings"]),
+        "",
+        f"{'column':24} {'cells':>6} {'groups':>6}  expected error",
+    ]
+    lines += [
+        f"{each['name'][:24]:24} {each['cells']:6} {each['groups']:6}  "
+        f"{each['expected_error']:.3f} {_bar(each['expected_error'])}"
+        for each in found["columns"]
+    ]
+    strongest = sorted(found["pairs"], key=lambda each: -each["association"])[:15]
+    lines += ["", f"{'strongest pairs':40} {'association':>11} {'expected error':>14}"]
+    lines += [
+        f"{' x '.join(each['columns'])[:40]:40} {each['association']:11.3f} {each['expected_error']:14.3f}"
+        f"{'' if each['counted'] else '  not counted: follows from other pairs'}"
+        for each in strongest
+    ]
+    lines += [
+        "",
+        "Errors are total variation distances (0 to 1) that noise is expected to make. Pairs that were not counted may",
+        "also miss a correlation; `discreet compare` tells how much, at a price.",
+    ]
+    return "\n".join(lines)
+
+
+def _bar(share: float) -> str:
+    return "█" * max(1, round(40 * min(share, 1.0))) if share > 0 else ""
+
+
+def cost_text(cost: dict[str, Any]) -> str:
+    known = {name: cost.get(name) for name in ("epsilon", "rho", "delta")}
+    signs = {"epsilon": "ε", "rho": "ρ", "delta": "δ"}
+    return ", ".join(
+        f"{signs[name]} = {value:.4g}" for name, value in known.items() if isinstance(value, int | float) and value
+    )

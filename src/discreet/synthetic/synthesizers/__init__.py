@@ -1,0 +1,1 @@
+"""The synthesizers: each makes a model of a table from counts that it pays for."""

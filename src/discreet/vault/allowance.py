@@ -1,0 +1,279 @@
+"""What a reservation paid for: it adds the noise, and releases no more than that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet import arrow
+from discreet.accounting import Accountant
+from discreet.budget import Charge, Loss
+from discreet.errors import BudgetExceeded, Unproved
+from discreet.mechanisms.fine_quantile import Near
+from discreet.mechanisms.shapes import (
+    Additive,
+    Choice,
+    Keys,
+    Mechanism,
+    Nearby,
+    Rows,
+    Scores,
+    Selection,
+    Sensitivity,
+    Threshold,
+)
+from discreet.noise import Items, Stream, text_items
+from discreet.vault.exact import Exact, IntegerArray
+from discreet.vault.integers import cells_of, integers, largest, narrow
+from discreet.vault.keys import key_texts, places_among, rows_among, wide_offsets
+from discreet.vault.steps import Encoder, Steps
+
+MOST_CELLS = 1 << 23  # counts that are held at once for unknown keys: 64 MB
+
+
+class Allowance:
+    """What was paid for. Each release is priced and kept within it; fixed plans and adaptive algorithms alike.
+
+    Every release says how far one person moves its statistic (`moved`), in the whole units that noise is added in. A
+    mechanism that claims less is refused before anything is opened.
+    """
+
+    def __init__(self, *, key: bytes, accountant: Accountant, paid: Charge, memory: int | None = None) -> None:
+        """`memory` is how many bytes of exact values may be held at once, where the plan could not tell how many."""
+        self._stream = Stream(key)
+        self._memory = memory
+        self._accountant = accountant
+        self._paid = paid
+        self._losses: tuple[Loss, ...] = ()
+        self.used: tuple[Mechanism, ...] = ()
+
+    @property
+    def left(self) -> Charge:
+        return self._paid - self._accountant.price(self._losses)
+
+    def measure(
+        self,
+        mechanism: Additive,
+        exact: Exact,
+        *,
+        moved: Sensitivity,
+        sizes: Sequence[int],
+        forms: Sequence[Sequence[int]],
+        survivors: pa.Table | None = None,
+        keys: Sequence[int] = (),
+    ) -> tuple[IntegerArray, ...]:
+        """Noisy numbers for every cell of a grid of public keys, one array per form.
+
+        `exact` has columns k0, k1, ... (positions of keys) and s0, s1, ... (sums), one row per group that exists;
+        groups that do not exist are zeros, and get noise like all others. Where the columns numbered `keys` are not
+        public, the grid is that of the `survivors`, which have been released, times the public keys.
+        """
+        _require(mechanism, mechanism.hides(moved))
+        stream = self._spend(mechanism)
+        table = exact.unwrap()
+        if survivors is not None:
+            table, sizes = rows_among(table, survivors, keys), [survivors.num_rows, *sizes]
+        dense = cells_of(table, sizes, forms)
+        items = Items.positions(len(dense[0]))
+        return tuple(
+            mechanism.add_to(values, stream.derive("part", index), items) for index, values in enumerate(dense)
+        )
+
+    def steps(
+        self,
+        mechanism: Additive,
+        encoder: Encoder,
+        *,
+        moved: Sensitivity,
+        sizes: Sequence[int],
+        forms: Sequence[Sequence[int]],
+    ) -> Steps:
+        """A measurement of a stream: the mechanism pays for all of its steps together (S15)."""
+        _require(mechanism, mechanism.hides(moved))
+        return Steps(mechanism, self._spend(mechanism), encoder, sizes=sizes, forms=forms)
+
+    def threshold(self, mechanism: Threshold, exact: Exact, *, moved: Keys, keys: int) -> tuple[pa.Table, IntegerArray]:
+        """The keys whose noisy number passes, in the order of their values, and those numbers (S5).
+
+        `exact` has columns k0, k1, ... (the keys themselves) and s0, the number that is tested; only existing keys.
+        How many there are is not public. They are taken part by part, and only those are held that leave.
+        """
+        _require(mechanism, mechanism.hides(moved))
+        stream = self._spend(mechanism)
+        left, numbers = list[pa.Table](), list[IntegerArray]()
+        for table in exact.unwrap_parts():
+            named = wide_offsets(table.select([f"k{index}" for index in range(keys)]))
+            # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
+            items = text_items([key_texts(column) for column in named.columns], stream)
+            places, noisy = mechanism.release(integers(table.column("s0")), stream, items)
+            left.append(named.take(arrow.array(np.asarray(places), pa.int64())))
+            numbers.append(np.asarray(noisy))
+            self._hold(left)
+        survivors = pa.concat_tables(left)
+        order = pc.sort_indices(survivors, sort_keys=[(name, "ascending") for name in survivors.column_names])
+        return survivors.take(order), np.concatenate(numbers)[arrow.numbers(order).astype(np.int64)]
+
+    def keep(self, exact: Exact, survivors: pa.Table, *, keys: Sequence[int]) -> Exact:
+        """The rows of keys that have left, taken part by part; the columns numbered `keys` are those of the keys."""
+        kept = list[pa.Table]()
+        for table in exact.unwrap_parts():
+            _, among = places_among(table, survivors, keys)
+            kept.append(wide_offsets(table.filter(arrow.array(among))))
+            self._hold(kept)
+        return Exact(pa.concat_tables(kept))
+
+    def _hold(self, tables: Sequence[pa.Table]) -> None:
+        """Raise MemoryError where more is held than may be: as every failure, it is charged and counted (S22)."""
+        if self._memory is not None and sum(table.nbytes for table in tables) > self._memory:
+            raise MemoryError
+
+    def choose(
+        self,
+        mechanism: Selection,
+        exact: Exact,
+        *,
+        moved: Rows,
+        sizes: Sequence[int],
+        cells: int,
+        survivors: pa.Table | None = None,
+        keys: Sequence[int] = (),
+    ) -> npt.NDArray[np.int64]:
+        """The cell that a selection chooses in every group (for several quantiles: cells, one column each).
+
+        `exact` has columns k0, k1, ... (positions of keys), then the cell, and s0, the rows in it. Where the columns
+        numbered `keys` are not public, groups are those of the `survivors`, times the public keys, as in `measure`.
+        """
+        _require(mechanism, mechanism.hides(moved))
+        stream = self._spend(mechanism)
+        table, first = exact.unwrap(), 1
+        if survivors is not None:
+            table, first = rows_among(table, survivors, keys), survivors.num_rows
+            sizes = [first, *sizes]
+        items, found = Items.positions(math.prod(sizes)), []
+        at_once = first if survivors is None else max(1, MOST_CELLS // (math.prod(sizes[1:]) * cells))
+        for begin in range(0, first, at_once):  # all at once, unless there is no telling how many there are
+            part, shape = table, list(sizes)
+            if survivors is not None:
+                shape[0] = min(at_once, first - begin)
+                places = arrow.numbers(table.column("k0")) - begin
+                inside = (places >= 0) & (places < shape[0])
+                part = table.set_column(0, "k0", arrow.array(places)).filter(arrow.array(inside))
+            counts = cells_of(part, [*shape, cells], [(1,)])[0].reshape(-1, cells)
+            here = slice(begin * math.prod(sizes[1:]), begin * math.prod(sizes[1:]) + len(counts))
+            chosen = mechanism.choose_each(counts, stream, items.at(here))
+            found.append(chosen.reshape(len(counts), mechanism.per_group))
+        return np.concatenate(found) if found else np.empty((0, mechanism.per_group), np.int64)
+
+    def choose_near(
+        self,
+        mechanism: Nearby,
+        exact: Exact,
+        *,
+        moved: Rows,
+        sizes: Sequence[int],
+        survivors: pa.Table | None = None,
+        keys: Sequence[int] = (),
+    ) -> IntegerArray:
+        """The cell of a fine grid that a quantile chooses in every group, in one column; groups as in `choose`.
+
+        `exact` has columns k0, k1, ... (positions of keys), then the cell, s0 (the rows in it), s1 (those in cells
+        before it) and s2 (those of its group), for the cells near the wanted rank at least.
+        """
+        _require(mechanism, mechanism.hides(moved))
+        stream = self._spend(mechanism)
+        table = exact.unwrap()
+        if survivors is not None:
+            table, sizes = rows_among(table, survivors, keys), [survivors.num_rows, *sizes]
+        group = np.zeros(table.num_rows, dtype=np.int64)
+        for index, size in enumerate(sizes):
+            group = group * size + integers(table.column(f"k{index}")).astype(np.int64)
+        cell, rows, before, total = (integers(table.column(name)) for name in (f"k{len(sizes)}", "s0", "s1", "s2"))
+        order = np.lexsort((cell, group))
+        near = Near(group=group[order], cell=cell[order], rows=rows[order], before=before[order], total=total[order])
+        chosen = mechanism.choose_near(near, stream, Items.positions(math.prod(sizes)))
+        return np.asarray(chosen).reshape(-1, 1)
+
+    def marginal(
+        self, mechanism: Additive, exact: Exact, *, moved: Sensitivity, cells: IntegerArray, size: int
+    ) -> IntegerArray:
+        """Noisy counts of `size` groups of cells: a row at place k0 of a public grid counts for group cells[k0]."""
+        _require(mechanism, mechanism.hides(moved))
+        stream = self._spend(mechanism)
+        return np.asarray(mechanism.add_to(_grouped(exact.unwrap(), cells, size), stream, Items.positions(size)))
+
+    def distances(
+        self,
+        mechanism: Additive,
+        exact: Iterable[Exact],
+        *,
+        moved: Sensitivity,
+        cells: Iterable[IntegerArray],
+        models: Sequence[IntegerArray],
+    ) -> IntegerArray:
+        """Noisy l1 distances of exact counts to released integer tables; all of them are one vector (S16)."""
+        _require(mechanism, mechanism.hides(moved))
+        stream = self._spend(mechanism)
+        return np.asarray(mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(models))))
+
+    def farthest(
+        self,
+        mechanism: Choice,
+        exact: Iterable[Exact],
+        *,
+        moved: int,
+        cells: Iterable[IntegerArray],
+        models: Sequence[IntegerArray],
+        factors: Sequence[int],
+        expected: Sequence[int],
+    ) -> int:
+        """Which exact counts are farthest from a released integer table, by factor * (distance - expected) (S16).
+
+        `moved` is how far one person moves each distance.
+        """
+        scale = max(abs(factor) for factor in factors)
+        _require(mechanism, mechanism.hides_scores(Scores(linf=scale * moved, monotone=False)))
+        stream = self._spend(mechanism)
+        apart = _apart(exact, cells, models).astype(object) - np.array(expected, dtype=object)
+        scores = narrow(np.array(factors, dtype=object) * apart)
+        return mechanism.choose(scores, stream)
+
+    def _spend(self, mechanism: Mechanism) -> Stream:
+        """Count the mechanism before it runs, and give it randomness of its own."""
+        losses = (*self._losses, mechanism.loss())
+        if not self._accountant.price(losses).fits(self._paid):
+            raise BudgetExceeded("An algorithm tried to release more than it had paid for; nothing was released.")
+        stream = self._stream.derive("measurement", len(self.used))
+        self._losses, self.used = losses, (*self.used, mechanism)
+        return stream
+
+
+def _require(mechanism: Mechanism, hidden: bool) -> None:
+    """Second defence against noise made for another statistic than the one it is about to be added to."""
+    if not hidden:
+        raise Unproved(f"{type(mechanism).__name__} claims less than one person moves this statistic: not released.")
+
+
+def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
+    """Counts of groups of cells, exact."""
+    counts = np.zeros(size, dtype=np.int64)
+    np.add.at(counts, cells[integers(table.column("k0"))], integers(table.column("s0")))
+    return counts
+
+
+def _apart(exact: Iterable[Exact], cells: Iterable[IntegerArray], models: Sequence[IntegerArray]) -> IntegerArray:
+    """The l1 distance of each table of counts to its model. Counts are read one after another, and may be large."""
+    pairs = zip(exact, cells, models, strict=True)
+    return narrow(np.array([_distance(_grouped(e.unwrap(), c, len(m)), m) for e, c, m in pairs], dtype=object))
+
+
+def _distance(counts: IntegerArray, model: IntegerArray) -> int:
+    # Privacy: a model may come from a file that somebody wrote by hand. Were its sum to pass 64 bits and start again at
+    # the other end, one person would move it by 2^64 and not by 1.
+    if 2 * max(largest(counts), largest(model)) * len(model) >= 2**62:
+        counts, model = counts.astype(object), model.astype(object)
+    return int(np.abs(counts - model).sum())

@@ -1,0 +1,136 @@
+"""What leaves: an answer as its reader gets it, and as the ledger stores it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.budget import Budget
+from discreet.mechanisms import to_row
+from discreet.mechanisms.shapes import (
+    Mechanism,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A noisy table, how wrong each number may be, and what it cost.
+
+    `margins` has the table's shape: the half-width of a 95 % interval, NULL for keys. `selected` marks rows that
+    survived a threshold, HAVING or LIMIT: coverage holds before selection.
+    """
+
+    table: pa.Table
+    margins: pa.Table
+    selected: tuple[bool, ...]
+    cost: Budget
+    left: Budget
+    certificate: dict[str, Any]
+    id: str
+
+    def as_json(self) -> dict[str, Any]:
+        rows = [list(row) for row in zip(*(column.to_pylist() for column in self.table.columns), strict=True)]
+        margins = [list(row) for row in zip(*(column.to_pylist() for column in self.margins.columns), strict=True)]
+        return {
+            "columns": self.table.column_names,
+            "rows": [[plain(value) for value in row] for row in rows],
+            "margins": margins,
+            "selected": list(self.selected),
+            "cost": self.cost.as_json(),
+            "left": self.left.as_json(),
+            "answer_id": self.id,
+        }
+
+    def __str__(self) -> str:
+        from discreet.show import answer_text
+
+        return answer_text(self)
+
+    def _repr_html_(self) -> str:
+        from discreet.show import answer_html
+
+        return answer_html(self)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON holds it without loss: large integers and decimals as strings, dates by ISO, bytes in hex.
+
+    Lists and structs are those of plain values; an interval is its text.
+    """
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return value if abs(value) <= 2**53 else str(value)
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if isinstance(value, pa.MonthDayNano):  # also a tuple, so before these
+        return _interval(value)
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, bytes):
+        return value.hex()
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _interval(value: pa.MonthDayNano) -> str:
+    """As DuckDB writes it: 1 year 3 months -2 days 00:00:01.5. The parts do not add up, so each has its own sign."""
+    years, months = divmod(abs(value.months), 12)
+    sign = -1 if value.months < 0 else 1
+    parts = ((sign * years, "year"), (sign * months, "month"), (value.days, "day"))
+    words = [f"{count} {name}{'' if abs(count) == 1 else 's'}" for count, name in parts if count]
+    if value.nanoseconds or not words:
+        seconds, nanoseconds = divmod(abs(value.nanoseconds), 10**9)
+        clock = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+        part = f".{nanoseconds:09}".rstrip("0").rstrip(".")
+        words.append(("-" if value.nanoseconds < 0 else "") + clock + part)
+    return " ".join(words)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """The part of an answer that is stored: what everybody who asks again gets, byte by byte."""
+
+    table: pa.Table
+    margins: pa.Table
+    selected: bool
+    certificate: dict[str, Any] = field(default_factory=dict)
+
+    def to_bytes(self) -> bytes:
+        parts = [
+            _ipc(self.table),
+            _ipc(self.margins),
+            json.dumps([self.selected, self.certificate], sort_keys=True).encode(),
+        ]
+        return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Sheet:
+        parts, stream = [], io.BytesIO(content)
+        while head := stream.read(8):
+            parts.append(stream.read(int.from_bytes(head, "little")))
+        selected, certificate = json.loads(parts[2])
+        return cls(table=_read(parts[0]), margins=_read(parts[1]), selected=selected, certificate=certificate)
+
+
+def _ipc(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _read(content: bytes) -> pa.Table:
+    return pa.ipc.open_stream(content).read_all()
+
+
+def rows_used(mechanisms: Sequence[Mechanism]) -> list[dict[str, str]]:
+    """Mechanisms as the ledger stores them."""
+    return [to_row(mechanism) for mechanism in mechanisms]

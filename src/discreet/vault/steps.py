@@ -1,0 +1,73 @@
+"""A measurement that was paid for once and is released step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from discreet.mechanisms.shapes import (
+    Additive,
+)
+from discreet.noise import Items, Stream
+from discreet.vault.exact import Exact, IntegerArray
+from discreet.vault.integers import cells_of, exact_product, largest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Measured:
+    """Exact numbers of one step, a row each, and the draws that go on them: row i gets the sum of signs[i] * draws."""
+
+    values: IntegerArray
+    draws: tuple[int, ...]
+    signs: npt.NDArray[np.int64]
+
+
+class Encoder(Protocol):
+    """The exact side of a stream: a period's numbers in, integer combinations of all numbers so far out."""
+
+    def add(self, values: IntegerArray) -> Measured: ...
+
+
+class Steps:
+    """Released step by step. Every step is fed once and in order; steps that left before are fed without a release."""
+
+    def __init__(
+        self,
+        mechanism: Additive,
+        stream: Stream,
+        encoder: Encoder,
+        *,
+        sizes: Sequence[int],
+        forms: Sequence[Sequence[int]],
+    ) -> None:
+        self._mechanism, self._stream, self._encoder = mechanism, stream, encoder
+        self._sizes, self._forms = sizes, forms
+
+    def skip(self, exact: Exact) -> None:
+        """A step that was released already, by this process or another."""
+        self._encoder.add(self._numbers(exact))
+
+    def release(self, *exact: Exact) -> list[IntegerArray]:
+        """The noisy rows of the next steps, one column per cell. Draws are numbered: same number, same noise."""
+        steps = [self._encoder.add(self._numbers(each)) for each in exact]
+        cells = steps[0].values.shape[1]
+        numbers = np.unique(np.concatenate([step.draws for step in steps]))
+        places = np.add.outer(numbers * cells, np.arange(cells)).ravel()
+        drawn = self._mechanism.add_to(np.zeros(len(places), dtype=np.int64), self._stream, Items.codes(places))
+        noise = drawn.reshape(-1, cells)
+        return [_added(step, noise[np.searchsorted(numbers, step.draws)]) for step in steps]
+
+    def _numbers(self, exact: Exact) -> IntegerArray:
+        return np.concatenate(cells_of(exact.unwrap(), self._sizes, self._forms))
+
+
+def _added(step: Measured, drawn: IntegerArray) -> IntegerArray:
+    """A step's exact rows with their combinations of draws added; in 64 bits only where that cannot overflow."""
+    noise = exact_product(step.signs, drawn)
+    wide = object in (noise.dtype, step.values.dtype) or largest(noise) + largest(step.values) >= 2**63
+    kind = object if wide else np.int64
+    return np.asarray(step.values.astype(kind) + noise.astype(kind))
