@@ -243,17 +243,15 @@ def test_over_budget_changes_nothing(tmp_path: Path) -> None:
 
 
 def commissioned(made, name: str):  # type: ignore[no-untyped-def]
-    return module.commission(
-        made.policy, "people", made._accountant, amount=made._view.amount(1), limit=made._view.limit,
-        synthesizer=name, columns=None, bins=None,
-    )  # fmt: skip
+    return module.commission(made.policy, "people", made._purse(1), synthesizer=name)
 
 
 def test_gauss_is_taken_from_seventeen_counts_on() -> None:
     """With (1, 1e-9): 1.41 k by Laplace and 5.78 √k by Gauss, as docs/synthetic.md has it."""
     limit = Charge(amount=Fraction(1), delta=Fraction(1, 10**9))
     for questions, name in ((16, "sum"), (17, "zcdp")):
-        inside, paid, _ = module.currency(SumAccountant(), Fraction(1), limit, questions=questions, texts=False)
+        purse = module.Purse(accountant=SumAccountant(), amount=Fraction(1), limit=limit)
+        inside, paid, _ = module.currency(purse, questions=questions, texts=False)
         assert inside.name == name
     assert 1 / math.sqrt(2 * paid.amount) == pytest.approx(5.78, abs=0.005)
 
@@ -261,10 +259,7 @@ def test_gauss_is_taken_from_seventeen_counts_on() -> None:
 def test_the_currency_with_less_noise_is_taken(tmp_path: Path) -> None:
     """In a sum budget, few columns are cheaper by Laplace; many by one (ε, δ) row."""
     made = curator(tmp_path, count=10, budget=BUDGETS["sum with delta"])
-    few = module.commission(
-        made.policy, "people", made._accountant, amount=made._view.amount(1), limit=made._view.limit,
-        synthesizer="independent", columns=["sex"], bins=None,
-    )  # fmt: skip
+    few = module.commission(made.policy, "people", made._purse(1), synthesizer="independent", columns=["sex"])
     many = commissioned(made, "mst")
     assert isinstance(few.inside, SumAccountant)
     assert few.cost.delta == 0

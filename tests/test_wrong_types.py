@@ -14,6 +14,7 @@ import discreet
 from discreet.curator import Curator, create_ledger
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
+from discreet.synthetic.axis import Intervals
 from discreet.synthetic.description import Description
 
 POLICY = """
@@ -75,9 +76,7 @@ def described(curator: Curator) -> Description:
         ({"columns": 1}, "columns must be a list of texts, not int"),
         ({"columns": np.array(1)}, "columns must be a list of texts, not ndarray"),
         ({"columns": [[]]}, "columns must be a list of texts, not of list"),
-        ({"quantiles": None}, "quantiles must be a list of texts, not NoneType"),
-        ({"quantiles": 5}, "quantiles must be a list of texts, not int"),
-        ({"quantiles": [{}]}, "quantiles must be a list of texts, not of dict"),
+        ({"intervals": 5}, "intervals must be Intervals, not int"),
         ({"workload": 1}, "workload must be a list of texts, not int"),
         ({"workload": [1]}, "workload must be a list of texts, not of int"),
         ({"workload": b"SELECT 1"}, "workload must be a list of texts, not of int"),
@@ -91,10 +90,29 @@ def test_describe(curator: Curator, named: dict[str, Any], said: str) -> None:
     assert curator._ledger.spent() == before
 
 
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"quantiles": None}, "quantiles must be a list of texts, not NoneType"),
+        ({"quantiles": 5}, "quantiles must be a list of texts, not int"),
+        ({"quantiles": [{}]}, "quantiles must be a list of texts, not of dict"),
+        ({"bins": 1}, "bins must be a whole number from 2 to 1000, not 1"),
+        ({"bins": True}, "bins must be a whole number"),
+        ({"bins": "9"}, "bins must be a whole number"),
+    ],
+    ids=str,
+)
+def test_intervals(named: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        Intervals(**named)
+
+
 @pytest.mark.parametrize("kind", [list, tuple, iter, np.array, dict.fromkeys], ids=lambda kind: kind.__name__)
 def test_describe_takes_names_in_any_kind_of_list(curator: Curator, described: Description, kind: Any) -> None:
     before = curator._ledger.spent()
-    again = curator.describe("people", epsilon=1, columns=kind(["sex", "smoker"]), quantiles=kind([]))
+    again = curator.describe(
+        "people", epsilon=1, columns=kind(["sex", "smoker"]), intervals=Intervals(quantiles=kind([]))
+    )
     assert again.to_bytes() == described.to_bytes()
     assert curator._ledger.spent() == before
 

@@ -40,8 +40,9 @@ from discreet.view import View
 
 if TYPE_CHECKING:
     from discreet.continual.running import Release
+    from discreet.synthetic.axis import Intervals
     from discreet.synthetic.compare import Comparison
-    from discreet.synthetic.describe import Commission, Work
+    from discreet.synthetic.describe import Commission, Purse, Work
     from discreet.synthetic.description import Description
 
 
@@ -162,30 +163,27 @@ class Curator:
         analyst: str = CURATOR,
         synthesizer: str | None = None,
         columns: Sequence[str] | None = None,
-        bins: int | None = None,
-        quantiles: Sequence[str] = (),
+        intervals: Intervals | None = None,
         workload: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> Description:
         """A model of a private table, to generate synthetic rows from. One charge; the same again is free.
 
-        `quantiles` names columns whose intervals end at their quantiles, which are paid for. `workload` are questions
-        that it should be good at, such as those `asked` so far; otherwise every pair counts.
+        `intervals` says how columns of many values are cut. `workload` are questions that it should be good at, such
+        as those `asked` so far; otherwise every pair counts.
         """
+        from discreet.synthetic.axis import EQUAL
         from discreet.synthetic.describe import commission, description
         from discreet.synthetic.description import Description
 
         work = commission(
             self.policy,
             table,
-            self._accountant,
-            amount=self._view.amount(epsilon),
-            limit=self._view.limit,
+            self._purse(epsilon),
             synthesizer=synthesizer,
             columns=columns,
-            bins=bins,
+            intervals=EQUAL if intervals is None else intervals,
             questions=workload,
-            quantiles=quantiles,
         )
         return Description.from_bytes(self._lump(work, description, analyst=analyst, progress=progress))
 
@@ -208,14 +206,17 @@ class Curator:
         work = comparison(
             self.policy,
             description,
-            self._accountant,
-            amount=self._view.amount(epsilon),
-            limit=self._view.limit,
+            self._purse(epsilon),
             questions=workload,
             target=target,
         )
         carry_out = compared(description, target=target)
         return Comparison.from_bytes(self._lump(work, carry_out, analyst=analyst, progress=progress))
+
+    def _purse(self, epsilon: object) -> Purse:
+        from discreet.synthetic.describe import Purse
+
+        return Purse(accountant=self._accountant, amount=self._view.amount(epsilon), limit=self._view.limit)
 
     def _lump(self, work: Commission, carry_out: Work, *, analyst: str, progress: Progress | None) -> bytes:
         """Charge first, then let an algorithm choose as it goes within what was charged; its answer's bytes."""

@@ -210,7 +210,6 @@ def test_too_little_budget_is_a_warning_with_figures(made: discreet.Curator, des
         ({"synthesizer": "gan"}, "there are random, independent"),
         ({"columns": ["height"]}, "no column height"),
         ({"columns": []}, "no columns to describe"),
-        ({"bins": 1}, "bins must be"),
         ({"epsilon": 0}, "greater than zero"),
         ({"epsilon": "nan"}, "finite"),
         ({"analyst": "mallory"}, "mallory"),

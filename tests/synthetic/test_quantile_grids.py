@@ -15,7 +15,7 @@ from discreet.engines.spelling import Spelling
 from discreet.errors import UsageError
 from discreet.mechanisms import from_row
 from discreet.sql.values.value import Value
-from discreet.synthetic.axis import Axis
+from discreet.synthetic.axis import Axis, Intervals
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.raw import cells_of
 from synthetic.small_table import curator, rows
@@ -28,7 +28,9 @@ CUT = ["income", "seen"]
 @pytest.fixture(scope="module")
 def cut(tmp_path_factory: pytest.TempPathFactory) -> Description:
     made = curator(tmp_path_factory.mktemp("cut"), count=COUNT)
-    return made.describe("people", epsilon=300, columns=COLUMNS, quantiles=CUT, synthesizer="independent")
+    return made.describe(
+        "people", epsilon=300, columns=COLUMNS, intervals=Intervals(quantiles=CUT), synthesizer="independent"
+    )
 
 
 def test_intervals_are_narrow_where_rows_are(cut: Description) -> None:
@@ -75,7 +77,9 @@ def duckdb_domain():  # type: ignore[no-untyped-def]
 @pytest.mark.parametrize("neighbors", ["add_remove", "change_one"])
 def test_quantiles_are_paid_from_the_same_lump(budget: str, neighbors: str, tmp_path: Path) -> None:
     made = curator(tmp_path, count=60, budget=budget, neighbors=neighbors, max_rows=2)
-    made.describe("people", epsilon=1, columns=COLUMNS, quantiles=["income"], synthesizer="independent")
+    made.describe(
+        "people", epsilon=1, columns=COLUMNS, intervals=Intervals(quantiles=["income"]), synthesizer="independent"
+    )
     post = next(row for row in made._ledger.rows() if row["kind"] == "post")
     used = [from_row(row) for row in post["mechanisms"]]
     assert type(used[0]).__name__ == "Quantiles"
@@ -90,7 +94,7 @@ def test_what_has_no_quantiles_is_refused(tmp_path: Path) -> None:
     made = curator(tmp_path, count=10)
     for name in ("sex", "smoker", "height"):
         with pytest.raises(UsageError, match=f"{name} has no quantiles: .* have, age, income, day, seen"):
-            made.describe("people", epsilon=1, quantiles=[name])
+            made.describe("people", epsilon=1, intervals=Intervals(quantiles=[name]))
     assert made._ledger.spent().amount == 0
 
 

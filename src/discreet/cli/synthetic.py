@@ -57,6 +57,7 @@ def describe(
     """Model a private table, at a price, in one file to read and to generate rows from."""
     from discreet.cli.question import opened
     from discreet.cli.tables import progress_bar
+    from discreet.synthetic.axis import BINS, Intervals
 
     require_writable(out)
     curator = opened(policy)
@@ -67,8 +68,9 @@ def describe(
             analyst=analyst,
             synthesizer=synthesizer,
             columns=None if columns is None else _names(columns),
-            bins=bins,
-            quantiles=() if quantiles is None else _names(quantiles),
+            intervals=Intervals(
+                bins=BINS if bins is None else bins, quantiles=() if quantiles is None else _names(quantiles)
+            ),
             workload=_questions(curator, workload),
             progress=progress,
         )

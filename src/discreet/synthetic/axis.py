@@ -7,6 +7,7 @@ has no public grid: it is `Unlisted` until the paid threshold of `grids` has fou
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -23,12 +24,32 @@ from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals
 from discreet.policy.policy import Table
 from discreet.sql.plan import key_position
 from discreet.sql.values.value import Value, widened
+from discreet.synthetic.workload import listed
 
 BINS = 100  # intervals of numbers, dates and times that have more values than this
 MOST_VALUES = 10_000  # of a list of values
 OTHER = "(other)"  # stands for every text that too few people share
 
 Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """How numbers, dates and times of many values are cut: into `bins` equal intervals.
+
+    The columns named in `quantiles` are cut at their quantiles instead, which are paid for.
+    """
+
+    bins: int = BINS
+    quantiles: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= 1000:
+            raise UsageError(f"bins must be a whole number from 2 to 1000, not {self.bins!r}.")
+        object.__setattr__(self, "quantiles", listed(self.quantiles, what="quantiles"))
+
+
+EQUAL = Intervals()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -249,7 +270,7 @@ def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_]
 
 
 def axes_of(
-    table: Table, *, columns: tuple[str, ...] | None, bins: int, quantiles: tuple[str, ...] = ()
+    table: Table, *, columns: tuple[str, ...] | None, intervals: Intervals = EQUAL
 ) -> tuple[Axis | Unlisted | Uncut, ...]:
     """The columns of a private table that a description covers.
 
@@ -268,11 +289,12 @@ def axes_of(
             f"{table.name} declares no columns to describe. Declare some in the policy, with their domains."
         )
     able = [column.name for column in known if not isinstance(column.domain, Categories | Booleans | Text)]
-    for name in quantiles:
+    for name in intervals.quantiles:
         if name not in able:
             raise UsageError(f"{table.name}.{name} has no quantiles: numbers, dates and times have, {', '.join(able)}.")
     return tuple(
-        Uncut(column=column) if column.name in quantiles else _axis(table.name, column, bins) for column in known
+        Uncut(column=column) if column.name in intervals.quantiles else _axis(table.name, column, intervals.bins)
+        for column in known
     )
 
 

@@ -12,14 +12,12 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from discreet.accounting import Accountant
-from discreet.budget import Charge, with_margin
+from discreet.budget import with_margin
 from discreet.errors import UsageError
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.shapes import Additive
@@ -28,7 +26,7 @@ from discreet.policy.domain import Categories
 from discreet.policy.policy import Policy
 from discreet.synthetic.axis import Axis, Uncut, Unlisted, axes_of
 from discreet.synthetic.classify import area, area_margin, counted, learned, rows_of, target_of
-from discreet.synthetic.describe import Commission, Work, currency, private_table
+from discreet.synthetic.describe import Commission, Purse, Work, currency, private_table
 from discreet.synthetic.description import Description
 from discreet.synthetic.marginals import (
     SCALE,
@@ -140,10 +138,8 @@ def _line(each: Distance) -> str:
 def comparison(
     policy: Policy,
     description: Description,
-    accountant: Accountant,
+    purse: Purse,
     *,
-    amount: Fraction,
-    limit: Charge,
     questions: Sequence[str] | None,
     target: str | None,
 ) -> Commission:
@@ -153,7 +149,7 @@ def comparison(
     table = private_table(policy, description.table)
     names = tuple(axis.name for axis in description.axes)
     source = source_of(policy, table)
-    for axis, mine in zip(axes_of(table, columns=names, bins=2), description.axes, strict=True):
+    for axis, mine in zip(axes_of(table, columns=names), description.axes, strict=True):
         if not _same(axis, mine):
             raise UsageError(
                 f"The description is of other columns than {description.table} has now; describe it again."
@@ -166,7 +162,7 @@ def comparison(
     for columns, _ in asked.sets:
         _partition(description, columns)
     count = len(names) * (len(names) + 1) // 2 + len(asked.sets)
-    inside, paid, cost = currency(accountant, amount, limit, questions=count, texts=False)
+    inside, paid, cost = currency(purse, questions=count, texts=False)
     return Commission(
         table=description.table,
         synthesizer=description.synthesizer,

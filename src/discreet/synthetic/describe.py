@@ -22,7 +22,7 @@ from discreet.algebra import Aggregate
 from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy, Table
-from discreet.synthetic.axis import BINS, Axis, Uncut, Unlisted, axes_of
+from discreet.synthetic.axis import EQUAL, Axis, Intervals, Uncut, Unlisted, axes_of
 from discreet.synthetic.description import Description
 from discreet.synthetic.grids import found_grids, share_of_grids
 from discreet.synthetic.marginals import Marginals, Progress
@@ -105,18 +105,24 @@ class Commission:
 Work = Callable[[Marginals, Commission, dict[str, Any]], bytes]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purse:
+    """What may be spent: an amount in an accountant's currency, of a budget that has this limit."""
+
+    accountant: Accountant
+    amount: Fraction
+    limit: Charge
+
+
 def commission(
     policy: Policy,
     table: str,
-    accountant: Accountant,
+    purse: Purse,
     *,
-    amount: Fraction,
-    limit: Charge,
-    synthesizer: str | None,
-    columns: Sequence[str] | None,
-    bins: int | None,
+    synthesizer: str | None = None,
+    columns: Sequence[str] | None = None,
+    intervals: Intervals = EQUAL,
     questions: Sequence[str] | None = None,
-    quantiles: Sequence[str] = (),
 ) -> Commission:
     """A request checked and priced. Reads no data."""
     chosen = DEFAULT if synthesizer is None else synthesizer
@@ -125,18 +131,14 @@ def commission(
     if questions is not None and chosen not in FOR_WORKLOADS:
         raise UsageError(f"{chosen} does not look at a workload; {' and '.join(FOR_WORKLOADS)} do.")
     found = private_table(policy, table)
-    if bins is not None and (isinstance(bins, bool) or not isinstance(bins, int) or not 2 <= bins <= 1000):
-        raise UsageError(f"bins must be a whole number from 2 to 1000, not {bins!r}.")
-    axes = axes_of(
-        found,
-        columns=None if columns is None else listed(columns, what="columns"),
-        bins=bins or BINS,
-        quantiles=listed(quantiles, what="quantiles"),
-    )
+    if not isinstance(intervals, Intervals):
+        raise UsageError(f"intervals must be Intervals, not {type(intervals).__name__}.")
+    wanted = None if columns is None else listed(columns, what="columns")
+    axes = axes_of(found, columns=wanted, intervals=intervals)
     texts = [axis.name for axis in axes if isinstance(axis, Unlisted)]
     names = [axis.name for axis in axes]
     inside, paid, cost = currency(
-        accountant, amount, limit, questions=len(axes) if chosen == "independent" else 3 * len(axes), texts=bool(texts)
+        purse, questions=len(axes) if chosen == "independent" else 3 * len(axes), texts=bool(texts)
     )
     if texts and not paid.delta:
         raise UsageError(
@@ -168,11 +170,10 @@ def private_table(policy: Policy, table: str) -> Table:
     return found
 
 
-def currency(
-    accountant: Accountant, amount: Fraction, limit: Charge, *, questions: int, texts: bool
-) -> tuple[Accountant, Charge, Charge]:
+def currency(purse: Purse, *, questions: int, texts: bool) -> tuple[Accountant, Charge, Charge]:
     """Whose currency is spent, how much of it, and what the ledger is charged. Texts need a δ of their own."""
-    delta = accounting.delta_for_keys(amount, of=limit)
+    accountant, amount = purse.accountant, purse.amount
+    delta = accounting.delta_for_keys(amount, of=purse.limit)
     plain = Charge(amount=amount, delta=delta if texts else Fraction(0))
     if accountant.name == "sum" and delta > 0:
         convert = delta / 2 if texts else delta
