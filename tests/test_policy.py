@@ -104,7 +104,8 @@ def test_a_whole_policy() -> None:
     assert visits.columns["day"].domain == Dates(lo=date(2024, 1, 1), hi=date(2024, 12, 31))
     assert visits.columns["seen"].domain == Timestamps(lo=datetime(2024, 1, 1), hi=datetime(2025, 1, 1), step=F(1))
     assert (labs.owner, labs.columns) == (Through(table="visits", on="visit_id"), {})
-    assert policy.owner_column(policy.tables["notes"]) == "person_id"
+    assert policy.tables["notes"].visible_owner is None
+    assert (people.visible_owner, labs.owner_columns) == ("person_id", ("visit_id",))
     assert (policy.tables["states"].public, policy.tables["states"].owner) == (True, None)
     assert (policy.budget.epsilon, policy.budget.delta, policy.budget.accountant) == (4, F(1, 10**9), "zcdp")
     assert policy.budget.keys == F(1, 4)
@@ -232,8 +233,14 @@ WRONG = [
     (COLUMN, "text\n      x: text", "7:7: x is given twice; the first is on line 6."),
     (TABLES, "visits: {}", "5:11: visits needs `owner`"),
     (TABLES, "visits:", "5:10: visits needs `owner`"),
-    (TABLES, "visits: {owner: [a, b]}", "5:19: visits has several owners"),
-    (TABLES, "visits: {owner: null}", "5:19: visits.owner is null, which is nothing in YAML. Write a column, or"),
+    (TABLES, "visits: {owner: [a, b]}", "5:11: visits and people name their owners by different numbers of columns"),
+    (TABLES, "visits: {owner: [a]}", "5:19: visits.owner lists columns that name one person *together*"),
+    (TABLES, "visits: {owner: [a, A]}", "5:19: visits.owner lists columns that name one person *together*"),
+    (TABLES, "visits: {owner: [a, [b]]}", "5:23: visits.owner must be columns, [hospital, patient]"),
+    (TABLES, "visits: {owner: row}", "5:11: visits has `owner: row`, and there are other private tables"),
+    (TABLES, "visits: {owner: row, max_rows: 3}", "5:34: visits: with `owner: row` everybody has one row."),
+    (TABLES, "visits: {owner: [a, b], columns: {Owner: text}}", "visits.Owner: `owner` is what questions call"),
+    (TABLES, "visits: {owner: null}", "5:19: visits.owner is null, which is nothing in YAML. Write a column, row"),
     (TABLES, "visits: {owner: ~}", "5:19: visits.owner is ~, which is nothing in YAML."),
     (TABLES, "visits: {owner: {through: people, on: Null}}", "5:41: visits.owner.on is Null, which is nothing"),
     (TABLES, 'visits: {owner: "\\e[2J"}', "5:19: This holds a control character"),

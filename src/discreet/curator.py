@@ -30,7 +30,7 @@ from discreet.ledger import Ledger, Terms
 from discreet.ledger.book import Entry
 from discreet.offer import Offer, Quote, quoted
 from discreet.policy.document import nearest
-from discreet.policy.policy import CURATOR, Policy, Through
+from discreet.policy.policy import CURATOR, EachRow, Owner, Policy, Through, Together
 from discreet.sql import identity
 from discreet.sql.after.finish import Noisy
 from discreet.vault.allowance import Allowance
@@ -335,8 +335,16 @@ def terms_of(policy: Policy) -> Terms:
     )
 
 
-def _owner(owner: str | Through) -> str:
-    return owner if isinstance(owner, str) else f"through {owner.table} on {owner.on}"
+def _owner(owner: Owner) -> str:
+    match owner:
+        case Through(table=table, on=on):
+            return f"through {table} on {on}"
+        case Together(columns=columns):
+            return f"together {', '.join(columns)}"
+        case EachRow():
+            return "each row"
+        case _:
+            return owner
 
 
 def _take_snapshot(

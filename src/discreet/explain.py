@@ -12,7 +12,7 @@ from discreet.mechanisms import Mechanism
 from discreet.mechanisms.shapes import Additive, Threshold
 from discreet.offer import BlockOffer, Offer
 from discreet.policy.policy import Policy
-from discreet.show import left_out
+from discreet.show import each_row, left_out
 from discreet.sql.plan import Measurement, Way
 
 Spell = Callable[[Numbers], str]  # as the engine's SQL
@@ -25,6 +25,8 @@ def explanation(
     lines: list[str] = []
     if not offered.plan.blocks:
         lines.append("Only public tables are read: the answer is exact and free.")
+    if policy.each_row:
+        lines.append(f"{each_row(policy.unit)}.")
     lines += [f"Of a snapshot, {each}." for each in left_out(dict(offered.plan.max_rows))]
     for each in offered.blocks:
         if each.block.same_as is not None:

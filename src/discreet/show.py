@@ -118,7 +118,14 @@ def notes(answer: Answer) -> list[str]:
         lines.append(f"{name}: where no ± stands, noise may hide what it is divided by, and no margin is known.")
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
+    if answer.certificate.get("each_row"):
+        lines.append(each_row(answer.certificate["unit"]))
     return [*lines, *left_out(answer.certificate.get("max_rows", {}))]
+
+
+def each_row(unit: str) -> str:
+    """What `owner: row` assumes, wherever an answer or a plan is read."""
+    return f"EACH ROW is taken to be one {unit} (owner: row): a {unit} who is in k rows is protected k times less"
 
 
 def _price(answer: Answer) -> str:

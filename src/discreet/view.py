@@ -183,6 +183,7 @@ class View:
         return {
             **self.told(offered.cost),
             "max_rows": dict(offered.plan.max_rows),
+            **({"each_row": True} if self.policy.each_row else {}),
             "statistics": offered.statistics(),
             "ranks": offered.ranks(),
             "beside_ranks": offered.beside_ranks(),

@@ -16,9 +16,9 @@ import pyarrow as pa
 from discreet.algebra import Numbers
 from discreet.audit.chosen import Person, Wanted, choose
 from discreet.engines.duckdb.locked import connect
-from discreet.engines.duckdb.prepare import engine_errors
 from discreet.engines.layout import OWNER, PUBLIC, private, public, snapshot_file, stored_columns
 from discreet.engines.quoting import literal, name
+from discreet.engines.source import engine_errors
 from discreet.engines.spelling import Spelling
 from discreet.engines.watch import interrupted
 from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps

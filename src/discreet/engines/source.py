@@ -7,8 +7,10 @@ passed in is registered, and DuckDB's replacement scans stay off.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +19,10 @@ from discreet.engines.duckdb.locked import connect
 from discreet.engines.files import CSV, PARQUET, delimiter_of, guessed, parquet, texts
 from discreet.engines.frames import arrow
 from discreet.engines.quoting import literal, name
-from discreet.errors import UsageError
+from discreet.errors import EngineFailure, UsageError
 
 DATABASES = (".duckdb", ".db", ".ddb")
+_log = logging.getLogger("discreet.engine")
 _ATTACHED = "#source"
 _BY_NAME = ", union_by_name = true"
 
@@ -82,6 +85,20 @@ def loading(
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")  # DuckDB prints its own in interactive sessions
     return connection
+
+
+@contextmanager
+def engine_errors(doing: str) -> Iterator[None]:
+    """DuckDB's messages can print values: the log gets the kind of error, the caller a fixed sentence."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.Error as error:
+        line = re.search(r"\bLine: (\d+)", str(error))
+        place = f" at line {line[1]} of the file" if line else ""
+        _log.error("%s failed in the engine: %s%s.", doing, type(error).__name__, place)
+        raise EngineFailure from None
 
 
 def attach(connection: Any, source: Source) -> None:

@@ -16,14 +16,25 @@ from pathlib import Path
 from discreet.budget import number
 from discreet.engines.duckdb import encode
 from discreet.engines.duckdb.parts import Part
-from discreet.engines.duckdb.prepare import engine_errors, moved_on, schemas
+from discreet.engines.duckdb.prepare import moved_on
+from discreet.engines.duckdb.schema import schemas
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.layout import RULES
-from discreet.engines.source import DATABASES, attach, columns_of, is_csv, loading, scan, source_at, tables_in
+from discreet.engines.source import (
+    DATABASES,
+    attach,
+    columns_of,
+    engine_errors,
+    is_csv,
+    loading,
+    scan,
+    source_at,
+    tables_in,
+)
 from discreet.errors import Problem, UsageError
 from discreet.policy.document import PLACEHOLDER
 from discreet.policy.domain import Column, Identifier, Text
-from discreet.policy.policy import Policy, Table, Through
+from discreet.policy.policy import Policy, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +123,7 @@ def _names(parts: Iterable[Part]) -> list[str]:
 
 
 def _undeclared(table: Table, columns: Iterable[str]) -> Iterator[str]:
-    owner = table.owner.on if isinstance(table.owner, Through) else table.owner
-    declared = {name.lower() for name in (*table.columns, owner or "")}
+    declared = {name.lower() for name in (*table.columns, *table.owner_columns)}
     left = [] if table.public else [name for name in columns if name.lower() not in declared]
     if left:
         yield f"{table.name} has columns that are not declared, so no question can use them: {', '.join(left)}."

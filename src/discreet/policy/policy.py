@@ -48,15 +48,51 @@ class Through:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Rows belong to whom several columns name together: a hospital, and a number that the hospital gave."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EachRow:
+    """Every row is somebody else's. Whoever is in several rows is protected as several people are."""
+
+
+Owner = str | Through | Together | EachRow
+OWNER_NAME = "owner"  # what questions call an owner that no single column names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table as declared. A private table has an owner; a public one has neither owner nor columns."""
 
     name: str
     public: bool
-    owner: str | Through | None
+    owner: Owner | None
     max_rows: int
     max_groups: int | None
     columns: Mapping[str, Column]
+
+    @property
+    def owner_columns(self) -> tuple[str, ...]:
+        """The source's columns that say whose a row is, or lead to a table that says it."""
+        match self.owner:
+            case str():
+                return (self.owner,)
+            case Through(on=on):
+                return (on,)
+            case Together(columns=columns):
+                return columns
+            case _:
+                return ()
+
+    @property
+    def visible_owner(self) -> str | None:
+        """What questions call the owner; None where another table has to be joined for it."""
+        if isinstance(self.owner, str):
+            return self.owner
+        return OWNER_NAME if isinstance(self.owner, Together | EachRow) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,11 +191,10 @@ class Policy:
         line, column = self.places.get(place, (1, 1))
         return Problem(file=str(self.path), line=line, column=column, message=message)
 
-    def owner_column(self, table: Table) -> str | None:
-        """The column that names the owner, where this table or the one it goes through has it."""
-        while isinstance(table.owner, Through):
-            table = self.tables[table.owner.table]
-        return table.owner
+    @property
+    def each_row(self) -> bool:
+        """Whether every row is taken to be somebody else's."""
+        return any(isinstance(table.owner, EachRow) for table in self.tables.values())
 
 
 def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
@@ -219,6 +254,7 @@ def _tables(reader: Reader, node: Node | None) -> dict[str, Table]:
     for name, value in entries.items():
         if isinstance(value, Map) and "owner" in value.entries:
             _check_owner(reader, tables, tables[name], value.entries["owner"][1])
+    _check_together(reader, tables, entries)
     if tables and all(table.public for table in tables.values()):
         reader.problem(node, "Every table is public, so there is nobody to protect: declare a table with an owner.")
     return tables
@@ -242,26 +278,25 @@ def _table(reader: Reader, name: str, node: Node) -> Table:
             fields["max_groups"],
             f"{name}.max_groups is {max_groups}, but {max_rows} rows (max_rows) lie in at most {max_rows} groups.",
         )
+    owner = _owner(reader, name, fields.get("owner"))
+    if isinstance(owner, EachRow) and max_rows > 1:
+        reader.problem(fields["max_rows"], f"{name}: with `owner: row` everybody has one row. Remove max_rows.")
     return Table(
         name=name,
         public=False,
-        owner=_owner(reader, name, fields.get("owner")),
+        owner=owner,
         max_rows=max_rows,
         max_groups=max_groups,
         columns=columns(reader, name, fields.get("columns")),
     )
 
 
-def _owner(reader: Reader, name: str, node: Node | None) -> str | Through | None:
+def _owner(reader: Reader, name: str, node: Node | None) -> Owner | None:
     if isinstance(node, List):
-        reader.problem(
-            node,
-            f"{name} has several owners, and a row that two people own cannot be protected for both. "
-            "Keep one owner, and drop or split the rest.",
-        )
-        return None
+        return _together(reader, name, node)
     if not isinstance(node, Map):
-        return reader.string(node, f"{name}.owner", "a column, or {through: table, on: column}")
+        column = reader.string(node, f"{name}.owner", "a column, row, [a, b] or {through: table, on: column}")
+        return EachRow() if column == "row" else column
     fields = reader.fields(node, f"{name}.owner", ("tables", name, "owner"), ("through", "on"))
     missing = [key for key in ("through", "on") if key not in fields]
     if missing:
@@ -271,16 +306,63 @@ def _owner(reader: Reader, name: str, node: Node | None) -> str | Through | None
     return Through(table=table, on=on) if table and on else None
 
 
+def _together(reader: Reader, name: str, node: List) -> Together | None:
+    """Columns that name one person together. Two people in one row could not both be protected: that is no list."""
+    listed = [reader.string(each, f"{name}.owner", "columns, [hospital, patient]") for each in node.items]
+    columns = tuple(each for each in listed if each is not None)
+    if len(columns) < len(listed):
+        return None
+    if len(columns) < 2 or len({each.lower() for each in columns}) < len(columns):
+        reader.problem(
+            node,
+            f"{name}.owner lists columns that name one person *together*, such as [hospital, patient_number]: write at "
+            "least two different ones. A row about two people cannot be protected for both.",
+        )
+        return None
+    return Together(columns=columns)
+
+
+def _check_together(reader: Reader, tables: Mapping[str, Table], entries: Mapping[str, Node]) -> None:
+    """That owners of different tables can be the same person: as many columns in each, or no other table at all."""
+    direct = [table for table in tables.values() if table.owner is not None and not isinstance(table.owner, Through)]
+    rowwise = [table for table in direct if isinstance(table.owner, EachRow)]
+    private = [table for table in tables.values() if not table.public]
+    if rowwise and len(private) > 1:
+        reader.problem(
+            entries[rowwise[0].name],
+            f"{rowwise[0].name} has `owner: row`, and there are other private tables: nothing says which of their rows "
+            "are about the same person. Name a column that does, or keep one private table.",
+        )
+        return
+    for table in direct:
+        if len(table.owner_columns) != len(direct[0].owner_columns):
+            reader.problem(
+                entries[table.name],
+                f"{table.name} and {direct[0].name} name their owners by different numbers of columns, so nobody would "
+                "be in both. Write the same columns in both.",
+            )
+    for table in direct:
+        clash = [each for each in table.columns if each.lower() == OWNER_NAME]
+        if isinstance(table.owner, Together | EachRow) and clash:
+            reader.problem(
+                entries[table.name],
+                f"{table.name}.{clash[0]}: `{OWNER_NAME}` is what questions call the owner of {table.name}. "
+                "Leave the column out.",
+            )
+
+
 def _check_owner(reader: Reader, tables: Mapping[str, Table], table: Table, node: Node) -> None:
     """That every chain ends at an owner, and that the owner's column is written as the columns are."""
     if table.owner is None:
         return
-    column = table.owner.on if isinstance(table.owner, Through) else table.owner
-    if column.startswith(HIDDEN):
-        reader.problem(node, f"{table.name}: names that begin with {HIDDEN} are kept for discreet. Rename {column}.")
-    for other in table.columns:
-        if other != column and other.lower() == column.lower():
-            reader.problem(node, f"{table.name}: {column} and {other} differ only by case. Write both alike.")
+    for column in table.owner_columns:
+        if column.startswith(HIDDEN):
+            reader.problem(
+                node, f"{table.name}: names that begin with {HIDDEN} are kept for discreet. Rename {column}."
+            )
+        for other in table.columns:
+            if other != column and other.lower() == column.lower():
+                reader.problem(node, f"{table.name}: {column} and {other} differ only by case. Write both alike.")
     seen = [table.name]
     while isinstance(table.owner, Through) and table.owner.table in tables:
         before, table = table, tables[table.owner.table]
@@ -382,14 +464,25 @@ def _digest(unit: str, neighbors: str, tables: Mapping[str, Table]) -> str:
 
 
 def _table_meaning(table: Table) -> dict[str, object]:
-    owner = [table.owner.table, table.owner.on] if isinstance(table.owner, Through) else table.owner
     return {
         "public": table.public,
-        "owner": owner,
+        "owner": _owner_meaning(table.owner),
         "max_rows": table.max_rows,
         "max_groups": table.max_groups,
         "columns": {name: [_domain_meaning(each.domain), each.nullable] for name, each in table.columns.items()},
     }
+
+
+def _owner_meaning(owner: Owner | None) -> object:
+    match owner:
+        case Through(table=table, on=on):
+            return [table, on]
+        case Together(columns=columns):
+            return {"together": list(columns)}
+        case EachRow():
+            return {"each": "row"}
+        case _:
+            return owner
 
 
 def _domain_meaning(domain: Domain) -> list[object]:

@@ -26,10 +26,10 @@ import pyarrow as pa
 
 from discreet.algebra import Aggregate
 from discreet.engines.duckdb.order import shuffled
-from discreet.engines.duckdb.prepare import engine_errors, load
+from discreet.engines.duckdb.prepare import load
 from discreet.engines.layout import LIVE, OWNER
 from discreet.engines.quoting import name
-from discreet.engines.source import loading
+from discreet.engines.source import engine_errors, loading
 from discreet.engines.spelling import Spelling
 from discreet.policy.policy import Policy, Table, Through
 from discreet.policy.schedule import Schedule

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -296,3 +296,15 @@ def key(column: str, type_name: str, common: str) -> str:
         text = rf"regexp_replace({text}, '^([-+]?[0-9]+)\.0+$', '\1')"
         text = rf"regexp_replace({text}, '^([-+]?[0-9]+\.[0-9]*[1-9])0+$', '\1')"
     return f"CASE WHEN trim({text}) <> '' AND length({text}) <= {LETTERS} THEN {text} END"
+
+
+def together(keys: Sequence[str]) -> str:
+    """One key of several (SQL): a text in which the parts cannot run into each other; NULL where one of them is.
+
+    One key is itself; none at all is NULL.
+    """
+    if len(keys) < 2:
+        return keys[0] if keys else "NULL"
+    texts = [f"CAST({key} AS VARCHAR)" for key in keys]
+    joined = " || ',' || ".join(f"CAST(length({text}) AS VARCHAR) || ':' || {text}" for text in texts)
+    return f"CASE WHEN length({joined}) <= {LETTERS} THEN {joined} END"

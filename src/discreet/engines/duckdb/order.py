@@ -30,6 +30,15 @@ def first_rows(rows: str, columns: Mapping[str, Domain], key: int, most: int) ->
     return f"SELECT {ROW} FROM ({hashed}) QUALIFY row_number() OVER (PARTITION BY {owner} ORDER BY place) <= {most}"
 
 
+def row_owner(columns: Mapping[str, Domain], key: int, *, copy: str) -> str:
+    """The SQL of an owner for a row that has none: its content and its number among equal rows, hashed.
+
+    Privacy: S4. Whatever the order of the input, a table with one row more has one owner more, and no other changes.
+    """
+    values = [_text(name(column), domain) for column, domain in columns.items()]
+    return f"CAST(md5(concat_ws(',', {', '.join([literal(f'row {key:016x}'), copy, *values])})) AS UUID)"
+
+
 def shuffled(columns: Mapping[str, Domain], key: str, *, copy: str, table: str = "") -> str:
     """The SQL of a row's hash; `copy` is the SQL of its number among equal rows of one owner."""
     values = [_text(f"{table}{name(column)}", domain) for column, domain in columns.items()]

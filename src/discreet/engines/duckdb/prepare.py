@@ -14,7 +14,6 @@ row whose key has several would have two owners, and is dropped.
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,8 +21,9 @@ from threading import Event, Thread
 from typing import Any
 
 from discreet.engines.duckdb import encode
-from discreet.engines.duckdb.order import ROW, first_rows
-from discreet.engines.duckdb.parts import Part, parts_of
+from discreet.engines.duckdb.order import ROW, first_rows, row_owner
+from discreet.engines.duckdb.parts import Part
+from discreet.engines.duckdb.schema import keys_of, kind_of, schemas
 from discreet.engines.duckdb.store import ColumnReport, Snapshot, SnapshotFolder, TableReport
 from discreet.engines.duckdb.verify import verify
 from discreet.engines.engine import Progress
@@ -35,16 +35,14 @@ from discreet.engines.source import (
     Source,
     attach,
     changed,
-    columns_of,
+    engine_errors,
     fingerprint,
     loading,
-    scan,
     source_at,
-    tables_in,
 )
-from discreet.errors import EngineFailure, PolicyError, Problem, UsageError
+from discreet.errors import EngineFailure, PolicyError, UsageError
 from discreet.policy.domain import Categories, Column
-from discreet.policy.policy import Policy, Table, Through
+from discreet.policy.policy import EachRow, Policy, Table, Through
 
 _HUGE = ("UHUGEINT", "BIGNUM")
 _log = logging.getLogger("discreet.engine")
@@ -127,115 +125,6 @@ def moved_on(policy: Policy, store: str | Path) -> tuple[str, ...]:
     return changed(newest.source, source_at(policy.source), policy.tables)
 
 
-@contextmanager
-def engine_errors(doing: str) -> Iterator[None]:
-    """DuckDB's messages can print values: the log gets the kind of error, the caller a fixed sentence."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.Error as error:
-        line = re.search(r"\bLine: (\d+)", str(error))
-        place = f" at line {line[1]} of the file" if line else ""
-        _log.error("%s failed in the engine: %s%s.", doing, type(error).__name__, place)
-        raise EngineFailure from None
-
-
-# --- what the policy needs of the source ------------------------------------------------------------------------------
-
-Parts = dict[str, tuple[Part, ...]]
-
-
-def schemas(
-    connection: Any, policy: Policy, source: Source, *, scratch: Path | None = None
-) -> tuple[Parts, list[Problem]]:
-    """The parts of every declared table, and where the source does not have what is declared."""
-    found: Parts = {}
-    problems: list[Problem] = []
-    there = {table.lower() for table in tables_in(connection, source)}
-    for table in policy.tables.values():
-        try:
-            if table.name.lower() not in there:
-                raise UsageError(f"The source has no table {table.name}. It has {', '.join(sorted(there)) or 'none'}.")
-            with engine_errors(f"Reading {table.name}"):
-                found[table.name] = _parts(connection, policy, source, table, scratch)
-        except UsageError as error:
-            problems.append(policy.problem("tables", table.name, message=str(error)))
-            continue
-        if not table.public:
-            problems += _mismatches(policy, table, found[table.name])
-    return found, problems
-
-
-def _parts(connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None) -> tuple[Part, ...]:
-    if not table.public:
-        used = _keys(policy, table) | set(table.columns)
-        return parts_of(connection, source, table.name, used=used, scratch=scratch)
-    relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
-    return (Part(where="the source", relation=relation, columns=columns_of(connection, relation)),)
-
-
-def _mismatches(policy: Policy, table: Table, parts: tuple[Part, ...]) -> Iterator[Problem]:
-    for key in sorted(_keys(policy, table)):
-        what = f"{table.name}.{key}"
-        kinds = {part.where: encode.key_kind(kind) for part in parts if (kind := _kind(part, key)) is not None}
-        if not kinds or any(encode.family(_kind(part, key) or "VARCHAR") == encode.OTHER for part in parts):
-            message = f"{what} leads to the owner, and the source has no such column of a simple type."
-            yield policy.problem("tables", table.name, "owner", message=message)
-        elif (different := _different(what, kinds)) is not None:
-            yield policy.problem("tables", table.name, "owner", message=different)
-    for column in table.columns.values():
-        mismatch = _mismatch(f"{table.name}.{column.name}", column, parts)
-        if mismatch is not None:
-            yield policy.problem("tables", table.name, "columns", column.name, message=mismatch)
-
-
-def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
-    if not any(_has(part, column.name) for part in parts):
-        return f"{what}: the source has no such column."
-    stored = {}
-    for part in parts:
-        kind = _kind(part, column.name)
-        if kind is not None and encode.family(kind) not in encode.accepted(column.domain):
-            return f"{what} is declared {column.domain.yaml}, and {part.where} has {kind} there."
-        if kind is not None:
-            stored[part.where] = encode.stored(column.domain, "x", kind).type
-    return _different(what, stored)
-
-
-def _different(what: str, kinds: Mapping[str, str]) -> str | None:
-    """Privacy: S23. Types that files decide together would let one person's file change how others are read."""
-    (first, kind), *others = kinds.items() if kinds else [("", "")]
-    for where, other in others:
-        if other != kind:
-            return f"{what} is {kind} in {first} and {other} in {where}. Write all files alike."
-    return None
-
-
-def _has(part: Part, column: str) -> bool:
-    return any(each.lower() == column.lower() for each in part.columns)
-
-
-def _kind(part: Part, column: str) -> str | None:
-    """The type of a part's column; None where it has no such column, or one that is NULL everywhere."""
-    kinds = (kind for each, kind in part.columns.items() if each.lower() == column.lower() and kind != encode.NOTHING)
-    return next(kinds, None)
-
-
-def _keys(policy: Policy, table: Table) -> set[str]:
-    """The source columns of a table that say whose its rows are, or those of a table that goes through it."""
-    own = set() if table.owner is None else {_key_column(table)}
-    return own | {each.on for each in _throughs(policy) if each.table == table.name}
-
-
-def _key_column(table: Table) -> str:
-    return table.owner.on if isinstance(table.owner, Through) else str(table.owner)
-
-
-def _throughs(policy: Policy) -> Iterator[Through]:
-    return (table.owner for table in policy.tables.values() if isinstance(table.owner, Through))
-
-
 # --- the work ---------------------------------------------------------------------------------------------------------
 
 
@@ -257,8 +146,14 @@ class _Work:
         self.parts, problems = schemas(connection, policy, source, scratch=scratch)
         if problems:
             raise PolicyError(*problems)
-        owners = [table for table in policy.tables.values() if isinstance(table.owner, str)]
-        self.owner_type = encode.key_type(kind for table in owners for kind in self._kinds(table, _key_column(table)))
+        direct = [each for each in policy.tables.values() if not each.public and not isinstance(each.owner, Through)]
+        places = zip(*(each.owner_columns for each in direct), strict=True)
+        self.owner_types = tuple(
+            encode.key_type(
+                kind for each, column in zip(direct, place, strict=True) for kind in self._kinds(each, column)
+            )
+            for place in places
+        )
         connection.execute(f"CREATE SCHEMA {PUBLIC}")
         if progress is not None:
             connection.execute("SET enable_progress_bar = true")
@@ -322,17 +217,17 @@ class _Work:
         return encode.key_type((*self._kinds(table, on), *self._kinds(via, on)))
 
     def _kinds(self, table: Table, column: str) -> list[str]:
-        return [kind for part in self.parts[table.name] if (kind := _kind(part, column)) is not None]
+        return [kind for part in self.parts[table.name] if (kind := kind_of(part, column)) is not None]
 
     # reading: all of a table, with its owners, keys that lead to owners, values as they are stored, and what became of
     # each value
 
     def _read(self, table: Table) -> str:
         """All rows of a table, part by part."""
-        used = sorted({column.lower(): column for column in (*_keys(self.policy, table), *table.columns)}.values())
+        used = sorted({column.lower(): column for column in (*keys_of(self.policy, table), *table.columns)}.values())
         alike: dict[tuple[str | None, ...], list[str]] = {}  # parts with equal types are worked on together
         for part in self.parts[table.name]:
-            kinds = tuple(_kind(part, column) for column in used)
+            kinds = tuple(kind_of(part, column) for column in used)
             alike.setdefault(kinds, []).append(_columns(part, used))
         pieces = []
         for kinds, rows in alike.items():
@@ -341,15 +236,16 @@ class _Work:
                 for column, kind in zip(used, kinds, strict=True)
             }
             pieces.append(self._owned(table, self._encoded(table, " UNION ALL ".join(rows), types)))
-        return " UNION ALL ".join(pieces)
+        all_rows = " UNION ALL ".join(pieces)
+        return self._each_owned(table, all_rows) if isinstance(table.owner, EachRow) else all_rows
 
     def _encoded(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
-        key, common = _key_column(table), self.owner_type
-        if isinstance(table.owner, Through):
-            common = self._common(table)
-        found = [f"{_as_key(key, types, common)} AS {_KEY}"]
+        common = (self._common(table),) if isinstance(table.owner, Through) else self.owner_types
+        keys = [_as_key(key, types, kind) for key, kind in zip(table.owner_columns, common, strict=True)]
+        found = [f"{encode.together(keys)} AS {_KEY}"]
         for other in self._going_through(table):
-            found.append(f"{_as_key(_key_column(other), types, self._common(other))} AS {_key_of(other)}")
+            (on,) = other.owner_columns
+            found.append(f"{_as_key(on, types, self._common(other))} AS {_key_of(other)}")
         for place, column in enumerate(table.columns.values()):
             kind = types[column.name.lower()]
             if kind is None:
@@ -379,6 +275,14 @@ class _Work:
             owners = f"LEFT JOIN {_owners(table)} AS o ON e.{_KEY} = o.{_KEY}"
             return f"SELECT o.{name(OWNER)}{values} FROM ({encoded}) AS e {owners}"
         return f"SELECT {_KEY} AS {name(OWNER)}{values} FROM ({encoded}) AS e"
+
+    def _each_owned(self, table: Table, rows: str) -> str:
+        """Rows of which each has an owner of its own."""
+        domains = {column.name: column.domain for column in table.columns.values()}
+        equal = f"PARTITION BY {', '.join(map(name, domains))}" if domains else ""
+        copies = f"SELECT *, row_number() OVER ({equal}) AS {_COPY} FROM ({rows})"
+        owner = row_owner(domains, self.key, copy=_COPY)
+        return f"SELECT * EXCLUDE ({_COPY}) REPLACE ({owner} AS {name(OWNER)}) FROM ({copies})"
 
     # which rows
 
@@ -447,7 +351,7 @@ class _Work:
                 return self.connection.execute(sql)
 
 
-_READ, _HEAVY, _KEY = name("#read"), name("#heavy"), name("#key")
+_READ, _HEAVY, _KEY, _COPY = name("#read"), name("#heavy"), name("#key"), name("#copy")
 _MISSING, _NULLED, _CLAMPED = 1, 2, 3  # what became of a value
 
 
@@ -475,13 +379,13 @@ def _columns(part: Part, used: list[str]) -> str:
     """The columns of a part that are used, under names of ours; texts that are no UTF-8 are NULL, and not missing."""
     found = []
     for column in used:
-        own, kind = next((each for each in part.columns if each.lower() == column.lower()), None), _kind(part, column)
+        own, kind = next((each for each in part.columns if each.lower() == column.lower()), None), kind_of(part, column)
         if own is None or kind is None:
             found.append(f"NULL AS {_source(column)}, true AS {_missing(column)}")
             continue
         value = part.readable(own) if encode.family(kind) == encode.TEXT else name(own)
         found.append(f"{value} AS {_source(column)}, {name(own)} IS NULL AS {_missing(column)}")
-    return f"SELECT {', '.join(found)} FROM {part.relation}"
+    return f"SELECT {', '.join(found) or 'true'} FROM {part.relation}"
 
 
 def _as_key(column: str, types: Mapping[str, str | None], common: str) -> str:

@@ -190,7 +190,7 @@ def _at(alias: str, index: int, field: Field) -> Column:
 
 def scan(table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str, str]]) -> Relation:
     """All rows of a private table, as a snapshot holds them: clamped, coded, at most max_rows a person."""
-    owner_column = table.owner if isinstance(table.owner, str) else None
+    owner_column = table.visible_owner
     origins = frozenset({(engine_alias, table.max_rows)})
     fields = []
     for column in table.columns.values():
