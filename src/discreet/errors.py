@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
-
-if TYPE_CHECKING:
-    from discreet.budget import Charge
+from fractions import Fraction
+from typing import ClassVar, Protocol
 
 # What no text of others may hold, which messages repeat: what a terminal obeys, what turns a line's reading around, and
 # halves of characters; tabs and ends of lines are text.
@@ -81,8 +79,18 @@ class Rejected(DiscreetError):
         return {"kind": self.kind, "message": self.reason, "line": self.line, "column": self.column, "hint": self.hint}
 
 
+class Spending(Protocol):
+    """An amount and its δ, in the ledger's currency: a `budget.Charge`."""
+
+    @property
+    def amount(self) -> Fraction: ...
+
+    @property
+    def delta(self) -> Fraction: ...
+
+
 class BudgetExceeded(DiscreetError):
-    """`who` asked for `asked` and had `left` left of `limit`; charges in the ledger's currency."""
+    """`who` asked for `asked` and had `left` left of `limit`."""
 
     kind = "budget"
     exit_code = 3
@@ -92,9 +100,9 @@ class BudgetExceeded(DiscreetError):
         message: str,
         *,
         who: str | None = None,
-        asked: Charge | None = None,
-        left: Charge | None = None,
-        limit: Charge | None = None,
+        asked: Spending | None = None,
+        left: Spending | None = None,
+        limit: Spending | None = None,
     ) -> None:
         super().__init__(message)
         self.who, self.asked, self.left, self.limit = who, asked, left, limit

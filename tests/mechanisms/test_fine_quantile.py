@@ -14,7 +14,8 @@ import pytest
 from by_definition import epsilon, rho
 from discreet.errors import UsageError
 from discreet.mechanisms import FineQuantile, Quantile
-from discreet.mechanisms.fine_quantile import Near, reach_for
+from discreet.mechanisms.fine_quantile import reach_for
+from discreet.mechanisms.shapes import Near
 from discreet.noise import Items, Stream
 
 F = Fraction

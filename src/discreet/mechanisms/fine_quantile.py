@@ -20,26 +20,12 @@ from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.quantile import _check_quantile, _counted, _rank_scores, hides_rows, inside_the_data
-from discreet.mechanisms.shapes import Integers, Rows
+from discreet.mechanisms.shapes import Integers, Near, Rows
 from discreet.noise import Items, Stream
 from discreet.noise.choose_runs import Runs, choose_in_runs
 
 FARTHEST = 1 << 62  # ranks: there are never so many rows
 _SURELY = 30  # scales beyond the last that matters: a choice from there has a chance below e^-30
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Near:
-    """Cells that hold rows, in order of their group and then their number: those near the wanted rank, or more.
-
-    `before` are the rows of the group in cells before this one, `total` all of its rows.
-    """
-
-    group: NDArray[np.int64]
-    cell: Integers
-    rows: Integers
-    before: Integers
-    total: Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

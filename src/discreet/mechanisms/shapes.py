@@ -14,16 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.budget import Loss, Neighbors
 from discreet.noise import Items, Stream
-
-if TYPE_CHECKING:
-    from discreet.mechanisms.fine_quantile import Near
 
 Integers = NDArray[Any]  # int64, or Python integers where they pass 64 bits
 Survivors = tuple[NDArray[np.intp], Integers]
@@ -90,6 +87,23 @@ class Keys:
 
     most: int
     neighbors: Neighbors
+
+
+# --- what a selection that looks nearby is given ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Near:
+    """Cells that hold rows, in order of their group and then their number: those near the wanted rank, or more.
+
+    `before` are the rows of the group in cells before this one, `total` all of its rows.
+    """
+
+    group: NDArray[np.int64]
+    cell: Integers
+    rows: Integers
+    before: Integers
+    total: Integers
 
 
 # --- what a mechanism of each shape does ------------------------------------------------------------------------------

@@ -14,12 +14,12 @@ from discreet import arrow
 from discreet.accounting import Accountant
 from discreet.budget import Charge, Loss
 from discreet.errors import BudgetExceeded, Unproved
-from discreet.mechanisms.fine_quantile import Near
 from discreet.mechanisms.shapes import (
     Additive,
     Choice,
     Keys,
     Mechanism,
+    Near,
     Nearby,
     Rows,
     Scores,

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from discreet.errors import UsageError
 from discreet.local import answers
-from discreet.local.protocols.support import Support
+from discreet.local.protocols.odds import Support
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Words = NDArray[np.uint64]
 
 CONFIDENCE = 0.95
 
@@ -47,6 +48,29 @@ class Tally:
         if len(counts) != len(self.counts) or not all(type(each) is int and 0 <= each < 2**62 for each in (n, *counts)):
             raise UsageError("These sums are not of this question.")
         return Tally(counts=np.array(counts, dtype=np.int64), n=n)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rows:
+    """Reports as rows of words: the function's, and hash * levels + level. They are merged by putting them together."""
+
+    words: Words
+
+    @property
+    def n(self) -> int:
+        return len(self.words)
+
+    def __add__(self, other: Rows) -> Rows:
+        return Rows(words=np.concatenate([self.words, other.words]))
+
+    def as_json(self) -> dict[str, Any]:
+        """Sorted: an order that says nothing about who was first."""
+        return {"n": self.n, "rows": sorted(row.tobytes().hex() for row in self.words)}
+
+    def of_json(self, parts: Any) -> Rows:
+        """Rows of the same question, from their JSON."""
+        joined = bytes.fromhex("".join(parts["rows"]))
+        return Rows(words=np.frombuffer(joined, dtype="<u8").reshape(-1, self.words.shape[1]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -14,7 +14,7 @@ from math import comb, exp, lgamma, log, log1p
 from typing import Any
 
 from discreet.local.protocols import odds
-from discreet.local.protocols.support import Support
+from discreet.local.protocols.odds import Support
 
 FALSE_ALARM = 1e-9
 _BINS = 256

@@ -9,7 +9,6 @@ prefix is one Walsh-Hadamard transform of votes, counted by the mask of the 16 b
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from discreet.errors import UsageError
-from discreet.local.collector.estimate import Estimate, whole_reports
+from discreet.local.collector.estimate import Estimate, Rows, Words, whole_reports
 from discreet.local.collector.many import Draws
 from discreet.local.collector.transform import along_first, walsh_hadamard
 from discreet.local.protocols import field as finite
@@ -29,31 +28,7 @@ from discreet.local.protocols.heavy_hitters import BREADTH, FALSELY, STRIDE
 if TYPE_CHECKING:
     from discreet.local.protocols.heavy_hitters import HeavyHitters
 
-Words = NDArray[np.uint64]
 _ONE = np.uint64(1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
-    """Reports as rows of words: the function's, and hash * levels + level. They are merged by putting them together."""
-
-    words: Words
-
-    @property
-    def n(self) -> int:
-        return len(self.words)
-
-    def __add__(self, other: Rows) -> Rows:
-        return Rows(words=np.concatenate([self.words, other.words]))
-
-    def as_json(self) -> dict[str, Any]:
-        """Sorted: an order that says nothing about who was first."""
-        return {"n": self.n, "rows": sorted(row.tobytes().hex() for row in self.words)}
-
-    def of_json(self, parts: Any) -> Rows:
-        """Rows of the same question, from their JSON."""
-        joined = bytes.fromhex("".join(parts["rows"]))
-        return Rows(words=np.frombuffer(joined, dtype="<u8").reshape(-1, self.words.shape[1]))
 
 
 def width(protocol: HeavyHitters) -> int:

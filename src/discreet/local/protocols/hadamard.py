@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from discreet.budget import amount
 from discreet.local import answers
 from discreet.local.protocols import odds
-from discreet.local.protocols.support import Support, estimate, frequency_variance, read_frequencies
+from discreet.local.protocols.odds import Support
+from discreet.local.protocols.support import estimate, frequency_variance, read_frequencies
 from discreet.noise import bits
 
 if TYPE_CHECKING:

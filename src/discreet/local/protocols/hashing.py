@@ -22,7 +22,8 @@ from discreet.budget import amount
 from discreet.local import answers
 from discreet.local.protocols import field as finite
 from discreet.local.protocols import odds
-from discreet.local.protocols.support import Support, estimate, frequency_variance, read_frequencies
+from discreet.local.protocols.odds import Support
+from discreet.local.protocols.support import estimate, frequency_variance, read_frequencies
 from discreet.noise import bits
 
 if TYPE_CHECKING:

@@ -20,15 +20,15 @@ from discreet.budget import amount
 from discreet.errors import UsageError
 from discreet.local.protocols import field as finite
 from discreet.local.protocols import odds
-from discreet.local.protocols.support import Support, estimate
+from discreet.local.protocols.odds import Support
+from discreet.local.protocols.support import estimate
 from discreet.noise import bits
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from discreet.local.collector.estimate import Estimate
-    from discreet.local.collector.prefix_tree import Rows
+    from discreet.local.collector.estimate import Estimate, Rows
 
 STRIDE = 16
 """Bits by which a level extends the prefixes of the one before."""

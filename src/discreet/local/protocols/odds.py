@@ -8,6 +8,7 @@ up to a thousand values and ε up to 9.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 from discreet.budget import number
@@ -47,3 +48,31 @@ def epsilon_of(ratio: Fraction) -> Fraction:
 def e_to_minus(x: Fraction) -> Fraction:
     """e^-x to 2^-192, for choices that only move the error: the same on every machine, which a float is not."""
     return Fraction(exact.exp_minus(x, _BITS)[0], 1 << _BITS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Support:
+    """The probabilities that a report supports the true value (p), and any one other value (q < p).
+
+    Most protocols here are "pure" [Wang, Blocki, Li, Jha 2017]: all a server needs is how many reports support each
+    value. What follows from p and q is written here, once: variance, and the harm a liar can do.
+    """
+
+    p: Fraction
+    q: Fraction
+
+    def variance(self, *, n: int, frequency: Fraction) -> Fraction:
+        """Of the estimate of a value that has this frequency among n respondents: over the coins, not over people.
+
+        q (1 - q) / (n (p - q)^2) + f (1 - p - q) / (n (p - q)).
+        """
+        p, q = self.p, self.q
+        return (q * (1 - q) / (p - q) + frequency * (1 - p - q)) / (n * (p - q))
+
+    def poisoned(self, *, fakes: int, n: int) -> Fraction:
+        """The most by which `fakes` reports, made up as one likes, move an estimate from n reports in all.
+
+        A report adds (1 - q) / (n (p - q)) to a value's estimate, or takes q / (n (p - q)) from it; an honest answer
+        would have added 1 / n or nothing.
+        """
+        return Fraction(fakes, n) * max(1 - self.q, self.p) / (self.p - self.q)

@@ -20,7 +20,8 @@ from discreet.budget import amount
 from discreet.errors import UsageError
 from discreet.local import answers
 from discreet.local.protocols import odds
-from discreet.local.protocols.support import Support, estimate, frequency_variance, read_frequencies
+from discreet.local.protocols.odds import Support
+from discreet.local.protocols.support import estimate, frequency_variance, read_frequencies
 from discreet.noise import bits
 
 if TYPE_CHECKING:
