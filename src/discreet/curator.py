@@ -65,11 +65,18 @@ class Curator:
     # --- the path of a question -------------------------------------------------------------------------------------
 
     def ask(
-        self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
+        self,
+        sql: str,
+        *,
+        analyst: str,
+        epsilon: object = None,
+        margin: object = None,
+        assuming: int | None = None,
+        dialect: str = "duckdb",
     ) -> Answer:
         """Answer a question. Asking the same again is free and gives the same bytes (S10)."""
         with self._entered() as (view, door):
-            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
+            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
             if not offered.plan.blocks:
                 return self._answer(sql, door.free(analyst, lambda: view.finish(offered, [])))
             passed = door.through(
@@ -126,21 +133,35 @@ class Curator:
     # --- before paying ----------------------------------------------------------------------------------------------
 
     def quote(
-        self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
+        self,
+        sql: str,
+        *,
+        analyst: str,
+        epsilon: object = None,
+        margin: object = None,
+        assuming: int | None = None,
+        dialect: str = "duckdb",
     ) -> Quote:
         """What a question would cost and how wrong the answer would be. Free; touches no data."""
         with self._entered() as (view, door):
             left = door.standing(analyst).left
-            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
+            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
             return quoted(offered, self._accountant, left=left, assuming=assuming)
 
     def explain(
-        self, sql: str, *, analyst: str, epsilon: object = None, margin: object = None, assuming: int | None = None
+        self,
+        sql: str,
+        *,
+        analyst: str,
+        epsilon: object = None,
+        margin: object = None,
+        assuming: int | None = None,
+        dialect: str = "duckdb",
     ) -> str:
         """What would happen, in numbered sentences, each with its cost. Free; touches no data."""
         with self._entered() as (view, door):
             left = door.standing(analyst).left
-            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
+            offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
             spell = view.engine.sql
             return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left, spell=spell)
 

@@ -30,6 +30,7 @@ from discreet.policy.policy import Policy
 from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.analyze import plan
 from discreet.sql.plan import Plan, prove, table_name
+from discreet.sql.text.dialect import Dialect, named_dialect
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Sheet
 from discreet.vault.exact import Exact
@@ -53,7 +54,7 @@ class View:
     engine: Engine
     public: Mapping[str, pa.Table]
     workbench: Workbench
-    plans: dict[str, Plan] = field(default_factory=dict, repr=False)
+    plans: dict[tuple[str, Dialect], Plan] = field(default_factory=dict, repr=False)
     process: int = field(default_factory=os.getpid)
 
     @classmethod
@@ -72,7 +73,9 @@ class View:
 
     # --- before the charge --------------------------------------------------------------------------------------------
 
-    def offer(self, sql: str, *, epsilon: object, margin: object, assuming: int | None) -> Offer:
+    def offer(
+        self, sql: str, *, epsilon: object, margin: object, assuming: int | None, dialect: str = "duckdb"
+    ) -> Offer:
         """The plan, and the noise that the given epsilon, or the cheapest one for a margin, buys. Reads no data."""
         self.require_process()
         if not isinstance(sql, str):
@@ -83,7 +86,7 @@ class View:
         spend = self.amount(epsilon) if epsilon is not None else None
         if (epsilon is None) == (margin is None):
             raise UsageError("Give either epsilon, what the answer may cost, or margin, how wrong it may be.")
-        found = self.plan(sql)
+        found = self.plan(sql, named_dialect(dialect))
         if spend is None:
             wanted = amount(margin, name="margin")
             spend = amount_for_margin(
@@ -91,17 +94,17 @@ class View:
             )
         return offer(found, self.accountant, amount=spend, limit=self.limit)
 
-    def plan(self, sql: str) -> Plan:
+    def plan(self, sql: str, dialect: Dialect = "duckdb") -> Plan:
         """What will happen to answer a question: proved, and tried where nothing can be read. Plans are kept."""
-        found = self.plans.get(sql)
+        found = self.plans.get((sql, dialect))
         if found is None:
-            found = plan(sql, self.policy, self.public, self.of_public)
+            found = plan(sql, self.policy, self.public, self.of_public, dialect=dialect)
             prove(found, self.policy)
             self._rehearse(found)
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             if len(sql) <= MOST_LETTERS:
-                self.plans[sql] = found
+                self.plans[sql, dialect] = found
         return found
 
     def amount(self, epsilon: object) -> Fraction:

@@ -33,6 +33,7 @@ Analyst = Annotated[str, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.
 Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost.")]
 Margin = Annotated[str | None, typer.Option(help="Instead: how wrong it may be, at 95 %.")]
 Assuming = Annotated[int | None, typer.Option(help="How many rows to assume, for margins of means and quantiles.")]
+Dialect = Annotated[str, typer.Option(help="Whose SQL it is: duckdb or postgres.")]
 FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and nothing beside it.")]
 
@@ -51,12 +52,15 @@ def ask(
     epsilon: Epsilon = None,
     margin: Margin = None,
     assuming: Assuming = None,
+    dialect: Dialect = "duckdb",
     format: FormatOption = Format.table,
     quiet: Quiet = False,
 ) -> None:
     """Answer a question, at its price. The same question again is free."""
     text = statement(sql, file)
-    answer = opened(policy).ask(text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
+    answer = opened(policy).ask(
+        text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
+    )
     match format:
         case Format.json:
             print(json.dumps(answer.as_json(), ensure_ascii=False))
@@ -78,11 +82,14 @@ def quote(
     epsilon: Epsilon = None,
     margin: Margin = None,
     assuming: Assuming = None,
+    dialect: Dialect = "duckdb",
     format: FormatOption = Format.table,
 ) -> None:
     """What a question would cost and how wrong the answer would be. Free."""
     text = statement(sql, file)
-    quoted = opened(policy).quote(text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
+    quoted = opened(policy).quote(
+        text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
+    )
     print(json.dumps(quoted.as_json(), ensure_ascii=False) if format is Format.json else quoted)
 
 
@@ -94,11 +101,14 @@ def explain(
     epsilon: Epsilon = None,
     margin: Margin = None,
     assuming: Assuming = None,
+    dialect: Dialect = "duckdb",
     format: FormatOption = Format.table,
 ) -> None:
     """What would be read, noised and computed, in numbered sentences. Free."""
     text = statement(sql, file)
-    told = opened(policy).explain(text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming)
+    told = opened(policy).explain(
+        text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
+    )
     print(json.dumps({"explanation": told.split("\n")}, ensure_ascii=False) if format is Format.json else told)
 
 

@@ -40,6 +40,7 @@ from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.text import grouping
+from discreet.sql.text.dialect import Dialect
 from discreet.sql.text.parse import (
     MOST_NODES,
     check_weight,
@@ -53,6 +54,7 @@ from discreet.sql.text.parse import (
     whole,
     written,
 )
+from discreet.sql.text.postgres import kind_of, meant
 from discreet.sql.text.spelling import spelled
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag
@@ -69,12 +71,12 @@ _READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
 _SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", "offset"))
 
 
-def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate) -> Plan:
-    """The plan of one question, or `Rejected`. Depends on the text, the policy and public tables only."""
-    tree = parse(text, limit=policy.limits.statement)
+def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate, *, dialect: Dialect = "duckdb") -> Plan:
+    """The plan of one question, or `Rejected`. Depends on its text and dialect, the policy and public tables only."""
+    tree = parse(text, limit=policy.limits.statement, dialect=dialect)
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate)
     try:
-        tree = spelled(tree)
+        tree = spelled(meant(tree) if dialect == "postgres" else tree, database=policy.path.stem)
         with counted_labels():
             result = analysis.query(tree, {})
     except RecursionError:
@@ -367,7 +369,7 @@ class Analysis:
             raise reject(node, f"there is no table {show(node.this)}.", f"Tables are {', '.join(self.policy.tables)}.")
         if table.public:
             self.public_used.add(table.name)
-            return after.public_table(table.name, tuple(self.public[table.name].column_names))
+            return after.public_table(table.name, self.public[table.name])
         self.private_used[table.name] = table.max_rows
         return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
 
@@ -452,7 +454,7 @@ class Analysis:
                 chosen = item.table.lower() if isinstance(item, exp.Column) else ""
                 fields += [each for each in relation.listed(chosen) if each.name.lower() not in dropped]
                 continue
-            value = translate(item.unalias(), scope)
+            value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
             name = item.output_name or spelt(item)
             fields.append(Field(table="", name=name, value=value, origins=scope.origins(item)))
         result = replace(relation, fields=tuple(fields), plain=False)

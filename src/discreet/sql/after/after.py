@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import sqlglot
 from sqlglot import exp
 
@@ -18,6 +20,7 @@ from discreet.policy.declaration import HIDDEN
 from discreet.sql.after.linear import Form, form_of, replaced
 from discreet.sql.aggregates import aggregates_in
 from discreet.sql.text.parse import reject, show, spelt, whole
+from discreet.sql.text.postgres import ColumnKind, Kind, common_kind, kind_of, resolve
 from discreet.sql.values.expressions import NEAREST, TRANSLATORS
 
 if TYPE_CHECKING:
@@ -37,6 +40,7 @@ class Output:
     estimate: tuple[int, int] | None
     also: tuple[tuple[int, int], ...] = ()  # further estimates in the same column: a UNION ALL has those of both sides
     forms: tuple[Form, ...] = ()  # where it is linear in noise: a form, or one for each side of a UNION ALL
+    kind: Kind | None = None  # its type in Postgres, as far as its meaning depends on that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,13 +108,28 @@ def as_sql(node: exp.Expression) -> str:
     return str(node.sql(dialect="duckdb", comments=False))
 
 
-def public_table(name: str, columns: tuple[str, ...]) -> Released:
+def public_table(name: str, table: pa.Table) -> Released:
     """A public table: exact, and free."""
-    items = [exp.column(column, quoted=True) for column in columns]
-    outputs = tuple(Output(name=column, margin=None, estimate=None) for column in columns)
+    items = [exp.column(column, quoted=True) for column in table.column_names]
+    outputs = tuple(
+        Output(name=column, margin=None, estimate=None, kind=stored_kind(values))
+        for column, values in zip(table.column_names, table.columns, strict=True)
+    )
     return Released(
         tree=exp.select(*items).from_(exp.to_table(name, dialect="duckdb")), outputs=outputs, noisy=False, stored=name
     )
+
+
+def stored_kind(column: pa.ChunkedArray) -> Kind:
+    """The type of a public column in Postgres: of whole numbers the narrower one that holds them."""
+    if pa.types.is_integer(column.type):
+        known = pc.max(pc.abs_checked(column.cast(pa.decimal128(38, 0)))).as_py()
+        return "integer" if known is None or known < 2**31 else "bigint"
+    kinds: tuple[tuple[Callable[[pa.DataType], bool], Kind], ...] = (
+        (pa.types.is_boolean, "boolean"),
+        (pa.types.is_date, "date"),
+    )
+    return next((kind for is_kind, kind in kinds if is_kind(column.type)), "other")
 
 
 def constants(node: exp.Values) -> Released:
@@ -129,7 +148,10 @@ def constants(node: exp.Values) -> Released:
     tree = exp.select(*(exp.column(name, table="v") for name in names)).from_(
         exp.Values(expressions=listed, alias=alias)
     )
-    outputs = tuple(Output(name=name, margin=None, estimate=None) for name in names)
+    kinds = [common_kind([kind_of(row[place], lambda _: None) for row in rows]) for place in range(width)]
+    outputs = tuple(
+        Output(name=name, margin=None, estimate=None, kind=kind) for name, kind in zip(names, kinds, strict=True)
+    )
     return Released(tree=tree, outputs=outputs, noisy=False)
 
 
@@ -286,6 +308,17 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
     return copy
 
 
+def whole_division(node: exp.Expression, column: ColumnKind) -> exp.Expression:
+    """Where Postgres divides whole numbers, what the workbench computes: noisy ones may be of any type."""
+    found = resolve(node, column)
+    if found is node or not isinstance(found, exp.IntDiv):
+        return found
+    quotient = exp.Div(this=exp.cast(found.this.copy(), "DOUBLE"), expression=found.expression.copy())
+    made = exp.Cast(this=exp.Trunc(this=quotient), to=exp.DataType.build("BIGINT"))
+    made.parent = node.parent
+    return made
+
+
 def _bound(end: Any) -> bool:
     """An end of a frame: UNBOUNDED, CURRENT ROW, a number of rows, or of days and the like."""
     return not isinstance(end, exp.Expression) or whole(end.this if isinstance(end, exp.Interval) else end) is not None
@@ -420,7 +453,12 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
             return embedded(part, inside[-1])
         if isinstance(part, exp.Column):
             _known(part, sources)
-        return rebuilt(part, rewrite)
+        return rebuilt(whole_division(part, kind), rewrite)
+
+    def kind(column: exp.Column) -> Kind | None:
+        _known(column, sources)
+        found = _meant(column, sources)[1]
+        return found.kind if found is not None else None
 
     tree = exp.Select()
     if node.args.get("from_"):
@@ -433,6 +471,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
     for item in node.expressions:
         for expression, output in _items(item, sources, rewrite, analysis.combine):
             tree.append("expressions", expression)
+            output = output if item.is_star else replace(output, kind=kind_of(item, kind))
             outputs.append(output if not grouped else replace(output, margin=None, forms=()))
 
     def late(part: exp.Expression) -> exp.Expression:
@@ -443,7 +482,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
             return rewrite(part)
         if isinstance(part, exp.Column):
             _known(part, sources)
-        return rebuilt(part, late)
+        return rebuilt(whole_division(part, kind), late)
 
     if node.args.get("where"):
         tree.set("where", exp.Where(this=rewrite(node.args["where"].this)))
@@ -642,6 +681,7 @@ def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
             estimate=a.estimate if has else None,
             also=(*a.also, *([b.estimate] if b.estimate else []), *b.also) if has else (),
             forms=(*a.forms, *b.forms) if has and a.forms and b.forms else (),
+            kind=common_kind([a.kind, b.kind]),
         )
         for name, has, a, b in zip(names, both, left.outputs, right.outputs, strict=True)
     )

@@ -20,6 +20,7 @@ from discreet.sql.plan import table_name
 from discreet.sql.rows.joins import conjuncts
 from discreet.sql.rows.relation import Names
 from discreet.sql.text.parse import reject, show, spelt, whole
+from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Flag, Identity, Number
 
@@ -89,7 +90,7 @@ class Rewrite:
             expression = self.rewritten(item.unalias())
             name = item.output_name or spelt(item)
             items.append(exp.alias_(expression, name, quoted=True))
-            outputs.append(self.output(name, expression))
+            outputs.append(replace(self.output(name, expression), kind=kind_of(item, self.kind)))
         tree = exp.select(*items).from_(exp.table_(table_name(self.index), quoted=True))
         for condition in self.on_keys():
             tree = tree.where(condition, copy=False)
@@ -208,25 +209,25 @@ class Rewrite:
             if found is not None:
                 return found
         if isinstance(node, exp.Column):
-            alias = (
-                None
-                if node.table
-                else next(
-                    (
-                        part
-                        for part in self.node.expressions
-                        if isinstance(part, exp.Alias) and part.alias.lower() == node.name.lower()
-                    ),
-                    None,
-                )
-            )
+            alias = None if node.table else self.alias(node.name)
             if alias is not None and alias.this != node:
                 return exp.Paren(this=self.rewritten(alias.this))
             self.names.column(node)  # an unknown name is the better message
             raise reject(
                 node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
             )
-        return after.rebuilt(node, self.rewritten)
+        return after.rebuilt(after.whole_division(node, self.kind), self.rewritten)
+
+    def kind(self, column: exp.Column) -> Kind | None:
+        """The type of a column of the rows, or of the SELECT list."""
+        known = any(each.name.lower() == column.name.lower() for each in self.names.fields)
+        alias = None if known or column.table else self.alias(column.name)
+        return self.names.kind(column) if alias is None else kind_of(alias.this, self.kind)
+
+    def alias(self, name: str) -> exp.Alias | None:
+        """The item of the SELECT list of this name."""
+        named = (part for part in self.node.expressions if isinstance(part, exp.Alias))
+        return next((part for part in named if part.alias.lower() == name.lower()), None)
 
     def key(self, node: exp.Expression) -> exp.Expression | None:
         """The key's column, where the expression is one of the GROUP BY expressions, by its text or by its meaning."""

@@ -30,6 +30,7 @@ from discreet.errors import Rejected
 from discreet.sql.after.rewrite import meanings_of
 from discreet.sql.rows.relation import Field, Names, Relation, distinct_values
 from discreet.sql.text.parse import reject, show, spelt
+from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.values.expressions import check_arguments, translate
 from discreet.sql.values.numbers import check_size, grid
 from discreet.sql.values.strings import all_numeric
@@ -73,6 +74,9 @@ class PersonScope:
         raise reject(
             node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
         )
+
+    def kind(self, node: exp.Column) -> Kind | None:
+        return self.names.kind(node)
 
     def special(self, node: exp.Expression) -> Value | None:
         kind = node.this if isinstance(node, exp.Filter) else node
@@ -249,7 +253,7 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     for item in node.expressions:
         if isinstance(item, exp.Star):
             raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
-        value = translate(item.unalias(), scope)
+        value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
         fields.append(Field(table="", name=item.output_name or spelt(item), value=value, origins=origins))
     conditions: tuple[Expression, ...] = ()
     if node.args.get("having"):

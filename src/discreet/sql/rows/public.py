@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
@@ -15,6 +15,7 @@ from sqlglot import exp
 
 from discreet.algebra import Cast, Column, Constant, Expression, PublicScan, Written, call, case
 from discreet.policy.domain import MOST_LETTERS
+from discreet.sql.after.after import stored_kind
 from discreet.sql.rows.relation import Field
 from discreet.sql.text.parse import reject
 from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, Value, careful
@@ -64,7 +65,12 @@ def public_side(
         columns = [f"c{index}" for index in range(table.num_columns)]
         source = _written(table, columns, engine_alias)
     fields = tuple(
-        Field(table=alias, name=name, value=_value(Column(engine_alias, written), column), origins=frozenset())
+        Field(
+            table=alias,
+            name=name,
+            value=replace(_value(Column(engine_alias, written), column), kind=stored_kind(column)),
+            origins=frozenset(),
+        )
         for name, written, column in zip(table.column_names, columns, table.columns, strict=True)
     )
     return PublicSide(source=source, fields=fields, table=table)

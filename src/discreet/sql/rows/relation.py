@@ -18,6 +18,7 @@ from discreet.policy.domain import MOST_ROWS, Booleans, Categories, Dates, Decim
 from discreet.policy.domain import Text as DeclaredText
 from discreet.policy.policy import Table, Through
 from discreet.sql.text.parse import reject, show, spelt
+from discreet.sql.text.postgres import Kind
 from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Opaque, Text, Value
 from discreet.sql.values.value import Domain as ValueDomain
 
@@ -108,6 +109,9 @@ class Names:
     def column(self, node: exp.Column) -> Value:
         return self.field(node).value
 
+    def kind(self, node: exp.Column) -> Kind | None:
+        return self.field(node).value.kind
+
     def origins(self, node: exp.Expression) -> Origins:
         """The rows that an expression is a function of; all of a person's, where it has a subquery or a window."""
         if node.find(exp.Query, exp.Window):
@@ -197,7 +201,12 @@ def scan(table: Table, alias: str, engine_alias: str, links: frozenset[tuple[str
         domain = value_domain(column.domain)
         if isinstance(domain, Opaque):
             domain = Opaque(owner=False, link=_link(table, column.name, links))
-        value = Value(expression=Column(engine_alias, column.name), domain=domain, nullable=column.nullable)
+        value = Value(
+            expression=Column(engine_alias, column.name),
+            domain=domain,
+            nullable=column.nullable,
+            kind=kind_of_domain(column.domain),
+        )
         fields.append(Field(table=alias, name=column.name, value=value, origins=origins))
     if owner_column is not None:  # the visible owner column is the hidden one, whether or not the policy lists it
         value = Value(expression=Column(engine_alias, OWNER), domain=Opaque(owner=True))
@@ -225,6 +234,18 @@ def links_of(tables: Mapping[str, Table]) -> frozenset[tuple[str, str]]:
     return frozenset(
         (table.owner.table, table.owner.on) for table in tables.values() if isinstance(table.owner, Through)
     )
+
+
+def kind_of_domain(domain: Domain) -> Kind:
+    """The type that a declared column has in Postgres."""
+    match domain:
+        case Integers():
+            return "integer" if max(abs(domain.first), abs(domain.last)) < 2**31 else "bigint"
+        case Booleans():
+            return "boolean"
+        case Dates():
+            return "date"
+    return "other"
 
 
 def value_domain(domain: Domain) -> ValueDomain:

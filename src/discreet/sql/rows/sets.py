@@ -13,6 +13,7 @@ from discreet.sql.after.after import Released
 from discreet.sql.rows.joins import member
 from discreet.sql.rows.relation import Field, Relation
 from discreet.sql.text.parse import reject
+from discreet.sql.text.postgres import common_kind
 from discreet.sql.values.unify import join_domains, unify
 from discreet.sql.values.value import Opaque, Value
 
@@ -60,7 +61,12 @@ def _stacked(node: exp.Union, left: Relation, right: Relation, alias: Callable[[
         values = _common(a.value, b.value, node)
         domain = values[0].domain if isinstance(values[0].domain, Opaque) else join_domains(values)
         column = OWNER if isinstance(domain, Opaque) and domain.owner else f"c{index}"
-        value = Value(expression=Column(name, column), domain=domain, nullable=a.value.nullable or b.value.nullable)
+        value = Value(
+            expression=Column(name, column),
+            domain=domain,
+            nullable=a.value.nullable or b.value.nullable,
+            kind=common_kind([a.value.kind, b.value.kind]),
+        )
         fields.append(replace(a, origins=frozenset({(name, rows)}), value=value))
         for side, value in zip(sides, values, strict=True):
             side.append(replace(a, value=value))

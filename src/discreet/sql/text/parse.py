@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice, pairwise
-from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
@@ -19,6 +18,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import NO_TEXT, Rejected
+from discreet.sql.text.dialect import Dialect, reader
 
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
@@ -57,14 +57,7 @@ _UNREADABLE = tuple(
 _EXAMPLE = "Write one, for example SELECT COUNT(*) FROM a_table."
 
 
-class _Dialect(DuckDB):  # type: ignore[misc]
-    """DuckDB's, with names between ` and ` too, as BigQuery and MySQL have them."""
-
-    class Tokenizer(DuckDB.Tokenizer):  # type: ignore[misc]
-        IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
-
-
-def parse(text: str, *, limit: int) -> exp.Query:
+def parse(text: str, *, limit: int, dialect: Dialect = "duckdb") -> exp.Query:
     """The tree of one SELECT statement, or `Rejected`."""
     if not text.strip():
         raise Rejected("there is no question in this text.", hint=_EXAMPLE)
@@ -77,10 +70,11 @@ def parse(text: str, *, limit: int) -> exp.Query:
         raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
     _check_brackets(text)
     try:
-        tokens = _Dialect().tokenize(text)
+        reads = reader(dialect)
+        tokens = reads.tokenize(text)
         _check_joins(tokens)
         _check_parameters(tokens)
-        found = _Dialect().parser().parse(_set_aside(tokens), text)
+        found = reads.parser().parse(_set_aside(tokens), text)
         trees = [tree for tree in found if tree is not None and not isinstance(tree, exp.Semicolon)]
     except SqlglotError as error:
         where = error.errors[0] if getattr(error, "errors", None) else {}

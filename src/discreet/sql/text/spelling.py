@@ -6,7 +6,8 @@ tables are; the analysis then knows one of them. A rule that does not recognize 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sqlglot import exp
 
@@ -16,11 +17,13 @@ from discreet.sql.text.parse import reject, show, whole, word
 Rule = Callable[[exp.Expression], exp.Expression]
 
 
-def spelled(tree: exp.Query) -> exp.Query:
-    """The statement in one spelling."""
+def spelled(tree: exp.Query, *, database: str = "") -> exp.Query:
+    """The statement in one spelling; `database` is what the policy is called where tables have three names."""
+
+    rules: tuple[Rule, ...] = (*RULES, partial(_unqualified, databases=("", database.lower())))
 
     def apply(node: exp.Expression) -> exp.Expression:
-        for rule in RULES:
+        for rule in rules:
             other = rule(node)
             for known in ("place", "written"):  # a refusal names what was written, where it was written
                 if other is not node and known in node.meta:
@@ -290,12 +293,12 @@ def _limited(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _unqualified(node: exp.Expression) -> exp.Expression:
-    """main.people: the only schema there is."""
-    if isinstance(node, exp.Table | exp.Column) and not node.args.get("catalog"):
-        schema = node.args.get("db")
-        if isinstance(schema, exp.Identifier) and schema.name.lower() == "main":
-            node.set("db", None)
+def _unqualified(node: exp.Expression, *, databases: Sequence[str]) -> exp.Expression:
+    """main.people, public.people, "town"."public"."people": the only schema there is, of the only database."""
+    named = isinstance(node, exp.Table | exp.Column) and node.text("catalog").lower() in databases
+    if named and node.text("db").lower() in ("main", "public"):
+        node.set("db", None)
+        node.set("catalog", None)
     return node
 
 
@@ -332,6 +335,5 @@ RULES: tuple[Rule, ...] = (
     _grouped,
     _order,
     _limited,
-    _unqualified,
     _sliced,
 )

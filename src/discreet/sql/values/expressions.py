@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from discreet.algebra import Constant, call, case
 from discreet.sql.text.parse import check_weight, reject, show, whole
+from discreet.sql.text.postgres import Kind, resolve
 from discreet.sql.values import dates, numbers, strings
 from discreet.sql.values.unify import among_others, as_flag, as_number, comparison, flag, join_domains, unify
 from discreet.sql.values.value import (
@@ -40,6 +41,10 @@ class Scope(Protocol):
 
     def column(self, node: exp.Column) -> Value: ...
 
+    def kind(self, node: exp.Column) -> Kind | None:
+        """A column's type in Postgres, as far as it matters."""
+        ...
+
     def special(self, node: exp.Expression) -> Value | None:
         """The value of what only the place of an expression explains: subqueries, aggregates per person, windows."""
         ...
@@ -50,6 +55,7 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
     found = scope.special(node)
     if found is not None:
         return found
+    node = resolve(node, scope.kind)
     translator = TRANSLATORS.get(type(node))
     if translator is not None:
         check_arguments(node)

@@ -14,6 +14,7 @@ from typing import Literal
 
 from discreet.algebra import Careful, Cast, Column, Constant, Exists, Expression, Fold, Over, walk
 from discreet.policy.domain import MOST_LETTERS
+from discreet.sql.text.postgres import Kind
 
 Grain = Literal["day", "week", "month", "quarter", "year"]
 MOST_STEP = 2**110  # of the numbers that a step is the quotient of: they stand in the engine's SQL
@@ -169,7 +170,8 @@ class Value:
     """A row-wise expression: what the engine computes, and what is publicly known of the result.
 
     `nullable` says that NULL is a public possibility, hence a group of its own; every value may be NULL in the data.
-    `constant` marks a literal. `numbering` marks a row number within each person's rows: 1, 2, 3, ...
+    `constant` marks a literal. `numbering` marks a row number within each person's rows: 1, 2, 3, ... `kind` is the
+    type of a column in Postgres, as far as its meaning depends on that.
     """
 
     expression: Expression
@@ -177,6 +179,7 @@ class Value:
     nullable: bool = False
     constant: bool = False
     numbering: bool = False
+    kind: Kind | None = None
 
     @property
     def identity(self) -> Identity:

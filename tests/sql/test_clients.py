@@ -1,0 +1,40 @@
+"""What real clients sent to a real Postgres: answered, refused because rows are asked for, or refused otherwise.
+
+`bi.tsv` has the client and the statement, on the demo's town. Rows are never answered, and a refusal costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import discreet
+from discreet import town
+from discreet.curator import Curator, create_ledger
+from discreet.errors import Rejected
+from discreet.policy.policy import Policy
+
+STATEMENTS = [tuple(line.split("\t")) for line in (Path(__file__).parent / "bi.tsv").read_text("utf-8").splitlines()]
+ROWS = ("rows never leave", "on private rows")
+
+
+@pytest.fixture(scope="module")
+def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    path = town.build(tmp_path_factory.mktemp("town"), people=50)
+    create_ledger(Policy.read(path))
+    return discreet.open(path)
+
+
+def verdict(curator: Curator, sql: str) -> str:
+    try:
+        curator.quote(sql, analyst="alice", epsilon="0.5", dialect="postgres")
+    except Rejected as error:
+        return "rows" if any(words in error.reason for words in ROWS) else "refused"
+    return "answered"
+
+
+def test_what_clients_send_is_answered(curator: Curator) -> None:
+    counts = Counter(verdict(curator, sql) for _, sql in STATEMENTS)
+    assert counts == {"answered": 101, "rows": 11, "refused": 37}
