@@ -28,6 +28,7 @@ from discreet.sql import rolling, work
 from discreet.sql.after import after
 from discreet.sql.after.after import Output, Released
 from discreet.sql.after.linear import Form
+from discreet.sql.after.rebuild import as_sql
 from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
 from discreet.sql.aggregates.assembly import UNBOUNDED, assemble, people_first
 from discreet.sql.aggregates.readings import Rows
@@ -100,7 +101,7 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate, *,
     check_room(tree, blocks, analysis)
     return Plan(
         blocks=blocks,
-        after=after.as_sql(shown),
+        after=as_sql(shown),
         listed=after.listed(shown, table_name(0)) if only else None,
         columns=tuple(
             Column(

@@ -1,7 +1,4 @@
-"""What runs after noise: SQL over noisy and public tables, free of charge.
-
-The tree is rebuilt node by node from kinds that are known to be total and harmless; anything else is refused.
-"""
+"""What runs after noise: SQL over noisy and public tables, free of charge; `rebuild` has its expressions."""
 
 from __future__ import annotations
 
@@ -18,17 +15,16 @@ from sqlglot import exp
 
 from discreet.policy.declaration import HIDDEN
 from discreet.sql.after.linear import Form, form_of, replaced
+from discreet.sql.after.rebuild import AGGREGATES, as_sql, rebuilt, whole_division
 from discreet.sql.aggregates import aggregates_in
 from discreet.sql.text.parse import reject, show, spelt, whole
-from discreet.sql.text.postgres import ColumnKind, Kind, common_kind, kind_of, resolve
-from discreet.sql.values.expressions import NEAREST, TRANSLATORS
+from discreet.sql.text.postgres import Kind, common_kind, kind_of
 
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment
 
 Combine = Callable[["Output", Form], "Output"]  # the column, with the half-width of a form of several numbers
 MAX_LIMIT = 10**9
-MOST_DIGITS = 18  # of a number written out: sums of those fit into what the engine adds in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,10 +98,6 @@ def listed(tree: exp.Query, table: str) -> tuple[str, ...] | None:
         return None
     columns = [item.unalias() for item in tree.expressions]
     return tuple(column.name for column in columns) if all(type(each) is exp.Column for each in columns) else None
-
-
-def as_sql(node: exp.Expression) -> str:
-    return str(node.sql(dialect="duckdb", comments=False))
 
 
 def public_table(name: str, table: pa.Table) -> Released:
@@ -197,166 +189,13 @@ def _try_parts(part: Any) -> None:
 def _triable(node: exp.Expression) -> bool:
     """Whether TRY can hold it, and it can fail."""
     plain = exp.Column | exp.Literal | exp.Null | exp.Boolean | exp.Star | exp.Identifier | exp.If
-    holds = not node.find(exp.Query, exp.Window, *_AGGREGATES)
+    holds = not node.find(exp.Query, exp.Window, *AGGREGATES)
     return isinstance(node, exp.Condition) and not isinstance(node, plain) and holds
 
 
 def selects(node: exp.Select) -> bool:
     """Whether a SELECT leaves out rows of what it reads."""
     return any(node.args.get(name) for name in ("having", "qualify", "limit", "offset"))
-
-
-# --- rebuilding -----------------------------------------------------------------------------------------------------
-
-_AGGREGATES = (
-    exp.Count,
-    exp.Sum,
-    exp.Avg,
-    exp.Min,
-    exp.Max,
-    exp.Median,
-    exp.Variance,
-    exp.VariancePop,
-    exp.Stddev,
-    exp.StddevPop,
-    exp.StddevSamp,
-    exp.CountIf,
-    exp.Corr,
-    exp.CovarPop,
-    exp.CovarSamp,
-    exp.ArgMax,
-    exp.ArgMin,
-    exp.LogicalOr,
-    exp.LogicalAnd,
-    exp.Quantile,
-    exp.PercentileCont,
-    exp.PercentileDisc,
-)
-_WINDOWS = (
-    exp.Window,
-    exp.WindowSpec,
-    exp.RowNumber,
-    exp.Rank,
-    exp.DenseRank,
-    exp.PercentRank,
-    exp.CumeDist,
-    exp.Ntile,
-    exp.Lag,
-    exp.Lead,
-    exp.FirstValue,
-    exp.LastValue,
-)
-_STRUCTURE = (
-    exp.Alias,
-    exp.Identifier,
-    exp.Order,
-    exp.Ordered,
-    exp.Group,
-    exp.Having,
-    exp.Where,
-    exp.Qualify,
-    exp.Distinct,
-    exp.Star,
-    exp.DataType,
-    exp.DataTypeParam,
-    exp.Interval,
-    exp.Var,
-    exp.Tuple,
-    exp.Filter,
-    exp.In,
-    exp.Exists,
-    exp.If,
-)
-_NOT_TRIED = (exp.Query, exp.Interval, exp.Window, *_AGGREGATES)  # what DuckDB's TRY cannot hold
-_KNOWN = frozenset((*TRANSLATORS, *_AGGREGATES, *_WINDOWS, *_STRUCTURE)) - {exp.Anonymous}
-
-
-def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
-    """The node with its parts rewritten, made total: division by zero, overflows and failed casts give NULL."""
-    if isinstance(node, exp.Anonymous):
-        return _clamp(node, rewrite)
-    if isinstance(node, exp.Bracket):
-        return _element(node, rewrite)
-    if type(node) not in _KNOWN:
-        raise reject(node, f"{show(node)} is not answered on aggregated results.", "docs/language.md lists what is.")
-    if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
-        raise reject(node, f"{show(node)} lists several values.", "Use ORDER BY and LIMIT.")
-    copy = type(node)(**{name: _rebuilt_part(part, rewrite) for name, part in node.args.items()})
-    copy.meta.update(node.meta)
-    if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
-        copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
-    if isinstance(copy, exp.Pad):
-        _check_pad(copy)
-    if isinstance(copy, exp.Ntile) and not whole(copy.this):
-        raise reject(node, f"{show(node)} needs a whole number, from 1.", "Write it out: NTILE(4).")
-    if isinstance(copy, exp.WindowSpec) and not all(_bound(copy.args.get(end)) for end in ("start", "end")):
-        raise reject(
-            node, "a frame needs whole numbers written out.", "Write ROWS BETWEEN 2 PRECEDING AND CURRENT ROW."
-        )
-    if isinstance(copy, exp.Literal) and not copy.is_string and len(re.sub(r"[eE].*|[.]", "", copy.name)) > MOST_DIGITS:
-        raise reject(node, f"{show(node)} has more than {MOST_DIGITS} digits.", "Write it as 1e20.")
-    if type(copy) is exp.Cast:
-        return exp.TryCast(this=copy.this, to=copy.args["to"])
-    if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):
-        return exp.Try(this=copy)
-    if isinstance(copy, exp.Mul) and not copy.find(exp.Interval):  # products pass 128 bits, sums do not
-        return exp.Mul(this=exp.cast(copy.this, "DOUBLE"), expression=exp.cast(copy.expression, "DOUBLE"))
-    if isinstance(copy, exp.Sqrt | exp.Ln | exp.Log):
-        argument = copy.expression if isinstance(copy, exp.Log) and copy.expression is not None else copy.this
-        low = exp.GTE if isinstance(copy, exp.Sqrt) else exp.GT
-        return exp.Case(ifs=[exp.If(this=low(this=argument.copy(), expression=exp.Literal.number(0)), true=copy)])
-    return copy
-
-
-def whole_division(node: exp.Expression, column: ColumnKind) -> exp.Expression:
-    """Where Postgres divides whole numbers, what the workbench computes: noisy ones may be of any type."""
-    found = resolve(node, column)
-    if found is node or not isinstance(found, exp.IntDiv):
-        return found
-    quotient = exp.Div(this=exp.cast(found.this.copy(), "DOUBLE"), expression=found.expression.copy())
-    made = exp.Cast(this=exp.Trunc(this=quotient), to=exp.DataType.build("BIGINT"))
-    made.parent = node.parent
-    return made
-
-
-def _bound(end: Any) -> bool:
-    """An end of a frame: UNBOUNDED, CURRENT ROW, a number of rows, or of days and the like."""
-    return not isinstance(end, exp.Expression) or whole(end.this if isinstance(end, exp.Interval) else end) is not None
-
-
-def _check_pad(node: exp.Pad) -> None:
-    """A billion letters are a billion letters, also after noise."""
-    fill = node.args.get("fill_pattern")
-    length = whole(node.expression)
-    if length is None or length > 1_000 or (fill is not None and not (isinstance(fill, exp.Literal) and fill.this)):
-        raise reject(node, f"{show(node)} is not answered.", "Write LPAD(code, 5, '0'), to at most 1,000 letters.")
-
-
-def _rebuilt_part(part: Any, rewrite: Callable[[exp.Expression], exp.Expression]) -> Any:
-    if isinstance(part, list):
-        return [_rebuilt_part(each, rewrite) for each in part]
-    if isinstance(part, exp.Identifier | exp.Var | exp.DataType | exp.Star):
-        return part.copy()
-    return rewrite(part) if isinstance(part, exp.Expression) else part
-
-
-def _element(node: exp.Bracket, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
-    """quantiles[2]: the place as it is written; the parser counts from 0 or from 1, by what it takes the list for."""
-    written = re.search(r"\[(\d{1,6})\]$", as_sql(node))
-    if written is None:
-        raise reject(node, f"{show(node)} needs a place written out.", "Write quantiles[1].")
-    return exp.Anonymous(this="list_extract", expressions=[rewrite(node.this), exp.Literal.number(int(written[1]))])
-
-
-def _clamp(node: exp.Anonymous, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
-    if node.name.lower() != "clamp" or len(node.expressions) != 3:
-        raise reject(
-            node,
-            f"{node.name.upper()} is not a function that can be answered.",
-            NEAREST.get(node.name.lower(), "docs/language.md lists the functions."),
-        )
-    value, lo, hi = (rewrite(part) for part in node.expressions)
-    return exp.func("LEAST", exp.func("GREATEST", value, lo), hi)
 
 
 def finish(tree: exp.Select, node: exp.Select, rewrite: Callable[[exp.Expression], exp.Expression]) -> None:

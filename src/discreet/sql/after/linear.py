@@ -127,7 +127,7 @@ def form_of(node: exp.Expression, leaf: Leaf) -> Form | None:
 
 
 def _divisor(node: exp.Expression) -> exp.Expression:
-    """What is divided by is NULL instead of 0; see `after.rebuilt`."""
+    """What is divided by is NULL instead of 0; see `rebuild.rebuilt`."""
     return node.this if isinstance(node, exp.Nullif) else node
 
 

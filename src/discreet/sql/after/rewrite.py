@@ -15,6 +15,7 @@ from discreet.sql import aggregates
 from discreet.sql.after import after, linear
 from discreet.sql.after.after import Output, Released
 from discreet.sql.after.linear import Form, form_of
+from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
 from discreet.sql.aggregates.request import Request
 from discreet.sql.plan import table_name
 from discreet.sql.rows.joins import conjuncts
@@ -127,7 +128,7 @@ class Rewrite:
                 return found
         if found is not None or not isinstance(node, _ON_KEYS):
             raise reject(node, f"{show(node)} is not about keys alone.", "Group by it.")
-        return after.rebuilt(node, self.of_keys)
+        return rebuilt(node, self.of_keys)
 
     def output(self, name: str, expression: exp.Expression) -> Output:
         """What is known of an output column: a key, an aggregate as measured, or something computed from them."""
@@ -149,7 +150,7 @@ class Rewrite:
         picked = any(self.requests[int(column.name[1:])].chosen for column in used)
         if not used or picked:
             return Output(name=name, margin=None, estimate=None)
-        self.derived.append(after.as_sql(expression))
+        self.derived.append(as_sql(expression))
         margin = exp.column(f"d{len(self.derived) - 1}", table=table_name(self.index), quoted=True)
         return Output(name=name, margin=margin, estimate=None)
 
@@ -197,13 +198,13 @@ class Rewrite:
         if isinstance(node, exp.Query | exp.Subquery):
             return after.embedded(node, after.subquery(node, self.analysis, self.environment))
         if isinstance(node, exp.Window):
-            return after.rebuilt(
-                node, lambda part: after.rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
+            return rebuilt(
+                node, lambda part: rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
             )
         if aggregates.is_aggregate(node):
             return self.aggregate(node)
         if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
-            return after.rebuilt(node, self.rewritten)
+            return rebuilt(node, self.rewritten)
         if not aggregates.aggregates_in(node) and node.find(exp.Column):
             found = self.key(node)
             if found is not None:
@@ -216,7 +217,7 @@ class Rewrite:
             raise reject(
                 node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
             )
-        return after.rebuilt(after.whole_division(node, self.kind), self.rewritten)
+        return rebuilt(whole_division(node, self.kind), self.rewritten)
 
     def kind(self, column: exp.Column) -> Kind | None:
         """The type of a column of the rows, or of the SELECT list."""
