@@ -7,10 +7,16 @@ STAMP := .venv/.installed
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export PYTHONPATH := src
 
-.PHONY: demo test slow coverage check bench lock system clean
+.PHONY: demo serve test slow coverage check bench lock system clean
 
 demo: $(RUN)
 	$(BIN)/discreet demo
+
+# The demo town behind its doors; prints what to type. A password is printed once, when the user is made.
+serve: $(RUN)
+	test -e town/town.yaml || $(BIN)/discreet demo
+	$(BIN)/discreet user list town/town.yaml | grep -q "^bob " || $(BIN)/discreet user add town/town.yaml bob
+	$(BIN)/discreet serve town/town.yaml
 
 test: $(STAMP) system
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal --timeout 300

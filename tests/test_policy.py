@@ -289,6 +289,7 @@ WRONG = [
     (REST, "limits: {second: 1}", "4:10: limits has no key second. Did you mean seconds?"),
     (REST, "analysts: {alice: {epsilon: 2}}", "4:29: analysts.alice.epsilon must be at most 1"),
     (REST, "analysts: {alice: {epsilon: 1, delta: 0.1}}", "4:39: analysts.alice.delta must be at most 0"),
+    (REST, "analysts: {alice: {epsilon: 1, per_question: 2}}", "4:46: analysts.alice.per_question must be at most 1"),
     (REST, "analysts: {alice: {}}", "4:19: analysts.alice needs epsilon"),
     (REST, "analysts: {curator: {epsilon: 1}}", "4:21: curator is the name of the curator's own spending"),
     (REST, "analysts: [alice]", "4:11: analysts must be a mapping, not a list."),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from discreet import accounting
 from discreet.algebra import Numbers
 from discreet.bounds import BEYOND, Bounds, suggested
+from discreet.budget import Budget
 from discreet.door import Door, Passed, Request, allowed
 from discreet.engines.duckdb.store import Snapshot
 from discreet.engines.duckdb.workbench import Workbench
@@ -36,7 +37,7 @@ from discreet.sql.after.finish import Noisy
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Answer, Sheet
 from discreet.vault.exact import Exact
-from discreet.view import View
+from discreet.view import Shape, View
 
 if TYPE_CHECKING:
     from discreet.continual.running import Release
@@ -164,6 +165,17 @@ class Curator:
             offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
             spell = view.engine.sql
             return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left, spell=spell)
+
+    def shape(self, sql: str, *, analyst: str) -> Shape:
+        """Return the columns and types of an answer. Free; touches no data, and never answers a private question."""
+        with self._entered() as (view, door):
+            door.standing(analyst)
+            return view.shape(sql)
+
+    def left(self, *, analyst: str) -> Budget:
+        """Return what is left to an analyst."""
+        with self._entered() as (_, door):
+            return self._accountant.left(door.standing(analyst).left)
 
     def bounds(self, table: str, column: str, *, epsilon: object) -> Bounds:
         """A range beyond which few of a column's values lie, found by paid quantiles and widened to round numbers."""

@@ -38,6 +38,15 @@ from discreet.vault.exact import Exact
 MOST_PLANS, MOST_LETTERS = 256, 10_000  # plans that are kept, then all are forgotten; of questions no longer than this
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """The columns of an answer with their types, which of them may have margins, and whether it costs nothing."""
+
+    schema: pa.Schema
+    measured: tuple[bool, ...]
+    free: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class View:
     """A numbered snapshot, opened, with its public tables.
@@ -106,6 +115,25 @@ class View:
             if len(sql) <= MOST_LETTERS:
                 self.plans[sql, dialect] = found
         return found
+
+    def shape(self, sql: str) -> Shape:
+        """Return what an answer will look like. It is read off a rehearsal; of public tables, off the answer itself."""
+        self.require_process()
+        found = self.plan(sql)
+        if not found.blocks:
+            free = Offer(plan=found, blocks=(), cost=Charge(amount=Fraction(0)))
+            table = self.finish(free, []).table
+        else:
+            statement, made_up = next(rehearsals(found))
+            result = (
+                self._after(statement, {name: self.public[name] for name in found.public} | made_up)
+                if found.listed is None
+                else made_up[table_name(0)].select(found.listed)
+            )
+            table, _ = split(result, found.columns)
+        return Shape(
+            schema=table.schema, measured=tuple(column.measured for column in found.columns), free=not found.blocks
+        )
 
     def amount(self, epsilon: object) -> Fraction:
         return self.accountant.allot(epsilon=amount(epsilon, name="epsilon", most=self.policy.limits.epsilon))

@@ -41,7 +41,7 @@ _interrupted = threading.Event()
 
 FAMILIES = (
     *("demo", "curate", "question", "local", "synthetic", "release", "anonymity", "attack", "audit"),
-    *("user", "completion"),
+    *("user", "serve", "completion"),
 )
 
 for _family in FAMILIES:

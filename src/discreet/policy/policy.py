@@ -133,10 +133,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """The part of the budget one analyst may spend."""
+    """The part of the budget one analyst may spend.
+
+    `per_question` is the ε of a question at a door where none was given with it.
+    """
 
     epsilon: Fraction
     delta: Fraction
+    per_question: Fraction | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -441,14 +445,15 @@ def _analysts(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> 
 
 
 def _share(reader: Reader, what: str, name: str, node: Node, budget: BudgetTerms | None) -> Share | None:
-    fields = reader.fields(node, what, ("analysts", name), ("epsilon", "delta"))
+    fields = reader.fields(node, what, ("analysts", name), ("epsilon", "delta", "per_question"))
     if "epsilon" not in fields and (isinstance(node, Map) or reader.empty(node)):
         reader.problem(node, f"{what} needs epsilon, this analyst's share of the budget: write {{epsilon: 0.5}}.")
     epsilon = reader.amount(fields.get("epsilon"), f"{what}.epsilon", most=budget.epsilon if budget else None)
     delta = reader.amount(fields.get("delta"), f"{what}.delta", most=budget.delta if budget else None, zero=True)
+    per_question = reader.amount(fields.get("per_question"), f"{what}.per_question", most=epsilon)
     if epsilon is None or budget is None:
         return None
-    return Share(epsilon=epsilon, delta=budget.delta if delta is None else delta)
+    return Share(epsilon=epsilon, delta=budget.delta if delta is None else delta, per_question=per_question)
 
 
 # --- digest -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,66 @@
+"""`serve`: opens the doors for analysts."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.question import Policy, opened
+from discreet.errors import UsageError
+
+if TYPE_CHECKING:
+    from discreet.server.tls import Tls
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(serve)
+
+
+def serve(
+    policy: Policy,
+    postgres: Annotated[str, typer.Option(help="Where Postgres clients connect: :5433, or 0.0.0.0:5433.")] = ":5433",
+    certificate: Annotated[Path | None, typer.Option(help="TLS: the certificate, a PEM file.")] = None,
+    key: Annotated[Path | None, typer.Option(help="TLS: its key, a PEM file of mode 0600.")] = None,
+    make_certificate: Annotated[
+        bool, typer.Option("--make-certificate", help="TLS: make a certificate beside the ledger, once.")
+    ] = False,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Questions that run at a time.")] = 4,
+) -> None:
+    """Open the doors for analysts, until Ctrl-C or SIGTERM. Who may log in: discreet user."""
+    from discreet.server.limits import Limits
+    from discreet.server.log import log_to_stderr
+    from discreet.server.serve import Address, Server
+    from discreet.server.serve import serve as serve_until_stopped
+
+    address = Address.parse(postgres)
+    curator = opened(policy)
+    tls = _tls(curator.policy.ledger, certificate, key, make=make_certificate)
+    address.require_private(tls)
+    log_to_stderr()
+    name = curator.policy.path.stem
+
+    def tell(host: str, port: int) -> None:
+        print(f'Postgres:  psql "host={host} port={port} dbname={name} user=NAME"', flush=True)
+        print("In psql:   SET discreet.epsilon = 0.1;   then ask.   SHOW discreet.budget;", flush=True)
+
+    async def run() -> bool:
+        return await serve_until_stopped(
+            Server(curator=curator, limits=Limits(workers=workers), tls=tls), address, tell
+        )
+
+    asyncio.run(run())
+
+
+def _tls(ledger: Path, certificate: Path | None, key: Path | None, *, make: bool) -> Tls | None:
+    from discreet.server import tls
+
+    if make:
+        certificate, key = (ledger.with_name(f"{ledger.name}.tls.{end}") for end in ("crt", "key"))
+        if not certificate.exists() or not key.exists():
+            tls.make(certificate, key)
+    if (certificate is None) != (key is None):
+        raise UsageError("TLS needs both: --certificate and --key.")
+    return None if certificate is None or key is None else tls.load(certificate, key)

@@ -1,0 +1,60 @@
+"""What all doors share: the curator, the gate, the queue, limits, counts, and room for answers on their way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from discreet.curator import Curator
+from discreet.server.auth import Gate
+from discreet.server.limits import Limits
+from discreet.server.metrics import Metrics
+from discreet.server.queue import Queue
+
+_log = logging.getLogger("discreet.server")
+
+
+class NoRoom(Exception):
+    """An answer is too large, or too much is sent at once (`passing`)."""
+
+    def __init__(self, message: str, *, passing: bool) -> None:
+        super().__init__(message)
+        self.passing = passing
+        self.hint = "The answer is stored: asking for less of it (LIMIT, a filter after noise) costs nothing more."
+
+
+class Doorway:
+    """One per server. Used from one event loop."""
+
+    def __init__(self, curator: Curator, gate: Gate, *, limits: Limits) -> None:
+        self.curator = curator
+        self.gate = gate
+        self.limits = limits
+        self.metrics = Metrics()
+        self.queue = Queue(workers=limits.workers, most_waiting=limits.waiting_per_user)
+        self._held = 0
+
+    @contextmanager
+    def room(self, size: int) -> Iterator[None]:
+        """Hold room for an answer while it is sent; refuse one that is too large, or too much at once."""
+        if size > self.limits.result:
+            raise NoRoom(f"The answer has more than {self.limits.result:,} bytes.", passing=False)
+        if self._held + size > self.limits.results:
+            raise NoRoom("Too many answers are being sent at this moment.", passing=True)
+        self._held += size
+        try:
+            yield
+        finally:
+            self._held -= size
+
+    def broke(self, error: BaseException) -> None:
+        """Log a failure of our own by its type and place; its words may hold what is private."""
+        trace, place = error.__traceback__, "an unknown place"
+        while trace is not None:
+            name = trace.tb_frame.f_globals.get("__name__", "")
+            if name.startswith("discreet"):
+                place = f"{name}, line {trace.tb_lineno}"
+            trace = trace.tb_next
+        self.metrics.count("failures")
+        _log.error("failure", extra={"fields": {"type": type(error).__name__, "at": place}})

@@ -1,0 +1,23 @@
+"""What one server lets clients take of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Counts, bytes and seconds. A message may hold a statement of the policy's length and as much of parameters."""
+
+    workers: int = 4
+    connections: int = 400
+    connections_per_user: int = 100
+    connections_before_login: int = 100
+    waiting_per_user: int = 100  # questions
+    message: int = 1 << 20  # bytes
+    result: int = 256 << 20  # bytes of one answer
+    results: int = 1 << 30  # bytes of all answers that are being sent
+    login: float = 20.0  # seconds for the whole login
+    idle: float = 3600.0  # seconds without a statement
+    sending: float = 60.0  # seconds in which a client reads nothing of what it is sent
+    stopping: float = 30.0  # seconds for questions under way when the server stops

@@ -1,0 +1,39 @@
+"""Logs as JSON lines: what happened, to whom, how long it took. Never a statement, a value or an engine's message."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line. Fields come from `extra={"fields": {...}}`; an exception's text is left out."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line = {
+            "time": f"{moment}.{int(record.msecs):03}Z",
+            "level": record.levelname.lower(),
+            "from": record.name.removeprefix("discreet."),
+            "event": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info and record.exc_info[0] is not None:
+            line["exception"] = record.exc_info[0].__name__
+        return json.dumps(line, default=str)
+
+
+def log_to_stderr(level: int = logging.INFO) -> None:
+    """Send all logs of ours to stderr as JSON lines, and nobody else's."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines())
+    ours = logging.getLogger("discreet")
+    ours.handlers[:] = [handler]
+    ours.setLevel(level)
+    ours.propagate = False
+    for other in ("asyncio", "uvicorn", "uvicorn.error", "uvicorn.access"):
+        logging.getLogger(other).handlers[:] = [handler]
+        logging.getLogger(other).setLevel(logging.ERROR)
+        logging.getLogger(other).propagate = False

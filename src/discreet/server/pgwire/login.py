@@ -1,0 +1,180 @@
+"""From an accepted connection to a user: TLS, the startup message, SCRAM; or a request to cancel.
+
+Until somebody is logged in, little is read: a startup message of 10 kB, logins of 8 kB, in 20 seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from discreet.server.auth import Denied, Gate
+from discreet.server.pgwire import messages
+from discreet.server.pgwire.faults import Fatal
+from discreet.server.pgwire.messages import Broken
+from discreet.server.scram import PLAIN, PLUS, Malformed
+from discreet.server.tls import Tls
+from discreet.server.users import User
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """Who came in, with what the startup message said."""
+
+    user: User
+    database: str
+    settings: dict[str, str]
+
+
+async def enter(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    *,
+    gate: Gate,
+    tls: Tls | None,
+    address: str,
+    cancel: Callable[[int, int], None],
+) -> Login | None:
+    """Let somebody in, or carry out a request to cancel and return None. Raises Fatal, Broken or what streams raise."""
+    startup, encrypted = await _startup(reader, writer, tls, cancel)
+    if startup is None:
+        return None
+    if tls is not None and not encrypted and not is_loopback(address):
+        raise Fatal("28000", "This server speaks TLS only.", hint="Connect with sslmode=require.")
+    unknown = [name for name in startup if name.startswith("_pq_.")]
+    if startup.pop(" version") != "0" or unknown:
+        writer.write(messages.negotiate(unknown))
+    if startup.get("replication", "false").lower() not in ("false", "off", "no", "0"):
+        raise Fatal("0A000", "There is nothing to replicate here.")
+    name = startup.pop("user", "")
+    if not name:
+        raise Fatal("28000", "The startup message names no user.")
+    binding = tls.binding if tls is not None and encrypted else None
+    user = await _scram(reader, writer, gate, name, address, binding)
+    database = startup.pop("database", name)
+    settings = _options(startup.pop("options", ""))
+    settings |= {key: value for key, value in startup.items() if not key.startswith("_pq_.") and key != "replication"}
+    return Login(user=user, database=database, settings=settings)
+
+
+def is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+async def _startup(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tls: Tls | None, cancel: Callable[[int, int], None]
+) -> tuple[dict[str, str] | None, bool]:
+    """Return the startup message, and whether the connection is encrypted by then."""
+    encrypted = refused = False
+    while True:
+        code, data = await _first(reader)
+        if code == messages.CANCEL_REQUEST:
+            if len(data) != 8:
+                raise Broken("a request to cancel of another length")
+            cancel(*struct.unpack("!II", data))
+            return None, encrypted
+        if code in (messages.SSL_REQUEST, messages.GSS_REQUEST) and not data and not encrypted:
+            if code == messages.SSL_REQUEST and tls is not None:
+                await _encrypt(reader, writer, tls)
+                encrypted = True
+            elif refused and code == messages.SSL_REQUEST:
+                raise Broken("TLS asked for again")
+            else:
+                refused = code == messages.SSL_REQUEST
+                writer.write(b"N")
+                await writer.drain()
+            continue
+        if code >> 16 != 3:
+            raise Fatal("0A000", "This server speaks version 3 of the protocol.")
+        return {" version": str(code & 0xFFFF), **messages.parse_startup(data)}, encrypted
+
+
+async def _first(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+    size, code = struct.unpack("!II", await reader.readexactly(8))
+    if not 8 <= size <= messages.MOST_STARTUP:
+        raise Broken("a startup message of a wrong length")
+    return code, await reader.readexactly(size - 8)
+
+
+async def _encrypt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, tls: Tls) -> None:
+    """Go on encrypted. Bytes that came before are somebody's in between (CVE-2021-23214): the connection ends."""
+    transport = writer.transport
+    assert isinstance(transport, asyncio.Transport)
+    transport.pause_reading()  # from here on nothing can come in unencrypted
+    early = b""
+    try:
+        async with asyncio.timeout(0):
+            early = await reader.read(1)
+    except TimeoutError:
+        pass
+    if early:
+        raise Fatal("08P01", "Unencrypted bytes came before TLS began.")
+    writer.write(b"S")
+    await writer.start_tls(tls.context)
+
+
+async def _scram(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    gate: Gate,
+    name: str,
+    address: str,
+    binding: bytes | None,
+) -> User:
+    writer.write(messages.sasl([PLUS, PLAIN] if binding is not None else [PLAIN]))
+    mechanism, first = messages.parse_sasl_initial(await _response(reader))
+    if mechanism != PLAIN and (mechanism != PLUS or binding is None):
+        raise Fatal("28000", f"Log in by {PLAIN}.")
+    chosen = binding if mechanism == PLUS else None
+    try:
+        attempt = gate.begin(name, address=address, binding=chosen, offers_binding=binding is not None)
+        writer.write(messages.sasl_continue(attempt.first(first)))
+        user, signature = attempt.final(await _response(reader))
+    except Malformed as error:
+        raise Broken(str(error)) from None
+    except Denied as denied:
+        code = "28P01" if denied.wait is None else "53300"
+        raise Fatal(code, str(denied)) from None
+    writer.write(messages.sasl_final(signature) + messages.LOGGED_IN)
+    return user
+
+
+async def _response(reader: asyncio.StreamReader) -> bytes:
+    kind, size = messages.HEADER.unpack(await reader.readexactly(5))
+    if kind != b"p" or not 4 <= size <= messages.MOST_LOGIN:
+        raise Broken("no answer to the login")
+    return await reader.readexactly(size - 4)
+
+
+def _options(text: str) -> dict[str, str]:
+    """Read -c name=value and --name=value; a backslash keeps a space in a value."""
+    words, word, index = list[str](), "", 0
+    while index < len(text):
+        letter = text[index]
+        if letter == "\\" and index + 1 < len(text):
+            index += 1
+            word += text[index]
+        elif letter.isspace():
+            words, word = ([*words, word] if word else words), ""
+        else:
+            word += letter
+        index += 1
+    words = [*words, word] if word else words
+    found: dict[str, str] = {}
+    while words:
+        word = words.pop(0)
+        if word == "-c" and words:
+            word = words.pop(0)
+        else:
+            word = word.removeprefix("--") if word.startswith("--") else word.removeprefix("-c")
+        name, equals, value = word.partition("=")
+        if not equals:
+            raise Fatal("42601", "Startup options are written as -c name=value.")
+        found[name.replace("-", "_")] = value
+    return found

@@ -1,0 +1,171 @@
+"""From a statement to the curator: its price from the session's settings, margins as columns, notices.
+
+Everything here runs on a worker's thread and may take as long as a question takes. Describing never answers one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from discreet.budget import number
+from discreet.curator import Curator
+from discreet.errors import DiscreetError, Rejected
+from discreet.server.pgwire.faults import NO_PRICE, UNPRICED, Fault, Notice, fault_of
+from discreet.server.settings import Settings
+from discreet.server.users import User
+from discreet.show import notes
+
+if TYPE_CHECKING:
+    import discreet
+
+MARGIN = "_margin"  # what follows a column's name in the name of its margins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a statement gives: rows or none, its tag, notices, and whether something was charged for it."""
+
+    tag: str
+    table: pa.Table | None = None
+    notices: tuple[Notice, ...] = ()
+    charged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asker:
+    """Who asks, of whom, under which settings."""
+
+    curator: Curator
+    user: User
+    settings: Settings
+
+    @property
+    def analyst(self) -> str:
+        if self.user.analyst is None:
+            hint = "Log in as an analyst of the policy to ask."
+            raise Fault("42501", f"{self.user.name} is an auditor, who reads and never asks.", hint=hint)
+        return self.user.analyst
+
+    def schema(self, sql: str, *, offset: int = 0) -> pa.Schema:
+        """Return the columns of a question's answer, without answering it."""
+        try:
+            shape = self.curator.shape(sql, analyst=self.analyst)
+        except Rejected as refused:
+            nothing = self._no_rows(sql)
+            if nothing is None:
+                raise fault_of(refused, sql=sql, offset=offset) from None
+            return nothing
+        except DiscreetError as error:
+            raise fault_of(error, sql=sql, offset=offset) from None
+        if self.settings["discreet.margins"] != "columns":
+            return shape.schema
+        return pa.schema([*shape.schema, *_margin_fields(shape.schema, shape.measured)])
+
+    def ask(self, sql: str, *, offset: int = 0) -> Result:
+        """Answer a question at the session's price."""
+        try:
+            price = self.settings.price() or self._free(sql)
+            answer = self.curator.ask(sql, analyst=self.analyst, **price)
+            table = self._with_margins(sql, answer)
+        except Rejected as refused:
+            nothing = self._no_rows(sql)
+            if nothing is None:
+                raise fault_of(refused, sql=sql, offset=offset) from None
+            told = Notice(message=f"No rows: {refused.reason}", detail="discreet.rows is none.")
+            return Result(tag="SELECT 0", table=nothing.empty_table(), notices=(told,))
+        except DiscreetError as error:
+            raise fault_of(error, sql=sql, offset=offset) from None
+        return Result(
+            tag=f"SELECT {table.num_rows}",
+            table=table,
+            notices=(_told(answer, margins=self.settings["discreet.margins"] == "notice"),),
+            charged=answer.cost.epsilon > 0,
+        )
+
+    def _free(self, sql: str) -> Mapping[str, Any]:
+        """Return the price of a question that costs nothing, which is never charged; refuse one that costs."""
+        if not self.curator.shape(sql, analyst=self.analyst).free:
+            raise Fault(UNPRICED, "What may this answer cost? No ε is set.", hint=NO_PRICE)
+        return {"epsilon": self.curator.policy.limits.epsilon}
+
+    def _no_rows(self, sql: str) -> pa.Schema | None:
+        """Return the columns of a SELECT of rows where the session wants none of them instead of a refusal."""
+        if self.settings["discreet.rows"] != "none":
+            return None
+        try:
+            probe = self.curator.shape(f"SELECT * FROM ({sql}\n) AS probe LIMIT 0", analyst=self.analyst)
+        except DiscreetError:
+            return None
+        return probe.schema if probe.free else None
+
+    def _with_margins(self, sql: str, answer: discreet.Answer) -> pa.Table:
+        table = answer.table
+        if self.settings["discreet.margins"] != "columns":
+            return table
+        shape = self.curator.shape(sql, analyst=self.analyst)
+        for field in _margin_fields(table.schema, shape.measured):
+            table = table.append_column(field, answer.margins.column(field.name.removesuffix(MARGIN)))
+        return table
+
+    def explain(self, sql: str, *, offset: int = 0, as_json: bool = False) -> Result:
+        """Return what would happen in sentences; the first line has the cost as Postgres writes it."""
+        try:
+            price: Mapping[str, Any] = self.settings.price() or self._free(sql)
+            quote = self.curator.quote(sql, analyst=self.analyst, **price)
+            told = self.curator.explain(sql, analyst=self.analyst, **price).split("\n")
+        except DiscreetError as error:
+            raise fault_of(error, sql=sql, offset=offset) from None
+        cost = two_places(quote.cost.epsilon)
+        lines = [f"cost=0.00..{cost} rows=0 width=0", *told]
+        if as_json:
+            plan = {"Node Type": "Discreet", "Startup Cost": 0.0, "Total Cost": float(cost), "Explanation": told}
+            lines = [json.dumps([{"Plan": plan}], ensure_ascii=False)]
+        kind = pa.field("QUERY PLAN", pa.string(), metadata={b"oid": b"114"} if as_json else None)
+        return Result(tag="EXPLAIN", table=pa.table([pa.array(lines, pa.string())], schema=pa.schema([kind])))
+
+    def budget(self) -> str:
+        """Return what is left, in words."""
+        try:
+            return str(self.curator.left(analyst=self.analyst))
+        except DiscreetError as error:
+            raise fault_of(error) from None
+
+
+def two_places(value: Fraction) -> str:
+    """Return an amount in decimals, rounded up; with as many places as it needs to be told, at least two."""
+    if not value:
+        return "0.00"
+    places = max(2, 3 - math.floor(math.log10(value)))
+    scaled = math.ceil(value * 10**places)
+    whole, part = divmod(scaled, 10**places)
+    return f"{whole}.{part:0{places}}".rstrip("0").ljust(len(str(whole)) + 3, "0")
+
+
+def _margin_fields(schema: pa.Schema, measured: Sequence[bool]) -> list[pa.Field]:
+    pairs = zip(schema, measured, strict=True)
+    return [pa.field(f"{field.name}{MARGIN}", pa.float64()) for field, has in pairs if has]
+
+
+def _told(answer: discreet.Answer, *, margins: bool) -> Notice:
+    """Return what an answer cost, what is left, and how wrong its numbers may be."""
+    lines = notes(answer)
+    if margins:
+        columns = zip(answer.margins.column_names, answer.margins.columns, strict=True)
+        lines += [told for name, column in columns if (told := _margin_line(name, column.to_pylist()))]
+    return Notice(message=lines[0], detail="\n".join(lines[1:]))
+
+
+def _margin_line(name: str, margins: Sequence[float | None]) -> str:
+    known = [margin for margin in margins if margin is not None]
+    if not known:
+        return ""
+    least, most = (number(end, rounding=ROUND_CEILING) for end in (min(known), max(known)))
+    return f"{name} ± {most}" if least == most else f"{name} ± {least} to {most}"

@@ -1,0 +1,150 @@
+"""Workers, and one fair queue for all analysts: nobody waits because somebody else asks a lot.
+
+A free worker takes the oldest question of whoever has the fewest running, and of those whoever was served longest ago.
+While several ask, none of them has more than half of the workers. What nobody waits for any more is not begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+Made = TypeVar("Made")
+RECENT = 5.0  # seconds for which whoever asked counts as somebody who asks
+
+
+class Crowded(Exception):
+    """Too many questions of one user wait already."""
+
+
+class Stopping(Exception):
+    """The server stops and begins nothing new."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Job:
+    work: Callable[[], Any]
+    done: asyncio.Future[Any]
+    since: float
+
+
+class Queue:
+    """Runs work on threads, by turns. Used from one event loop."""
+
+    def __init__(self, *, workers: int, most_waiting: int) -> None:
+        self._workers = workers
+        self._most = most_waiting
+        self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="discreet-worker")
+        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()  # whoever was served longest ago is first
+        self._running: dict[str, int] = {}
+        self._seen: dict[str, float] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._stopping = False
+        self.waited = 0.0  # seconds that the last job waited
+
+    @property
+    def waiting(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    @property
+    def running(self) -> int:
+        return sum(self._running.values())
+
+    def submit(self, who: str, work: Callable[[], Made]) -> asyncio.Future[Made]:
+        """Put work in the queue. Cancelling what is returned takes it out again, or leaves it to end unheard."""
+        if self._stopping:
+            raise Stopping
+        jobs = self._waiting.setdefault(who, deque())
+        while jobs and jobs[0].done.done():
+            jobs.popleft()
+        if len(jobs) >= self._most:
+            raise Crowded
+        done: asyncio.Future[Made] = asyncio.get_running_loop().create_future()
+        jobs.append(_Job(work=work, done=done, since=time.monotonic()))
+        self._seen[who] = time.monotonic()
+        self._dispatch()
+        return done
+
+    def _dispatch(self) -> None:
+        while self.running < self._workers:
+            who = self._next()
+            if who is None:
+                break
+            job = self._waiting[who].popleft()
+            self._waiting.move_to_end(who)
+            if not self._waiting[who]:
+                del self._waiting[who]
+            self._begin(who, job)
+        if self.running or self._waiting:
+            self._idle.clear()
+        else:
+            self._idle.set()
+
+    def _next(self) -> str | None:
+        for who in [who for who, jobs in self._waiting.items() if all(job.done.done() for job in jobs)]:
+            del self._waiting[who]
+        for jobs in self._waiting.values():
+            while jobs[0].done.done():
+                jobs.popleft()
+        share = self._share()
+        able = [who for who in self._waiting if self._running.get(who, 0) < share]
+        return min(able, key=lambda who: self._running.get(who, 0), default=None)  # of equals the first
+
+    def _share(self) -> int:
+        """Return how many workers one may have: all, or half of them while others ask too."""
+        now = time.monotonic()
+        self._seen = {
+            who: seen
+            for who, seen in self._seen.items()
+            if now - seen < RECENT or who in self._waiting or who in self._running
+        }
+        return self._workers if len(self._seen) < 2 else max(1, self._workers // 2)
+
+    def _begin(self, who: str, job: _Job) -> None:
+        loop = asyncio.get_running_loop()
+        self._running[who] = self._running.get(who, 0) + 1
+        self.waited = time.monotonic() - job.since
+
+        def carried_out() -> None:
+            try:
+                made, error = job.work(), None
+            except BaseException as raised:  # whatever it is, whoever waits is told
+                made, error = None, raised
+            loop.call_soon_threadsafe(self._ended, who, job, made, error)
+
+        self._pool.submit(carried_out)
+
+    def _ended(self, who: str, job: _Job, made: Any, error: BaseException | None) -> None:
+        self._running[who] -= 1
+        if not self._running[who]:
+            del self._running[who]
+        if not job.done.done():
+            if error is None:
+                job.done.set_result(made)
+            else:
+                job.done.set_exception(error)
+        self._dispatch()
+
+    async def stop(self, *, seconds: float) -> bool:
+        """Begin nothing new, and wait for what runs; say whether all of it ended in time."""
+        self._stopping = True
+        for jobs in self._waiting.values():
+            for job in jobs:
+                if not job.done.done():
+                    job.done.set_exception(Stopping())
+        self._waiting.clear()
+        self._dispatch()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._idle.wait()
+        except TimeoutError:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            return False
+        self._pool.shutdown(wait=True)
+        return True

@@ -1,0 +1,89 @@
+"""Opens the doors of one policy, and closes them in order: nothing new begins, what runs may end, then all close."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from discreet.curator import Curator
+from discreet.errors import UsageError
+from discreet.server.auth import Gate
+from discreet.server.doorway import Doorway
+from discreet.server.limits import Limits
+from discreet.server.pgwire.listener import Listener
+from discreet.server.pgwire.login import is_loopback
+from discreet.server.tls import Tls
+from discreet.server.users import UserFile
+
+_log = logging.getLogger("discreet.server")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where a door listens."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> Address:
+        """Read host:port; without a host it is this machine alone."""
+        host, _, port = text.rpartition(":")
+        if not port.isascii() or not port.isdigit() or int(port) > 65_535:
+            raise UsageError(f"A door's address is written as :5433 or 0.0.0.0:5433, not as {text[:80]}.")
+        return cls(host=host.strip("[]") or "127.0.0.1", port=int(port))
+
+    def require_private(self, tls: Tls | None) -> None:
+        """Refuse to listen beyond this machine without TLS."""
+        if tls is None and self.host != "localhost" and not is_loopback(self.host):
+            raise UsageError(
+                f"Listening on {self.host} needs TLS, or passwords and answers pass in the open: give --certificate "
+                "and --key, or --make-certificate. Without them the doors are open to this machine alone (:5433)."
+            )
+
+
+@dataclass(slots=True, kw_only=True)
+class Server:
+    """The doors of one policy."""
+
+    curator: Curator
+    limits: Limits = field(default_factory=Limits)
+    tls: Tls | None = None
+    door: Doorway = field(init=False)
+    postgres: Listener | None = None
+
+    def __post_init__(self) -> None:
+        gate = Gate(UserFile(self.curator.policy))
+        self.door = Doorway(self.curator, gate, limits=self.limits)
+
+    async def open_postgres(self, address: Address) -> tuple[str, int]:
+        address.require_private(self.tls)
+        self.postgres = Listener(self.door, tls=self.tls)
+        found = await self.postgres.listen(address.host, address.port)
+        _log.info("listening", extra={"fields": {"door": "postgres", "host": found[0], "port": found[1]}})
+        return found
+
+    async def close(self) -> bool:
+        """Stop; say whether all questions under way were answered."""
+        ended = await self.door.queue.stop(seconds=self.limits.stopping)
+        if self.postgres is not None:
+            await self.postgres.stop()
+        _log.info("stopped", extra={"fields": {"in_time": ended}})
+        return ended
+
+
+async def serve(server: Server, postgres: Address | None, opened: Callable[[str, int], None]) -> bool:
+    """Serve until SIGTERM or Ctrl-C; `opened` is told where."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):  # not the main thread
+            loop.add_signal_handler(number, stop.set)
+    if postgres is not None:
+        opened(*await server.open_postgres(postgres))
+    await stop.wait()
+    return await server.close()
