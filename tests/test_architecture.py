@@ -21,6 +21,7 @@ LAYERS = (
         "budget",
         "policy",
         "noise",
+        "pages",
         "threads",
         "algebra",
     ),

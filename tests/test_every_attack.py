@@ -17,6 +17,7 @@ from discreet.attacks import ATTACKS
 from discreet.attacks.experiment.finding import ceiling
 from discreet.attacks.lessons import LESSONS
 from discreet.attacks.lessons.page import html
+from discreet.attacks.lessons.plot import CEILING
 from discreet.attacks.lessons.terminal import show
 
 STATED = Fraction(1, 10)
@@ -89,8 +90,9 @@ def test_the_story_is_told_on_a_terminal_and_on_a_page(lesson) -> None:
     assert "●" in told
     assert max(map(len, told.splitlines())) <= 100
     page = html(lesson)
-    assert page.count("<circle") == len(lesson.points)
+    assert page.count("<title>ε = ") == len(lesson.points)
     assert "<script" not in page
-    assert "http" not in page
-    assert ("polyline" in page) == lesson.bounded
+    assert "http:" not in page
+    assert "https:" not in page
+    assert (CEILING in page) == lesson.bounded
     assert all(step.heading in page for step in lesson.steps)

@@ -7,14 +7,20 @@ import json
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import number, with_margin
+from discreet.pages import axis, blocks
+from discreet.pages.bars import Series, bars
+from discreet.pages.plot import Curve, plot
 
 if TYPE_CHECKING:
     from discreet.offer import Quote
     from discreet.vault.answer import Answer
+
+MOST_BARS = 60
 
 
 def printable(text: str) -> str:
@@ -190,49 +196,55 @@ def quote_text(quote: Quote) -> str:
 
 
 def answer_html(answer: Answer) -> str:
-    """A table with margins and, where one key names the rows, bars with their error."""
-    columns, rows, margins = answer.table.column_names, _rows(answer.table), _rows(answer.margins)
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-    body = "".join(
-        "<tr>" + "".join(_html_cell(value, margin) for value, margin in zip(row, half, strict=True)) + "</tr>"
+    """A table with margins and, where one key names the rows, a chart of them."""
+    rows, margins = _rows(answer.table), _rows(answer.margins)
+    cells = [
+        [cell(value, margin) for value, margin in zip(row, half, strict=True)]
         for row, half in zip(rows, margins, strict=True)
-    )
+    ]
     below = "<br>".join(html.escape(note) for note in notes(answer))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    return f"{table}<p>{below}</p>{_bars(answer)}"
+    parts = [blocks.table(answer.table.column_names, cells), f'<p class="small soft">{below}</p>', _chart(answer)]
+    return blocks.fragment(parts)
 
 
-def _html_cell(value: Any, margin: float | None) -> str:
-    side = "left" if isinstance(value, str) else "right"
-    return f'<td style="text-align: {side}; padding: 0 0.8em">{html.escape(cell(value, margin))}</td>'
-
-
-def _bars(answer: Answer) -> str:
-    """An SVG of bars with error bars, for one key column and the first aggregate with margins."""
+def _chart(answer: Answer) -> str:
+    """Of one key column and the first aggregate with margins: a line over time, else bars."""
     with_margin = [index for index, column in enumerate(answer.margins.columns) if column.null_count < len(column)]
     keys = [index for index in range(answer.table.num_columns) if index not in with_margin]
-    if len(keys) != 1 or not with_margin or not 2 <= answer.table.num_rows <= 60:
+    if len(keys) != 1 or not with_margin:
         return ""
-    labels = answer.table.column(keys[0]).to_pylist()
-    values = [float(value or 0) for value in answer.table.column(with_margin[0]).to_pylist()]
-    margins = [float(margin or 0) for margin in answer.margins.column(with_margin[0]).to_pylist()]
-    low = min(0.0, *(value - margin for value, margin in zip(values, margins, strict=True)))
-    high = max(0.0, *(value + margin for value, margin in zip(values, margins, strict=True)))
-    scale = 420 / ((high - low) or 1)
+    columns = (answer.table.column(keys[0]), answer.table.column(with_margin[0]), answer.margins.column(with_margin[0]))
+    known = [row for row in zip(*(column.to_pylist() for column in columns), strict=True) if None not in row[1:]]
+    if len(known) < 2:
+        return ""
+    name, key = (answer.table.column_names[index] for index in (with_margin[0], keys[0]))
+    points = [(each, float(value), float(margin)) for each, value, margin in known]
+    if all(isinstance(each, date) for each, _, _ in points):
+        return blocks.figure(name, _line(key, name, sorted(points)), note="with its 95 % margin as a band")
+    if len(points) > MOST_BARS:
+        return ""
+    texts = [cell(value, margin) for _, value, margin in known]
+    return blocks.figure(name, _bars(name, points, texts), note="with its 95 % margin as a line")
 
-    def x(value: float) -> float:
-        return 140 + (value - low) * scale
 
-    marks = []
-    for row, (label, value, margin) in enumerate(zip(labels, values, margins, strict=True)):
-        top = 8 + row * 22
-        left, right = sorted((x(0), x(value)))
-        marks.append(
-            f'<text x="132" y="{top + 12}" text-anchor="end">{html.escape(cell(label, None))}</text>'
-            f'<rect x="{left:.1f}" y="{top}" width="{right - left:.1f}" height="16" fill="#7aa6c2"/>'
-            f'<path d="M{x(value - margin):.1f} {top + 8}H{x(value + margin):.1f}" stroke="#22303a" stroke-width="2"/>'
-        )
-    height = 16 + len(labels) * 22
-    title = html.escape(f"{answer.table.column_names[with_margin[0]]}, with the half-width of 95 % as a line")
-    picture = f'<svg width="580" height="{height}" font-family="sans-serif" font-size="12">{"".join(marks)}</svg>'
-    return f'<figure style="margin: 0"><figcaption>{title}</figcaption>{picture}</figure>'
+def _line(key: str, name: str, points: list[tuple[Any, float, float]]) -> str:
+    lows, highs = _reaches(points)
+    curve = Curve(
+        across=[axis.place_of(day) for day, _, _ in points],
+        up=[value for _, value, _ in points],
+        lows=lows,
+        highs=highs,
+    )
+    up = axis.numbers(min(0.0, *lows), max(0.0, *highs), title=name)
+    return plot([curve], across=axis.days(points[0][0], points[-1][0], title=key), up=up, label=f"{name} by {key}")
+
+
+def _bars(name: str, points: list[tuple[Any, float, float]], texts: list[str]) -> str:
+    lows, highs = _reaches(points)
+    series = Series(values=[value for _, value, _ in points], ranges=list(zip(lows, highs, strict=True)), texts=texts)
+    scale = axis.numbers(min(0.0, *lows), max(0.0, *highs), title=name)
+    return bars([cell(key, None) for key, _, _ in points], [series], axis=scale)
+
+
+def _reaches(points: list[tuple[Any, float, float]]) -> tuple[list[float], list[float]]:
+    return [value - margin for _, value, margin in points], [value + margin for _, value, margin in points]

@@ -113,7 +113,7 @@ def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.Cap
         assert found.batch.epsilon is not None
         assert found.batch.epsilon <= found.spent.amount
     page = report.ledger_page(found, currency="ε")
-    assert re.search(r'd="M[\d. ]+(V[\d.]+H[\d.]+){3}V150H40Z"', page), "a step for each charge"
+    assert re.search(r'class="line" d="M[\d. ]+(L[\d. ]+L[\d. ]+){3}"', page), "a step for each charge"
     assert "holds" in page
     assert "BROKEN" not in page
     short = replace(found.charges[0], charged=replace(found.charges[0].charged, amount=Fraction(1, 10**6)))
@@ -129,7 +129,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     page, sure = tmp_path / "page.html", ["--runs", "2000", "--confidence", str(SURE)]
     assert run(["audit", "mechanism", *sure, "--out", str(page)]) == 0
     assert capsys.readouterr().out.count("holds") == len(cases.cases())
-    assert page.read_text(encoding="utf-8").count("<rect") == 2 * len(cases.cases())
+    assert page.read_text(encoding="utf-8").count('<rect class="fill" x=') == 2 * len(cases.cases())
     assert run(["audit", "mechanism", "DiscreteLaplace", *sure, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["sound"]
     assert run(["audit", "mechanism", "nothing"]) == 2

@@ -23,7 +23,7 @@ def test_the_page_in_a_browser(tmp_path: Path, browser: Any) -> None:
         tab.on("console", lambda message: said.append(message.text))
         tab.on("request", lambda request: asked.append(request.url))
         tab.goto(f"file://{tmp_path}/page.html")
-        assert tab.locator("svg").count() == 2 * 3 + 1
+        assert tab.locator("figure").count() == 2 * 3 + 1
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         assert tab.locator("h1").inner_text() == "daily_visits"
         tab.close()

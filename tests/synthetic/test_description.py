@@ -235,7 +235,8 @@ def test_the_three_verbs(made: discreet.Curator, tmp_path: Path, capsys: pytest.
     assert "expected error" in capsys.readouterr().out
     page = (tmp_path / "d.html").read_text()
     assert "<svg" in page
-    assert "http" not in page  # loads nothing
+    assert "http:" not in page  # loads nothing
+    assert "https:" not in page
     assert run(["inspect", file, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["columns"][0]["name"] == "age"
     assert run(["generate", file, "--rows", "1", "--out", str(tmp_path / "rows.xls")]) == 2

@@ -66,7 +66,7 @@ def text(series: Series) -> str:
         lines += [f"{title}: {with_margin(values[-1], margins[-1])} on {periods[-1]}", *chart(values, margins), ""]
     if len(found) > MOST_CHARTS:
         lines.append(f"and {len(found) - MOST_CHARTS} more; --out writes all of them.")
-    lines.append(f"cost {series.budget}, charged once at the start; ± holds with 95 %.")
+    lines.append(f"cost {series.budget}, charged once at the start; ± is a 95 % margin of the noise.")
     if series.periods:
         asked = naive_costs(series, series.periods, points=1)[-1][1]
         lines.append(

@@ -8,5 +8,5 @@ marginals    counts asked through the allowance      inspect      figures, from 
 graphical    junction tree, propagation, estimation  compare      real against synthetic, paid for
 smooth       noisy histograms made plausible         classify     a classifier to try on true rows
 synthesizers SYNTHESIZERS, the family                raw          exact scores, NOT FOR RELEASE
-describe     what is planned, paid and done          reports, pictures    the pages
+describe     what is planned, paid and done          reports              the pages
 """

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from math import ceil, floor, log10
 from typing import Any
 
 from discreet.budget import number
+from discreet.pages import axis, blocks
+from discreet.pages.bars import Series, bars
 
 _MOST_BARS = 40
-_WIDTH, _ROW, _LEFT, _RIGHT = 640, 22, 150, 140
 
 
 def text(found: dict[str, Any], *, width: int = 30) -> Iterator[str]:
@@ -63,44 +63,29 @@ def _shown(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
 
 def document(title: str, found: dict[str, Any]) -> str:
     """A page with a chart for each question; no script, nothing loaded."""
-    from discreet.local.respondent.page import part
-
-    charts = "\n".join(_figure(key, question) for key, question in found.items())
-    policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}"><style>{part("page.css")}</style></head>'
-        f"<body><main><h1>{html.escape(title)}</h1><p>Estimated out of randomized reports. A bar is the most plausible "
-        f"share, the line on it the 95 % interval of the unbiased estimate.</p>{charts}</main></body></html>"
+    words = (
+        "Estimates, made of randomized reports. A bar is the most plausible share; the line on it, and the number "
+        "beside it, are the unbiased estimate with its 95 % interval."
     )
+    charts = [part for key, question in found.items() for part in _figure(key, question)]
+    return blocks.page(title, [blocks.paragraph(words, kind="soft"), *charts], subtitle="What respondents answered")
 
 
-def _figure(key: str, question: dict[str, Any]) -> str:
-    figures = f"n = {question['n']:,}, ε = {number(question['epsilon'])}"
-    head = f"<h2>{html.escape(key)}</h2><p>{html.escape(question['ask'])} ({figures})</p>"
+def _figure(key: str, question: dict[str, Any]) -> list[str]:
+    note = f"{question['n']:,} reports, ε = {number(question['epsilon'])}"
+    head = [blocks.heading(key), blocks.paragraph(question["ask"])]
     if not question["n"]:
-        return head + "<p>No reports yet.</p>"
+        return [*head, blocks.paragraph("No reports yet.")]
     if question.get("statistic") == "mean":
-        return head + f"<p>Mean <strong>{told(question['estimates'][0], question['margins'][0])}</strong></p>"
+        mean = told(question["estimates"][0], question["margins"][0])
+        return [*head, blocks.cards([(mean, f"mean; {note}")])]
     rows = _shown(question)
-    top = max([share for *_, share in rows] + [estimate + margin for _, estimate, margin, _ in rows] + [1e-9])
-    scale = (_WIDTH - _LEFT - _RIGHT) / top
-    marks = [_mark(place, row, scale) for place, row in enumerate(rows)]
-    height = _ROW * len(rows) + 8
-    title = html.escape(f"{key}: " + ", ".join(f"{value} {share:.1%}" for value, _, _, share in rows[:12]))
-    return f'{head}<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="{title}">{"".join(marks)}</svg>'
-
-
-def _mark(place: int, row: tuple[str, float, float, float], scale: float) -> str:
-    value, estimate, margin, share = row
-    y = _ROW * place + 4
-    middle = y + _ROW / 2 - 3
-    low, high = (_LEFT + scale * min(max(end, 0), 2) for end in (estimate - margin, estimate + margin))
-    return (
-        f'<text x="{_LEFT - 8}" y="{middle + 4:.1f}" text-anchor="end" font-size="13" fill="currentColor">'
-        f"{html.escape(value)}</text>"
-        f'<rect x="{_LEFT}" y="{y}" width="{scale * share:.1f}" height="{_ROW - 6}" fill="#2457a6" opacity=".75"/>'
-        f'<path d="M{low:.1f} {middle:.1f}H{high:.1f}" stroke="currentColor" stroke-width="2"/>'
-        f'<text x="{_WIDTH - _RIGHT + 8}" y="{middle + 4:.1f}" font-size="12" fill="currentColor">'
-        f"{told(estimate, margin, percent=True)}</text>"
+    series = Series(
+        values=[share for *_, share in rows],
+        ranges=[(estimate - margin, estimate + margin) for _, estimate, margin, _ in rows],
+        texts=[told(estimate, margin, percent=True) for _, estimate, margin, _ in rows],
     )
+    top = max([share for *_, share in rows] + [estimate + margin for _, estimate, margin, _ in rows] + [1e-9])
+    scale = axis.numbers(0.0, min(top, 1.0), title="share of respondents", percent=True)
+    chart = bars([value for value, *_ in rows], [series], axis=scale, label=question["ask"])
+    return [*head, blocks.figure("", chart, note=note)]

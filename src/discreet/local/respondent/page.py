@@ -10,12 +10,13 @@ import re
 from importlib.resources import files
 
 from discreet.local.question import Survey
+from discreet.pages.style import page_style
 
 
 def page(survey: Survey, *, collector: str) -> bytes:
     """The page of a survey that sends to a collector's address. It loads nothing and may talk to that address alone."""
     script = part("encode.js") + "\n" + part("page.js")
-    style = part("page.css")
+    style = page_style() + part("page.css")
     compiled = survey.as_json() | {"fingerprint": survey.fingerprint, "collector": collector.rstrip("/")}
     parts = {
         "connect": html.escape(collector.rstrip("/") + "/reports", quote=True),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.budget import with_margin
+from discreet.pages import axis, blocks
+from discreet.pages.bars import Series, bars
+from discreet.pages.heat import Square, heat
+from discreet.pages.plot import Curve, plot
 from discreet.synthetic.compare import Comparison, Distance
 from discreet.synthetic.description import Description
-from discreet.synthetic.report import pictures
 from discreet.synthetic.report.errors import cell_errors
 from discreet.synthetic.report.inspect import as_json, cost_text
-from discreet.synthetic.report.pictures import Square
 from discreet.synthetic.report.raw import BANNER, RawReport
 
+Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None] | None
 
 _MOST_BARS = 50
@@ -32,7 +35,7 @@ def description_page(description: Description, *, progress: Progress = None) -> 
     counted = [each for each in pairs if each["counted"]]
     columns_error = sum(each["expected_error"] for each in found["columns"]) / len(names)
     parts = [
-        pictures.cards(
+        blocks.cards(
             [
                 (f"{found['expected_rows']:,}", "rows, about"),
                 (f"{len(names)}", "columns"),
@@ -41,20 +44,21 @@ def description_page(description: Description, *, progress: Progress = None) -> 
                 (f"{len(counted)} of {len(pairs)}", "pairs counted"),
             ]
         ),
-        *(f'<p class="warning">{escape(warning)}</p>' for warning in found["warnings"]),
-        '<p class="note">Everything on this page follows from the description, which is already released: no data was '
-        "touched to draw it. Error bars show how far noise is expected to have moved a count. Errors are total "
-        "variation distances, from 0 (the same) to 1: an error of 0.02 moves no share by more than two points.</p>",
-        pictures.heading("Columns"),
-        '<div class="grid">',
-        *(_column(description, place, each) for place, each in enumerate(found["columns"])),
-        "</div>",
+        *map(blocks.warning, found["warnings"]),
+        blocks.paragraph(
+            "Everything on this page follows from the description, which is already released: no data was touched to "
+            "draw it. Error bars show how far noise is expected to have moved a count. Errors are total variation "
+            "distances, from 0 (the same) to 1: an error of 0.02 moves no share by more than two points.",
+            kind="soft",
+        ),
+        blocks.heading("Columns"),
+        blocks.grid([_column(description, place, each) for place, each in enumerate(found["columns"])], least=20),
     ]
     if pairs:
         parts += _pairs(names, pairs)
     parts += [
-        pictures.heading("What was counted, with which noise"),
-        pictures.table(
+        blocks.heading("What was counted, with which noise"),
+        blocks.table(
             ("columns", "counts", "noise", "standard deviation"),
             [
                 (
@@ -68,7 +72,7 @@ def description_page(description: Description, *, progress: Progress = None) -> 
         ),
     ]
     subtitle = f"A description by {found['synthesizer']}, for {cost_text(found['cost'])}"
-    return pictures.page(f"{found['table']}, described", subtitle, parts)
+    return blocks.page(f"{found['table']}, described", parts, subtitle=subtitle)
 
 
 def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
@@ -80,26 +84,30 @@ def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
                 row=places[each["columns"][0]],
                 column=places[each["columns"][1]],
                 value=each[field],
-                doubtful=not each["counted"] and field == "expected_error",
+                marked=not each["counted"] and field == "expected_error",
             )
             for each in pairs
         ]
 
     strongest = sorted(pairs, key=lambda each: -each["association"])[:20]
     return [
-        pictures.heading("Pairs", "What columns tell about each other, and how far noise may have moved that."),
-        '<div class="two">',
-        pictures.figure(
-            "Association", "distance from independence", pictures.heat(names, squares("association"), full=0.5)
+        blocks.heading("Pairs", "What columns tell about each other, and how far noise may have moved that."),
+        blocks.grid(
+            [
+                blocks.figure(
+                    "Association",
+                    heat(names, squares("association"), full=0.5, label="association of pairs"),
+                    note="distance from independence",
+                ),
+                blocks.figure(
+                    "Expected error",
+                    heat(names, squares("expected_error"), full=0.2, label="expected error of pairs"),
+                    note="of noise; a dot: never counted, so more may be missing",
+                ),
+            ]
         ),
-        pictures.figure(
-            "Expected error",
-            "of noise; a dot: never counted, so more may be missing",
-            pictures.heat(names, squares("expected_error"), full=0.2),
-        ),
-        "</div>",
-        pictures.heading("The strongest pairs", "A pair that was not counted follows from others."),
-        pictures.table(
+        blocks.heading("The strongest pairs", "A pair that was not counted follows from others."),
+        blocks.table(
             ("pair", "association", "expected error", "counted"),
             [
                 (
@@ -116,25 +124,67 @@ def _pairs(names: list[str], pairs: list[dict[str, Any]]) -> list[str]:
 
 def _column(description: Description, column: int, found: dict[str, Any]) -> str:
     """A picture of one column: lying bars for a few listed values, upright ones for all others."""
-    axis, counts, errors = description.axes[column], description.marginal((column,)), cell_errors(description, column)
+    column_axis, counts, errors = (
+        description.axes[column],
+        description.marginal((column,)),
+        cell_errors(description, column),
+    )
     note = f"expected error {found['expected_error']:.3f}"
-    if axis.size <= _FEW_VALUES:
-        labels = [axis.label(code) for code in range(axis.size)]
-        return pictures.figure(axis.name, note, pictures.bars(counts, errors, labels))
-    if not axis.ordered:  # the most frequent first
+    if column_axis.size <= _FEW_VALUES:
+        labels = [column_axis.label(code) for code in range(column_axis.size)]
+        return blocks.figure(column_axis.name, _bars(counts, errors, labels), note=note)
+    if not column_axis.ordered:  # the most frequent first
         order = np.argsort(-counts, kind="stable")
         shown, rest = order[: _FEW_VALUES - 1], order[_FEW_VALUES - 1 :]
-        labels = [*(axis.label(int(code)) for code in shown), f"{len(rest)} others"]
+        labels = [*(column_axis.label(int(code)) for code in shown), f"{len(rest)} others"]
         heights = np.append(counts[shown], counts[rest].sum())
         spread = np.append(errors[shown], np.sqrt((errors[rest] ** 2).sum()))
-        return pictures.figure(axis.name, note, pictures.bars(heights, spread, labels))
-    cells = np.arange(axis.size) // -(-axis.size // _MOST_BARS)  # as many cells in every bar, but for the last
+        return blocks.figure(column_axis.name, _bars(heights, spread, labels), note=note)
+    cells = np.arange(column_axis.size) // -(
+        -column_axis.size // _MOST_BARS
+    )  # as many cells in every bar, but for the last
     heights = np.asarray(np.bincount(cells, weights=counts), dtype=np.float64)
     spread = np.sqrt(np.bincount(cells, weights=errors**2))
     firsts = [int(np.flatnonzero(cells == place)[0]) for place in range(len(heights))]
-    labels = [axis.label(first) for first in firsts]
-    ends = axis.label(0).split(" to ")[0], axis.label(axis.size - 1).split(" to ")[-1]
-    return pictures.figure(axis.name, note, pictures.histogram(heights, spread, labels, ends=ends))
+    labels = [column_axis.label(first) for first in firsts]
+    ends = column_axis.label(0).split(" to ")[0], column_axis.label(column_axis.size - 1).split(" to ")[-1]
+    return blocks.figure(column_axis.name, _columns(column_axis.name, heights, spread, labels, ends), note=note)
+
+
+def _bars(heights: Floats, errors: Floats, labels: list[str]) -> str:
+    """Lying bars, each with its share of all rows."""
+    total = float(heights.sum()) or 1.0
+    series = Series(
+        values=heights.tolist(),
+        ranges=_reaches(heights, errors),
+        texts=[f"{100 * height / total:.1f} %" for height in heights],
+    )
+    scale = axis.numbers(0.0, float((heights + errors).max()) or 1.0, title="rows")
+    return bars(labels, [series], axis=scale)
+
+
+def _columns(name: str, heights: Floats, errors: Floats, labels: list[str], ends: tuple[str, str]) -> str:
+    """Upright bars; what stands left and right is written below."""
+    reaches = _reaches(heights, errors)
+    curve = Curve(
+        across=[float(place) for place in range(len(heights) + 1)],
+        up=heights.tolist(),
+        lows=[low for low, _ in reaches],
+        highs=[high for _, high in reaches],
+        kind="column",
+        titles=[
+            f"{label}: {height:,.0f}, off by about {error:,.0f}"
+            for label, height, error in zip(labels, heights, errors, strict=True)
+        ],
+    )
+    many = float(len(heights))
+    across = axis.Axis(low=0.0, high=many, ticks=((0.0, ends[0]), (many, ends[1])))
+    up = axis.numbers(0.0, float((heights + errors).max()) or 1.0, title="rows")
+    return plot([curve], across=across, up=up, label=f"rows by {name}")
+
+
+def _reaches(values: Floats, errors: Floats) -> list[tuple[float, float]]:
+    return list(zip((values - errors).tolist(), (values + errors).tolist(), strict=True))
 
 
 def comparison_page(comparison: Comparison) -> str:
@@ -148,24 +198,33 @@ def comparison_page(comparison: Comparison) -> str:
             (f"{found.synthetic:.3f}", "AUC on synthetic rows"),
         ]
     parts = [
-        pictures.cards(facts),
-        '<p class="note">True figures on this page carry noise and were paid for; margins hold with 95 %. It may be '
-        "published. Distances are total variation distances, from 0 (the same) to 1.</p>",
+        blocks.cards(facts),
+        blocks.paragraph(
+            "True figures on this page carry noise and were paid for; ± is the 95 % margin of the noise. It may be "
+            "published. Distances are total variation distances, from 0 (the same) to 1.",
+            kind="soft",
+        ),
         *_distance_parts(comparison.distances, comparison.asked),
     ]
     if comparison.correlations:
         points = [(" × ".join(e.columns), e.true, e.synthetic, e.margin) for e in comparison.correlations]
         parts += _correlation_parts(points)
     subtitle = f"Synthetic rows against true ones, for {cost}"
-    return pictures.page(f"{comparison.table}, compared", subtitle, parts)
+    return blocks.page(f"{comparison.table}, compared", parts, subtitle=subtitle)
 
 
 def _distance_parts(distances: tuple[Distance, ...], asked: tuple[Distance, ...]) -> list[str]:
     def worst(some: list[Distance], title: str) -> str:
         shown = sorted(some, key=lambda each: -each.distance)[:20]
         full = next(end for end in _SCALES if end >= max(each.distance for each in shown))
-        entries = [(" × ".join(each.columns), each.distance, each.margin) for each in shown]
-        return pictures.figure(title, "", pictures.dots(entries, full=full))
+        series = Series(
+            values=[each.distance for each in shown],
+            ranges=[_around(each.distance, each.margin) for each in shown],
+            texts=[_told(each.distance, each.margin) for each in shown],
+        )
+        scale = axis.numbers(0.0, full, title="distance")
+        names = [" × ".join(each.columns) for each in shown]
+        return blocks.figure(title, bars(names, [series], axis=scale, mark="spot"))
 
     groups = [
         ("Columns", [each for each in distances if len(each.columns) == 1]),
@@ -173,24 +232,54 @@ def _distance_parts(distances: tuple[Distance, ...], asked: tuple[Distance, ...]
         ("What questions ask for", list(asked)),
     ]
     shown = [worst(some, title) for title, some in groups if some]
-    return [pictures.heading("Distances"), '<div class="two">', *shown, "</div>"]
+    return [blocks.heading("Distances"), blocks.grid(shown)]
 
 
 def _correlation_parts(points: list[tuple[str, float, float, float]]) -> list[str]:
     strongest = sorted(points, key=lambda each: -abs(each[1]))[:12]
     return [
-        pictures.heading("Correlations", "On the dashed line, synthetic rows agree with true ones."),
-        '<div class="two">',
-        pictures.figure("All pairs of numbers", "", pictures.scatter(points)),
-        pictures.table(
-            ("pair", "true", "synthetic"),
+        blocks.heading("Correlations", "On the dashed line, synthetic rows agree with true ones."),
+        blocks.grid(
             [
-                (name, with_margin(true, margin) if margin else _signed(true), _signed(synthetic))
-                for name, true, synthetic, margin in strongest
-            ],
+                blocks.figure("All pairs of numbers", _scatter(points)),
+                blocks.table(
+                    ("pair", "true", "synthetic"),
+                    [
+                        (name, with_margin(true, margin) if margin else _signed(true), _signed(synthetic))
+                        for name, true, synthetic, margin in strongest
+                    ],
+                ),
+            ]
         ),
-        "</div>",
     ]
+
+
+def _scatter(points: list[tuple[str, float, float, float]]) -> str:
+    """Correlations: synthetic from left to right, true (with a margin) upwards; what agrees lies on the line."""
+    largest = max(max(abs(true), abs(synthetic)) for _, true, synthetic, _ in points)
+    full = next((end for end in (0.25, 0.5) if largest <= end), 1.0)
+    curves = [
+        Curve(across=[-full, full], up=[-full, full], kind="dash", color=1),
+        Curve(
+            across=[synthetic for _, _, synthetic, _ in points],
+            up=[true for _, true, _, _ in points],
+            lows=[true - margin for _, true, _, margin in points],
+            highs=[true + margin for _, true, _, margin in points],
+            kind="spot",
+            titles=[f"{name}: true {_told(true, margin)}, synthetic {made:.2f}" for name, true, made, margin in points],
+        ),
+    ]
+    across = axis.numbers(-full, full, title="synthetic correlation")
+    up = axis.numbers(-full, full, title="true correlation")
+    return plot(curves, across=across, up=up, label="true against synthetic correlations", square=True)
+
+
+def _around(value: float, margin: float) -> tuple[float, float] | None:
+    return (value - margin, value + margin) if margin else None
+
+
+def _told(value: float, margin: float) -> str:
+    return with_margin(value, margin) if margin else f"{value:.3f}"
 
 
 def _signed(value: float) -> str:
@@ -208,22 +297,24 @@ def raw_page(report: RawReport) -> str:
         ]
     exact = tuple(Distance(columns=columns, distance=value, margin=0.0) for columns, value in report.distances.items())
     parts = [
-        pictures.cards(facts),
-        '<p class="warning">Every figure here was computed on raw rows, without noise and without a charge. It is no '
-        "part of any promise. Do not publish, quote or paraphrase it.</p>",
+        blocks.cards(facts),
+        blocks.warning(
+            "Every figure here was computed on raw rows, without noise and without a charge. It is no part of any "
+            "promise. Do not publish, quote or paraphrase it."
+        ),
     ]
     if report.risks:
         parts += [
-            pictures.heading(
+            blocks.heading(
                 "Risks",
                 "Attacks on the synthetic rows. What succeeds as often on people who are not in the data (the control) "
                 "is knowledge about everybody, not a leak.",
             ),
-            pictures.table(("attack", "succeeds", "by chance", "on the control", "risk beyond it"), report.risks),
+            blocks.table(("attack", "succeeds", "by chance", "on the control", "risk beyond it"), report.risks),
         ]
     parts += _distance_parts(exact, ())
     if report.correlations:
         parts += _correlation_parts(
             [(" × ".join(pair), true, made, 0.0) for pair, (true, made) in report.correlations.items()]
         )
-    return pictures.page(f"{report.table}: raw rows", "For the curator alone", parts, banner=BANNER)
+    return blocks.page(f"{report.table}: raw rows", parts, subtitle="For the curator alone", banner=BANNER)
