@@ -19,6 +19,7 @@ from discreet.algebra import Numbers
 from discreet.bounds import BEYOND, Bounds, suggested
 from discreet.budget import Budget
 from discreet.door import Door, Passed, Request, allowed
+from discreet.engines.duckdb.reference import Reference
 from discreet.engines.duckdb.store import Snapshot
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Engine, Progress
@@ -40,6 +41,8 @@ from discreet.vault.exact import Exact
 from discreet.view import Shape, View
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.continual.running import Release
     from discreet.synthetic.axis import Intervals
     from discreet.synthetic.compare import Comparison
@@ -312,6 +315,16 @@ class Curator:
                 for entry in self._ledger.entries(None)
                 if entry.text.lstrip().upper().startswith(("SELECT", "WITH", "("))
             )
+
+    # --- for doors ----------------------------------------------------------------------------------------------------
+
+    def public_columns(self) -> dict[str, pa.Schema]:
+        """The columns of the public tables; those of private ones are in the policy."""
+        return {name: table.schema for name, table in self._view.public.items()}
+
+    def reference(self, tables: Mapping[str, pa.Table], script: Sequence[str]) -> Reference:
+        """A locked database of public tables, for a door's catalog."""
+        return Reference(tables, script)
 
     def snapshot(self, *, progress: Progress | None = None) -> Snapshot:
         """Read the source anew, as the next numbered snapshot; every question is charged anew after it (S9)."""

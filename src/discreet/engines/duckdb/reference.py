@@ -1,0 +1,72 @@
+"""A locked in-memory DuckDB that is filled once with public tables, to look things up in. It never holds private data.
+
+The doors' catalogs live in one: what clients ask of pg_catalog is answered from the policy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from discreet.engines.locked import connect, lock
+from discreet.engines.watch import interrupted
+from discreet.errors import EngineFailure
+
+_MEMORY = 500_000_000
+_BATCH = 10_000  # rows
+_MOST_BYTES = 50_000_000  # of a result
+
+
+class Reference:
+    """Tables by name, and SQL of ours on them. Threads may share one."""
+
+    def __init__(self, tables: Mapping[str, pa.Table], script: Sequence[str]) -> None:
+        self._connection = connect(memory=_MEMORY, threads=1)
+        for name, table in tables.items():
+            self._connection.register("arriving", table)
+            quoted = '"' + name.replace('"', '""') + '"'
+            self._connection.execute(f"CREATE TABLE {quoted} AS SELECT * FROM arriving")
+            self._connection.unregister("arriving")
+        for statement in script:
+            self._connection.execute(statement)
+        lock(self._connection)
+
+    def columns(self, sql: str, beside: Mapping[str, pa.Table]) -> pa.Schema:
+        """The columns that a statement would give; it is not run."""
+        with self._cursor(beside) as cursor:
+            found = cursor.sql(sql)
+            kinds = found.limit(0).to_arrow_table().schema.types
+            return pa.schema(list(zip(found.columns, kinds, strict=True)))
+
+    def run(self, sql: str, beside: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:
+        """A statement's rows. `beside` are tables for this statement alone; an EngineFailure has its cause."""
+        with self._cursor(beside) as cursor, interrupted(seconds, cursor.interrupt):
+            with cursor.sql(sql).to_arrow_reader(_BATCH) as reader:
+                return _read(reader)
+
+    @contextmanager
+    def _cursor(self, beside: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
+        cursor = self._connection.cursor()
+        try:
+            for name, table in beside.items():
+                cursor.register(name, table)
+            yield cursor
+        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
+            raise EngineFailure from error
+        finally:
+            for name in beside:
+                cursor.unregister(name)
+            cursor.close()
+
+
+def _read(reader: pa.RecordBatchReader) -> pa.Table:
+    batches, size = [], 0
+    for batch in reader:
+        batches.append(batch)
+        size += batch.nbytes
+        if size > _MOST_BYTES:
+            raise EngineFailure
+    return pa.Table.from_batches(batches, reader.schema)

@@ -1,0 +1,280 @@
+"""pg_catalog and information_schema, for clients of Postgres: what they look up, answered from the policy alone.
+
+Statements run in a locked in-memory database that holds what the policy says and nothing else; they are written anew in a
+closed vocabulary first, so nothing that an analyst sends is run as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from discreet.arrow import array
+from discreet.errors import EngineFailure
+from discreet.server.catalog import contents, types
+from discreet.server.catalog.builtin import rows
+from discreet.server.catalog.failure import CatalogError
+from discreet.server.catalog.functions import macros
+from discreet.server.catalog.parse import parse
+from discreet.server.catalog.session import Session
+from discreet.server.catalog.translate import PER_SESSION, SETTINGS_NOW, Statement, name_outputs, translate
+from discreet.server.catalog.views import fill_views
+
+if TYPE_CHECKING:
+    from discreet.curator import Curator
+    from discreet.engines.reference import Reference
+
+SECONDS = 10.0  # that one statement may take
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Description:
+    """What a statement takes and gives: the types of its parameters, and its columns with theirs in the metadata."""
+
+    parameters: tuple[int, ...]
+    schema: pa.Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Filled:
+    """The database of one snapshot's public columns, and the names of the objects in it."""
+
+    public: Mapping[str, pa.Schema]
+    reference: Reference
+    numbers: Mapping[str, Mapping[str, int]]  # of regclass, regtype, ...: by name
+    names: Mapping[str, Mapping[int, str]]
+
+
+class Catalog:
+    """Answers what clients look up. Threads may share one."""
+
+    def __init__(self, curator: Curator) -> None:
+        self._curator, self._database = curator, curator.policy.path.stem
+        self._lock = Lock()
+        self._filled: _Filled | None = None
+
+    def answer(
+        self, statement: str, session: Session, parameters: Sequence[object] = (), kinds: Sequence[int] = ()
+    ) -> pa.Table | None:
+        """The rows of a statement; None where it is not about the catalog. `kinds` are the parameters' types."""
+        found = self._read(statement, session, parameters, kinds)
+        if found is None:
+            return None
+        made, filled = found
+        try:
+            table = filled.reference.run(made.sql, _beside(made, session), seconds=SECONDS)
+        except EngineFailure as error:
+            raise _why(error) from None
+        return _finished(table, made, filled.names)
+
+    def describe(self, statement: str, session: Session, kinds: Sequence[int] = ()) -> Description | None:
+        """The types of parameters and columns, without running anything; None where it is not about the catalog."""
+        found = self._read(statement, session, None, kinds)
+        if found is None:
+            return None
+        made, filled = found
+        try:
+            schema = filled.reference.columns(made.sql, _beside(made, session))
+        except EngineFailure as error:
+            raise _why(error) from None
+        empty = _finished(schema.empty_table(), made, filled.names)
+        return Description(parameters=tuple(types.oid(kind) for kind in made.parameters), schema=empty.schema)
+
+    def _read(
+        self, statement: str, session: Session, parameters: Sequence[object] | None, kinds: Sequence[int]
+    ) -> tuple[Statement, _Filled] | None:
+        tree = parse(statement, database=self._database)
+        if tree is None:
+            return None
+        filled = self._current()
+        name_outputs(tree)
+        try:
+            made = translate(
+                tree,
+                database=self._database,
+                session=session.literals(),
+                objects=filled.numbers,
+                parameters=parameters,
+                given=kinds,
+            )
+        except RecursionError:
+            raise CatalogError("54001", "The statement is nested too deeply.", hint="Split it.") from None
+        return made, filled
+
+    def _current(self) -> _Filled:
+        """The database; made anew after a snapshot in which public tables have other columns."""
+        public = self._curator.public_columns()
+        with self._lock:
+            if self._filled is None or self._filled.public != public:
+                self._filled = self._fill(public)
+            return self._filled
+
+    def _fill(self, public: dict[str, pa.Schema]) -> _Filled:
+        tables = contents.describe(self._curator.policy, public)
+        stored = contents.fill(tables, database=self._database)
+        stored["texts_of_keys"] = contents.texts_of_keys(tables)
+        stored["written_types"] = _written_types(stored["pg_type"])
+        stored["keywords"] = _keywords()
+        script = [*macros(), *fill_views(self._database)]
+        return _Filled(
+            public=public,
+            reference=self._curator.reference(stored, script),
+            numbers=_numbers(stored),
+            names=_names(stored),
+        )
+
+
+def _beside(made: Statement, session: Session) -> dict[str, pa.Table]:
+    return {name: session.relation(name) for name in (*PER_SESSION, SETTINGS_NOW) if name in made.reads}
+
+
+def _why(error: EngineFailure) -> CatalogError:
+    """What went wrong, in words of Postgres. Nothing private is in there, so the engine may say what it found."""
+    cause = type(error.__cause__).__name__
+    said = str(error.__cause__).split("\n")[0][:200]
+    if cause == "InterruptException":
+        return CatalogError("57014", f"The catalog answers within {SECONDS:g} seconds, or not at all.")
+    if cause == "BinderException" and "not found" in said:
+        return CatalogError("42703", f"The catalog has no such column: {said}")
+    if cause in ("OutOfMemoryException", "NoneType"):
+        return CatalogError("53200", "The answer of the catalog is too large.")
+    return CatalogError("42000", f"The catalog cannot answer this statement: {said}")
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+def _finished(table: pa.Table, made: Statement, names: Mapping[str, Mapping[int, str]]) -> pa.Table:
+    """The result with Postgres's types, by number in the metadata of each column."""
+    columns, fields = [], []
+    positional = len(made.kinds) == table.num_columns
+    for place, field in enumerate(table.schema):
+        kind = made.kinds[place] if positional else made.by_name.get(field.name.lower())
+        column, kind = _typed(table.column(place), kind, names)
+        columns.append(column)
+        metadata = {"oid": str(types.oid(kind)), "typmod": "-1"}
+        fields.append(pa.field(field.name, column.type, metadata=metadata))
+    return pa.table(columns, schema=pa.schema(fields))
+
+
+def _typed(
+    column: pa.ChunkedArray, kind: str | None, names: Mapping[str, Mapping[int, str]]
+) -> tuple[pa.ChunkedArray, str]:
+    """A column as its Postgres type has it; what does not fit is told as what it is."""
+    if kind in types.REFERENCES and pa.types.is_integer(column.type):
+        known = names.get(kind or "", {})
+        said = ["-" if value == 0 else _named(known, value) for value in column.to_pylist()]
+        return pa.chunked_array([array(said, pa.string())]), kind or "text"
+    if kind in (None, "unknown", "record") or _family(types.arrow(kind or "text")) != _family(column.type):
+        kind = "text" if pa.types.is_null(column.type) else types.name_of(column.type)
+    if kind == "numeric":
+        return _numeric(column), kind
+    try:
+        return column.cast(types.arrow(kind)), kind
+    except pa.ArrowException:
+        return column.cast(pa.string()), "text"
+
+
+def _named(known: Mapping[int, str], value: int | None) -> str | None:
+    return None if value is None else known.get(value, str(value))
+
+
+def _numeric(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Decimals with no more digits than some value needs."""
+    if not pa.types.is_decimal(column.type):
+        column = column.cast(pa.decimal128(38, 0) if pa.types.is_integer(column.type) else pa.decimal128(38, 10))
+    values = [value for value in column.to_pylist() if isinstance(value, Decimal)]
+    exponents = [value.normalize().as_tuple().exponent for value in values if value]
+    digits = max((-place for place in exponents if isinstance(place, int)), default=0)
+    return pc.cast(column, pa.decimal128(38, max(digits, 0)), safe=False)
+
+
+def _family(kind: pa.DataType) -> str:
+    if pa.types.is_list(kind):
+        return f"list of {_family(kind.value_type)}"
+    if pa.types.is_integer(kind):
+        return "number"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "fraction"
+    return "text" if pa.types.is_string(kind) else "moment" if pa.types.is_timestamp(kind) else str(kind)
+
+
+# --- objects by name --------------------------------------------------------------------------------------------------
+
+
+def _written_types(known: pa.Table) -> pa.Table:
+    """Types as format_type writes them, as pg_type names them, and as people write them besides."""
+    also = {name: words for words, name in types.SYNONYMS.items() if words not in types.WRITTEN.values()}
+    by_oid = {row["oid"]: row["typname"] for row in known.to_pylist()}
+    found = []
+    for row in known.to_pylist():
+        name, element = row["typname"], by_oid.get(row["typelem"])
+        array = name.startswith("_") and element is not None
+        base = element if array else name
+        ends = "[]" if array else ""
+        plain = base if row["oid"] < contents.DATABASE_OID else contents.quoted(base)
+        said = types.WRITTEN.get(base, plain) + ends
+        found.append({"oid": row["oid"], "typname": name, "said": said, "also": also.get(base, base) + ends})
+    return _table(found)
+
+
+def _keywords() -> pa.Table:
+    said = {"U": "unreserved", "C": "unreserved (cannot be function or type name)"}
+    said |= {"T": "reserved (can be function or type name)", "R": "reserved"}
+    found = [
+        {"word": row["word"], "catcode": row["catcode"], "barelabel": row["barelabel"] == "t"}
+        | {"catdesc": said[row["catcode"]], "baredesc": "can be bare label"}
+        for row in rows("keyword")
+    ]
+    return _table(found)
+
+
+def _table(found: list[dict[str, Any]]) -> pa.Table:
+    return pa.table({name: array([row[name] for row in found]) for name in found[0]})
+
+
+def _numbers(stored: Mapping[str, pa.Table]) -> dict[str, dict[str, int]]:
+    """The numbers of objects, by each way of writing their names that clients use."""
+    schemas = {row["oid"]: row["nspname"] for row in stored["pg_namespace"].to_pylist()}
+    classes: dict[str, int] = {}
+    for row in stored["pg_class"].to_pylist():
+        schema = schemas[row["relnamespace"]]
+        classes[f"{schema}.{row['relname']}"] = row["oid"]
+        if schema != "information_schema":
+            classes.setdefault(row["relname"], row["oid"])
+            classes.setdefault(contents.quoted(row["relname"]), row["oid"])
+    procedures = {row["proname"]: row["oid"] for row in reversed(stored["pg_proc"].to_pylist())}
+    procedures |= {f"pg_catalog.{name}": number for name, number in procedures.items()}
+    kinds = {row["said"]: row["oid"] for row in stored["written_types"].to_pylist()}
+    return {
+        "regclass": classes,
+        "regtype": kinds,
+        "regproc": procedures,
+        "regprocedure": procedures,
+        "regnamespace": {name: number for number, name in schemas.items()},
+        "regrole": {"curator": contents.CURATOR_OID},
+        "regcollation": {row["collname"]: row["oid"] for row in stored["pg_collation"].to_pylist()},
+    }
+
+
+def _names(stored: Mapping[str, pa.Table]) -> dict[str, dict[int, str]]:
+    """The names of objects as Postgres shows them: with the schema where they would not be found without."""
+    hidden = contents.NAMESPACES["information_schema"]
+    classes = {
+        row["oid"]: ("information_schema." if row["relnamespace"] == hidden else "") + contents.quoted(row["relname"])
+        for row in stored["pg_class"].to_pylist()
+    }
+    return {
+        "regclass": classes,
+        "regtype": {row["oid"]: row["said"] for row in stored["written_types"].to_pylist()},
+        "regproc": {row["oid"]: row["proname"] for row in stored["pg_proc"].to_pylist()},
+        "regprocedure": {row["oid"]: row["proname"] for row in stored["pg_proc"].to_pylist()},
+        "regnamespace": {number: name for name, number in contents.NAMESPACES.items()},
+        "regrole": {contents.CURATOR_OID: "curator"},
+    }

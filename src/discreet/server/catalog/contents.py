@@ -1,0 +1,448 @@
+"""The rows of pg_catalog and information_schema, from the policy alone and never from data.
+
+A table's owner is the role `curator`. Sizes, counts and statistics are not told: they are NULL, and -1 or 0 where Postgres
+says so of a table that was never analyzed. A table with at most one row of a person has its owner as primary key. Any
+other value may be NULL (S1), so no other column is NOT NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
+from typing import Any
+
+import pyarrow as pa
+
+from discreet.arrow import array
+from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Text, Timestamps, written
+from discreet.policy import Policy, Table
+from discreet.server.catalog import types
+from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation, relations, rows
+
+Row = dict[str, Any]
+
+CURATOR_OID = 10  # of the role that owns everything
+DATABASE_OID = 16384
+USER_OID = 16385  # of whoever asks
+NAMESPACES = {PG_CATALOG: 11, "pg_toast": 99, "public": 2200, INFORMATION_SCHEMA: 13207}
+FIRST_OID = 16400
+_STEP = 8  # numbers for each table: itself, its row type, its array type, its key's index, its constraint
+_SHOWN = 8  # values of a list that a comment names
+_SYSTEM_COLUMNS = (
+    ("tableoid", "oid", -6, 4),
+    ("cmax", "cid", -5, 4),
+    ("xmax", "xid", -4, 4),
+    ("cmin", "cid", -3, 4),
+    ("xmin", "xid", -2, 4),
+    ("ctid", "tid", -1, 6),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A table of the policy as the catalog tells it: number, columns with their Postgres types, key, comments."""
+
+    oid: int
+    name: str
+    columns: Mapping[str, str]
+    key: str | None
+    comment: str
+    comments: Mapping[str, str]
+
+    @property
+    def index(self) -> str:
+        return f"{self.name}_pkey"
+
+
+def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Described, ...]:
+    """The policy's tables in their order; the columns of public ones are those of the snapshot."""
+    return tuple(
+        _public(FIRST_OID + _STEP * place, name, public[name])
+        if table.public
+        else _private(FIRST_OID + _STEP * place, table, policy)
+        for place, (name, table) in enumerate(policy.tables.items())
+    )
+
+
+def _public(oid: int, name: str, schema: pa.Schema) -> Described:
+    return Described(
+        oid=oid,
+        name=name,
+        columns={field.name: types.name_of(field.type) for field in schema},
+        key=None,
+        comment="public: asked about for free, and exactly",
+        comments={},
+    )
+
+
+def _private(oid: int, table: Table, policy: Policy) -> Described:
+    owner = table.owner if isinstance(table.owner, str) else None
+    columns = {name: types.of_column(column) for name, column in table.columns.items()}
+    if owner is not None and owner not in columns:
+        columns = {owner: "text"} | columns
+    at_most = "one row" if table.max_rows == 1 else f"at most {table.max_rows} rows"
+    return Described(
+        oid=oid,
+        name=table.name,
+        columns=columns,
+        key=owner if table.max_rows == 1 else None,
+        comment=f"private: {at_most} of each {policy.unit}, answered with noise",
+        comments={name: _comment(column) for name, column in table.columns.items()},
+    )
+
+
+def _comment(column: Column) -> str:
+    domain = column.domain
+    if isinstance(domain, Integers):
+        said = f"whole numbers from {domain.lo} to {domain.hi}"
+    elif isinstance(domain, Decimals):
+        said = f"numbers from {written(domain.lo)} to {written(domain.hi)} in steps of {written(domain.step)}"
+    elif isinstance(domain, Categories):
+        shown = ", ".join(str(value) for value in domain.values[:_SHOWN])
+        more = f" and {domain.size - _SHOWN} more" if domain.size > _SHOWN else ""
+        said = f"one of {shown}{more}"
+    elif isinstance(domain, Dates | Timestamps):
+        said = f"from {domain.lo} to {domain.hi}"
+    elif isinstance(domain, Booleans):
+        said = "true or false"
+    elif isinstance(domain, Text):
+        said = "text; as a group it is shown only where enough people share it"
+    else:
+        assert isinstance(domain, Identifier)
+        said = "an identifier: joined on, never asked for"
+    return f"{said}, or NULL" if column.nullable else said
+
+
+def fill(tables: tuple[Described, ...], *, database: str) -> dict[str, pa.Table]:
+    """The stored relations that do not depend on who asks, as Arrow tables by their stored names."""
+    made: dict[str, Iterable[Row]] = {
+        "pg_namespace": _namespaces(),
+        "pg_class": _classes(tables),
+        "pg_attribute": _attributes(tables),
+        "pg_type": _types(tables),
+        "pg_proc": _procedures(),
+        "pg_cast": ({**row, "oid": 10_000 + n} for n, row in enumerate(rows("pg_cast"))),
+        "pg_opclass": ({**row, "opcnamespace": 11, "opcowner": 10} for row in rows("pg_opclass")),
+        "pg_index": _indexes(tables),
+        "pg_constraint": _constraints(tables),
+        "pg_depend": _dependencies(tables),
+        "pg_description": _descriptions(tables),
+        "pg_am": _access_methods(),
+        "pg_language": _languages(),
+        "pg_collation": _collations(),
+        "pg_tablespace": _tablespaces(),
+        "pg_database": [_database(database)],
+    }
+    return {
+        relation.stored: to_arrow(relation, made.get(relation.name, ()) if relation.schema == PG_CATALOG else ())
+        for relation in relations().values()
+    }
+
+
+def to_arrow(relation: Relation, found: Iterable[Row]) -> pa.Table:
+    """Rows as a table with all of the relation's columns; what a row leaves out is Postgres's usual value."""
+    given = list(found)
+    arrays = {}
+    for name, kind in relation.columns.items():
+        usual = _usual(kind) if relation.kind == "r" else None
+        target = _storage(kind)
+        arrays[name] = column_of([_cell(row.get(name, usual), target) for row in given], target)
+    return pa.table(arrays)
+
+
+def column_of(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """A column of values, which may be lists; NULL for None."""
+    if not pa.types.is_list(kind):
+        return array(values, kind)
+    inner = array([item for value in values for item in value or ()], kind.value_type)
+    ends = list(accumulate((len(value or ()) for value in values), initial=0))
+    mask = array([value is None for value in values], pa.bool_())
+    return pa.ListArray.from_arrays(array(ends, pa.int32()), inner, mask=mask)
+
+
+def _storage(kind: str) -> pa.DataType:
+    return pa.int64() if kind in types.REFERENCES else types.arrow(kind)
+
+
+def _cell(value: Any, target: pa.DataType) -> Any:
+    """A value of builtin.tsv is a text, also where a number or a flag is meant."""
+    if not isinstance(value, str) or pa.types.is_string(target):
+        return value
+    if pa.types.is_boolean(target):
+        return value == "t"
+    if pa.types.is_list(target):
+        return [int(part) for part in value.split()]
+    return int(value)
+
+
+def _usual(kind: str) -> Any:
+    if kind == "bool":
+        return False
+    if kind in ("char", "name"):
+        return ""
+    return 0 if kind in types.NUMBERS or kind in types.REFERENCES else None
+
+
+# --- who stands where -------------------------------------------------------------------------------------------------
+
+
+def _namespaces() -> Iterator[Row]:
+    for name, oid in NAMESPACES.items():
+        yield {"oid": oid, "nspname": name, "nspowner": CURATOR_OID}
+
+
+def _classes(tables: tuple[Described, ...]) -> Iterator[Row]:
+    common = {"relowner": CURATOR_OID, "relpersistence": "p", "relreplident": "d", "relispopulated": True}
+    for relation in relations().values():
+        yield {
+            **common,
+            "oid": relation.oid,
+            "relname": relation.name,
+            "relnamespace": NAMESPACES[relation.schema],
+            "relkind": relation.kind,
+            "relnatts": len(relation.columns),
+            "relam": 2 if relation.kind == "r" else 0,
+            "relhasindex": relation.kind == "r",
+            "relhasrules": relation.kind == "v",
+            "relreplident": "n",
+            "reltuples": -1.0,
+        }
+    for table in tables:
+        yield {
+            **common,
+            "oid": table.oid,
+            "relname": table.name,
+            "relnamespace": NAMESPACES["public"],
+            "reltype": table.oid + 1,
+            "relam": 2,
+            "reltuples": -1.0,
+            "relkind": "r",
+            "relnatts": len(table.columns),
+            "relhasindex": table.key is not None,
+        }
+        if table.key is not None:
+            yield {
+                **common,
+                "oid": table.oid + 3,
+                "relname": table.index,
+                "relnamespace": NAMESPACES["public"],
+                "relam": 403,
+                "relkind": "i",
+                "relnatts": 1,
+                "relreplident": "n",
+            }
+
+
+def _attributes(tables: tuple[Described, ...]) -> Iterator[Row]:
+    for relation in relations().values():
+        yield from _columns(relation.oid, relation.columns, stored=relation.kind == "r")
+    for table in tables:
+        yield from _columns(table.oid, table.columns, stored=True, key=table.key)
+        if table.key is not None:
+            yield _attribute(table.oid + 3, table.key, table.columns[table.key], 1)
+
+
+def _columns(oid: int, columns: Mapping[str, str], *, stored: bool, key: str | None = None) -> Iterator[Row]:
+    for place, (name, kind) in enumerate(columns.items(), start=1):
+        yield _attribute(oid, name, kind, place) | {"attnotnull": name == key}
+    for name, kind, place, _ in _SYSTEM_COLUMNS if stored else ():
+        yield _attribute(oid, name, kind, place) | {"attnotnull": True}
+
+
+def _attribute(oid: int, name: str, kind: str, place: int) -> Row:
+    known = _type_rows().get(kind) or _type_rows()["anyarray"]
+    return {
+        "attrelid": oid,
+        "attname": name,
+        "atttypid": int(known["oid"]),
+        "attstattarget": -1 if place > 0 else 0,
+        "attlen": int(known["typlen"]),
+        "attnum": place,
+        "attndims": 1 if kind.startswith("_") else 0,
+        "attcacheoff": -1,
+        "atttypmod": -1,
+        "attbyval": known["typbyval"] == "t",
+        "attalign": known["typalign"],
+        "attstorage": known["typstorage"],
+        "attislocal": True,
+        "attcollation": int(known["typcollation"]),
+    }
+
+
+@cache
+def _type_rows() -> dict[str, dict[str, str]]:
+    return {row["typname"]: row for row in rows("pg_type")}
+
+
+# --- types and functions ----------------------------------------------------------------------------------------------
+
+
+def _types(tables: tuple[Described, ...]) -> Iterator[Row]:
+    for row in rows("pg_type"):
+        yield {**row, "typnamespace": 11, "typowner": CURATOR_OID, "typisdefined": True, "typndims": 0}
+    record = {"typowner": CURATOR_OID, "typisdefined": True, "typnamespace": NAMESPACES["public"], "typdelim": ","}
+    composite = {"typlen": -1, "typtype": "c", "typcategory": "C", "typalign": "d", "typstorage": "x", "typtypmod": -1}
+    functions = {"typinput": 2290, "typoutput": 2291, "typreceive": 2402, "typsend": 2403}
+    arrays = {"typinput": 750, "typoutput": 751, "typreceive": 2400, "typsend": 2401, "typanalyze": 3816}
+    for table in tables:
+        own = {"oid": table.oid + 1, "typname": table.name, "typrelid": table.oid, "typarray": table.oid + 2}
+        yield {**record, **composite, **functions, **own}
+        many = {"oid": table.oid + 2, "typname": f"_{table.name}", "typelem": table.oid + 1, "typsubscript": 6179}
+        yield {**record, **composite, **arrays, **many, "typtype": "b", "typcategory": "A"}
+
+
+def _procedures() -> Iterator[Row]:
+    for row in rows("pg_proc"):
+        yield {**row, "pronamespace": 11, "proowner": CURATOR_OID, "prolang": 12, "prokind": "f", "procost": 1.0} | {
+            "prosrc": row["proname"],
+            "proparallel": "s",
+            "proisstrict": True,
+        }
+
+
+# --- keys and comments ------------------------------------------------------------------------------------------------
+
+
+def _keyed(tables: tuple[Described, ...]) -> Iterator[tuple[Described, int]]:
+    for table in tables:
+        if table.key is not None:
+            yield table, list(table.columns).index(table.key) + 1
+
+
+def _indexes(tables: tuple[Described, ...]) -> Iterator[Row]:
+    for table, place in _keyed(tables):
+        yield {
+            "indexrelid": table.oid + 3,
+            "indrelid": table.oid,
+            "indnatts": 1,
+            "indnkeyatts": 1,
+            "indisunique": True,
+            "indisprimary": True,
+            "indimmediate": True,
+            "indisvalid": True,
+            "indisready": True,
+            "indislive": True,
+            "indkey": [place],
+            "indcollation": [int(_type_rows()[table.columns[table.key or ""]]["typcollation"])],
+            "indclass": [_operators(table.columns[table.key or ""])],
+            "indoption": [0],
+        }
+
+
+def _operators(kind: str) -> int:
+    """The number of the operator class by which a B-tree orders a type."""
+    wanted = str(types.oid(kind))
+    matching = (row for row in rows("pg_opclass") if row["opcmethod"] == "403" and row["opcintype"] == wanted)
+    return next((int(row["oid"]) for row in matching if row["opcdefault"] == "t"), 0)
+
+
+def _constraints(tables: tuple[Described, ...]) -> Iterator[Row]:
+    for table, place in _keyed(tables):
+        yield {
+            "oid": table.oid + 4,
+            "conname": table.index,
+            "connamespace": NAMESPACES["public"],
+            "contype": "p",
+            "convalidated": True,
+            "conrelid": table.oid,
+            "conindid": table.oid + 3,
+            "confupdtype": " ",
+            "confdeltype": " ",
+            "confmatchtype": " ",
+            "conislocal": True,
+            "connoinherit": True,
+            "conkey": [place],
+        }
+
+
+def _dependencies(tables: tuple[Described, ...]) -> Iterator[Row]:
+    """That a key's index belongs to its constraint, and the constraint to its column."""
+    classes, constraints = (relations()[PG_CATALOG, name].oid for name in ("pg_class", "pg_constraint"))
+    for table, place in _keyed(tables):
+        index = {"classid": classes, "objid": table.oid + 3}
+        yield {**index, "refclassid": constraints, "refobjid": table.oid + 4, "deptype": "i"}
+        key = {"classid": constraints, "objid": table.oid + 4}
+        yield {**key, "refclassid": classes, "refobjid": table.oid, "refobjsubid": place, "deptype": "a"}
+
+
+def _descriptions(tables: tuple[Described, ...]) -> Iterator[Row]:
+    said_of = {"classoid": relations()[PG_CATALOG, "pg_class"].oid}
+    for table in tables:
+        yield {**said_of, "objoid": table.oid, "objsubid": 0, "description": table.comment}
+        for place, name in enumerate(table.columns, start=1):
+            if name in table.comments:
+                yield {**said_of, "objoid": table.oid, "objsubid": place, "description": table.comments[name]}
+
+
+def texts_of_keys(tables: tuple[Described, ...]) -> pa.Table:
+    """How Postgres writes each key: as a constraint, as an index, and the index's column."""
+    found: list[tuple[int, int, str]] = []
+    for table, _ in _keyed(tables):
+        column = quoted(table.key or "")
+        found.append((table.oid + 4, 0, f"PRIMARY KEY ({column})"))
+        index = f"CREATE UNIQUE INDEX {quoted(table.index)} ON public.{quoted(table.name)} USING btree ({column})"
+        found += [(table.oid + 3, 0, index), (table.oid + 3, 1, column)]
+    kinds = (pa.int64(), pa.int64(), pa.string())
+    columns = list(zip(*found, strict=True)) or [(), (), ()]
+    named = zip(("oid", "place", "said"), columns, kinds, strict=True)
+    return pa.table({name: array(values, kind) for name, values, kind in named})
+
+
+def quoted(name: str) -> str:
+    """A name as quote_ident writes it."""
+    reserved = {row["word"] for row in rows("keyword") if row["catcode"] != "U"}
+    plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower() and not name[:1].isdigit()
+    return name if plain and name not in reserved else '"' + name.replace('"', '""') + '"'
+
+
+# --- the rest of a database -------------------------------------------------------------------------------------------
+
+
+def _access_methods() -> Iterator[Row]:
+    for oid, name, kind in ((2, "heap", "t"), (403, "btree", "i"), (405, "hash", "i"), (783, "gist", "i")):
+        yield {"oid": oid, "amname": name, "amtype": kind}
+    for oid, name in ((2742, "gin"), (4000, "spgist"), (3580, "brin")):
+        yield {"oid": oid, "amname": name, "amtype": "i"}
+
+
+def _languages() -> Iterator[Row]:
+    for oid, name, trusted in ((12, "internal", False), (13, "c", False), (14, "sql", True)):
+        yield {"oid": oid, "lanname": name, "lanowner": CURATOR_OID, "lanpltrusted": trusted}
+
+
+def _collations() -> Iterator[Row]:
+    for oid, name, provider in ((100, "default", "d"), (950, "C", "c"), (951, "POSIX", "c")):
+        where = None if provider == "d" else name
+        yield {
+            "oid": oid,
+            "collname": name,
+            "collnamespace": 11,
+            "collowner": CURATOR_OID,
+            "collprovider": provider,
+            "collisdeterministic": True,
+            "collencoding": -1,
+            "collcollate": where,
+            "collctype": where,
+        }
+
+
+def _tablespaces() -> Iterator[Row]:
+    for oid, name in ((1663, "pg_default"), (1664, "pg_global")):
+        yield {"oid": oid, "spcname": name, "spcowner": CURATOR_OID}
+
+
+def _database(name: str) -> Row:
+    return {
+        "oid": DATABASE_OID,
+        "datname": name,
+        "datdba": CURATOR_OID,
+        "encoding": 6,
+        "datlocprovider": "c",
+        "datallowconn": True,
+        "datconnlimit": -1,
+        "dattablespace": 1663,
+        "datcollate": "C.UTF-8",
+        "datctype": "C.UTF-8",
+    }

@@ -1,0 +1,482 @@
+"""A client's statement, written anew for the catalog's own database. A closed vocabulary: what is not in it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+from discreet.server.catalog import types
+from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation, relations
+from discreet.server.catalog.failure import CatalogError
+from discreet.server.catalog.functions import AS_TABLES, EXPRESSIONS, FUNCTIONS
+from discreet.server.catalog.kinds import SYSTEM_COLUMNS, Kinds, called, number_of, output_name
+from discreet.server.catalog.literals import array_of, literal, listed, unescaped
+from discreet.server.catalog.parse import CALL, relation_of
+
+PER_SESSION = ("pg_settings", "pg_roles", "pg_user", "pg_stat_activity", "pg_stat_ssl", "pg_stat_gssapi")
+SETTINGS_NOW = "settings_now"
+_PLAIN = (  # nodes that mean the same here and there
+    "Add Alias And Between Boolean Case CTE Distinct Div EQ Except Exists Filter From GT GTE Group Having "
+    "Identifier If ILike In Intersect Is IntDiv Join LT LTE Lateral Like Escape Limit Literal Mod Mul NEQ Neg Not Null "
+    "NullSafeEQ NullSafeNEQ Offset Or Order Ordered Paren Select SimilarTo Slice Star Sub Subquery Tuple Union "
+    "Values Where Window WindowSpec With TableAlias RegexpLike RegexpILike Column Table Cast DataType Anonymous "
+    "Dot Array Bracket DPipe Collate Operator Parameter Any ByteString ObjectIdentifier DataTypeParam Var "
+    "CurrentUser SessionUser CurrentSchema CurrentCatalog CurrentDatabase CurrentDate CurrentTimestamp Substring Trim "
+    "StrPosition Extract Fetch Cube Rollup GroupingSets National RawString Interval"
+).split()
+_VOCABULARY = frozenset(_PLAIN)
+_OPERATORS: dict[str, Callable[[Any, Any], exp.Expression]] = {
+    "~": lambda a, b: exp.RegexpLike(this=a, expression=b),
+    "~*": lambda a, b: exp.RegexpILike(this=a, expression=b),
+    "!~": lambda a, b: exp.Not(this=exp.RegexpLike(this=a, expression=b)),
+    "!~*": lambda a, b: exp.Not(this=exp.RegexpILike(this=a, expression=b)),
+    "=": lambda a, b: exp.EQ(this=a, expression=b),
+    "<>": lambda a, b: exp.NEQ(this=a, expression=b),
+    "~~": lambda a, b: exp.Like(this=a, expression=b),
+    "!~~": lambda a, b: exp.Not(this=exp.Like(this=a, expression=b)),
+    "~~*": lambda a, b: exp.ILike(this=a, expression=b),
+    "||": lambda a, b: exp.DPipe(this=a, expression=b),
+}
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """SQL for the catalog's database, the relations it reads, and the types of columns and parameters, if known."""
+
+    sql: str
+    reads: frozenset[str]
+    kinds: tuple[str | None, ...]
+    by_name: Mapping[str, str | None]
+    parameters: tuple[str, ...]
+
+
+def translate(
+    tree: exp.Query,
+    *,
+    database: str,
+    session: Mapping[str, str],
+    objects: Mapping[str, Mapping[str, int]],
+    parameters: Sequence[object] | None,
+    given: Sequence[int] = (),
+) -> Statement:
+    """`session` has literals for {user}, {database}, ...; `objects` the numbers of regclass, regtype, ... by name.
+
+    Without `parameters` they are NULL: enough to learn the columns.
+    """
+    kinds = Kinds(tree, database=database, given=given)
+    columns = kinds.projected(tree)
+    starred = any(item.is_star for select in tree.find_all(exp.Select) for item in select.expressions)
+    for node in tree.walk():
+        kinds.of(node)
+    rewriter = _Rewriter(kinds, database=database, session=session, objects=objects, parameters=parameters)
+    made = rewriter.rewrite(tree)
+    most = max(kinds.parameters, default=0)
+    return Statement(
+        sql=made.sql(dialect="duckdb", comments=False),
+        reads=frozenset(rewriter.reads),
+        kinds=() if starred else tuple(columns.values()),
+        by_name=columns,
+        parameters=tuple(kinds.parameters.get(place, "text") for place in range(1, most + 1)),
+    )
+
+
+class _Rewriter:
+    """Rewrites a tree from its leaves to its root."""
+
+    def __init__(
+        self,
+        kinds: Kinds,
+        *,
+        database: str,
+        session: Mapping[str, str],
+        objects: Mapping[str, Mapping[str, int]],
+        parameters: Sequence[object] | None,
+    ) -> None:
+        self._kinds, self._database, self._session = kinds, database, session
+        self._objects, self._parameters = objects, parameters
+        self.reads: set[str] = set()
+
+    def rewrite(self, tree: exp.Query) -> exp.Query:
+        root = exp.Paren(this=tree)
+        for node in reversed(list(tree.walk(bfs=False))):
+            name = type(node).__name__
+            if name not in _VOCABULARY:
+                what = node.sql_name().lower() if isinstance(node, exp.Func) else name
+                raise _unknown_function(what) if isinstance(node, exp.Func) else _unsupported(what)
+            handle = getattr(self, f"_{name.lower()}", None)
+            if handle is None:
+                continue
+            kind = self._kinds.of(node)
+            made = handle(node)
+            if made is not None and made is not node:
+                self._kinds.set(made, kind)
+                node.replace(made)
+        found = root.this
+        assert isinstance(found, exp.Query)
+        return found
+
+    # --- names and places ---------------------------------------------------------------------------------------------
+
+    def _identifier(self, node: exp.Identifier) -> exp.Expression | None:
+        if not node.args.get("quoted"):
+            node.set("this", str(node.this).lower())
+            node.set("quoted", True)
+        return None
+
+    def _select(self, node: exp.Select) -> exp.Expression | None:
+        node.set("locks", None)
+        return None
+
+    def _column(self, node: exp.Column) -> exp.Expression | None:
+        name = node.name.lower()
+        if name in SYSTEM_COLUMNS:
+            source = self._kinds.source_of(node)
+            if not isinstance(source, Relation):
+                return None if source else _number(0)
+            return _number(source.oid) if name == "tableoid" else _number(1) if name != "ctid" else _text("(0,1)")
+        node.set("db", None)
+        node.set("catalog", None)
+        return None
+
+    def _dot(self, node: exp.Dot) -> exp.Expression | None:
+        right = node.expression
+        if node.this.name.lower() in (PG_CATALOG, INFORMATION_SCHEMA) and not isinstance(right, exp.Identifier):
+            return right.copy() if not isinstance(right, exp.Anonymous) else right
+        return None
+
+    def _table(self, node: exp.Table) -> exp.Expression | None:
+        if isinstance(node.this, exp.Identifier):
+            relation = relation_of(node, self._database)
+            if relation is None:
+                return None  # named by WITH
+            return self._read(relation.stored, relation.name, node)
+        call = called(node)
+        if call is not None and call.name.lower() in AS_TABLES:  # left as it is by _anonymous
+            return self._read(AS_TABLES[call.name.lower()], call.name.lower(), node)
+        return self._rows_of(node)
+
+    def _read(self, stored: str, name: str, node: exp.Table) -> exp.Expression:
+        self.reads.add(stored)
+        place = exp.Table(this=exp.to_identifier(stored, quoted=True))
+        if stored not in PER_SESSION:
+            place.set("db", exp.to_identifier("main", quoted=True))
+        place.set("alias", node.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name, quoted=True)))
+        place.set("joins", node.args.get("joins"))
+        return place
+
+    def _rows_of(self, node: exp.Table | exp.Lateral) -> exp.Expression | None:
+        """A call where a table may stand: a SELECT of it, with the name and column that Postgres gives it."""
+        call = node.this.expression if isinstance(node.this, exp.Dot) else node.this
+        if isinstance(call, exp.Subquery | exp.Query):
+            return None
+        alias = node.args.get("alias")
+        given = [column.copy() for column in alias.columns] if isinstance(alias, exp.TableAlias) else []
+        name = alias.this.copy() if isinstance(alias, exp.TableAlias) and alias.this else None
+        made_from = call.args.get("was") or output_name(call)
+        name = name or exp.to_identifier(str(made_from), quoted=True)
+        column = given[0] if given else name.copy()
+        inner = exp.Select(expressions=[exp.alias_(call.copy(), column.copy(), quoted=True)])
+        if node.args.get("ordinality"):
+            number = sqlglot.parse_one("row_number() OVER ()", dialect="duckdb")
+            second = given[1] if len(given) > 1 else exp.to_identifier("ordinality", quoted=True)
+            once = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("numbered", quoted=True)))
+            inner = exp.Select(
+                expressions=[exp.Star(), exp.alias_(number, second.copy(), quoted=True)], from_=exp.From(this=once)
+            )
+        made = exp.Subquery(this=inner, alias=exp.TableAlias(this=name))
+        lateral = next(call.find_all(exp.Column), None) is not None
+        wrapped = exp.Lateral(this=exp.Subquery(this=inner), alias=exp.TableAlias(this=name)) if lateral else made
+        wrapped.set("joins", node.args.get("joins"))
+        return wrapped
+
+    def _lateral(self, node: exp.Lateral) -> exp.Expression | None:
+        return self._rows_of(node)
+
+    # --- values -------------------------------------------------------------------------------------------------------
+
+    def _bytestring(self, node: exp.ByteString) -> exp.Expression:
+        return _text(unescaped(str(node.this)))
+
+    def _parameter(self, node: exp.Parameter) -> exp.Expression:
+        place = number_of(node)
+        kind = self._kinds.parameters.get(place, "text")
+        if self._parameters is None:
+            value: object = None
+        elif place <= len(self._parameters):
+            value = self._parameters[place - 1]
+        else:
+            raise CatalogError("08P01", f"the statement needs parameter ${place}, which was not given")
+        if kind in types.REFERENCES and isinstance(value, str):
+            return self._look_up(value, kind)
+        return literal(value, kind)
+
+    def _currentuser(self, node: exp.Expression) -> exp.Expression:
+        return self._filled("{user}", [])
+
+    _sessionuser = _currentuser
+
+    def _currentschema(self, node: exp.Expression) -> exp.Expression:
+        return _text("public")
+
+    def _currentdatabase(self, node: exp.Expression) -> exp.Expression:
+        return self._filled("{database}", [])
+
+    _currentcatalog = _currentdatabase
+
+    def _currenttimestamp(self, node: exp.Expression) -> exp.Expression:
+        return self._filled("{moment}", [])
+
+    def _currentdate(self, node: exp.Expression) -> exp.Expression:
+        return self._filled("CAST({moment} AS DATE)", [])
+
+    def _interval(self, node: exp.Interval) -> exp.Expression:
+        raise _unsupported("an interval")
+
+    # --- operators ----------------------------------------------------------------------------------------------------
+
+    def _collate(self, node: exp.Collate) -> exp.Expression:
+        return node.this
+
+    def _operator(self, node: exp.Operator) -> exp.Expression:
+        sign = str(node.args["operator"]).split(".")[-1].strip()
+        if sign not in _OPERATORS:
+            raise CatalogError("42883", f"operator {sign} does not exist here")
+        return _OPERATORS[sign](node.this, node.expression)
+
+    def _dpipe(self, node: exp.DPipe) -> exp.Expression:
+        left, right = node.this, node.expression
+        kinds = [self._kinds.of(left) or "", self._kinds.of(right) or ""]
+        if any(types.element(kind) for kind in kinds):
+            sides = [
+                side if types.element(kind) else exp.Array(expressions=[side])
+                for side, kind in zip((left, right), kinds, strict=True)
+            ]
+            return exp.Anonymous(this="list_concat", expressions=sides)
+        parts = [self._as_text(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
+        return exp.DPipe(this=parts[0], expression=parts[1], safe=True)
+
+    def _as_text(self, node: exp.Expression, kind: str) -> exp.Expression:
+        if kind in types.REFERENCES:
+            return exp.Anonymous(this=f"d_{kind}_text", expressions=[node])
+        if kind in types.TEXTS or isinstance(node, exp.Literal | exp.DPipe):
+            return node
+        return exp.cast(node, "VARCHAR", dialect="duckdb")
+
+    def _bracket(self, node: exp.Bracket) -> exp.Expression | None:
+        """An array counts from 1, and a vector of a catalog from 0."""
+        whole = self._kinds.of(node.this)
+        if whole in types.VECTORS and len(node.expressions) == 1:
+            place = node.expressions[0]
+            node.set("expressions", [exp.Add(this=exp.Paren(this=place), expression=_number(1))])
+        return None
+
+    def _array(self, node: exp.Array) -> exp.Expression | None:
+        inner = node.expressions[0] if len(node.expressions) == 1 else None
+        if isinstance(inner, exp.Subquery):
+            inner = inner.this
+        if isinstance(inner, exp.Query):
+            return exp.Anonymous(this="coalesce", expressions=[exp.Anonymous(this="array", expressions=[inner])] * 1)
+        return None
+
+    def _eq(self, node: exp.EQ) -> exp.Expression | None:
+        return self._compared(node)
+
+    def _neq(self, node: exp.NEQ) -> exp.Expression | None:
+        return self._compared(node)
+
+    def _compared(self, node: exp.Binary) -> exp.Expression | None:
+        left, right = node.this, node.expression
+        if isinstance(left, exp.Any):
+            left, right = right, left
+        everyone = isinstance(right, exp.Anonymous) and right.name.lower() == "all"
+        if isinstance(right, exp.Any) or everyone:
+            return self._in_array(node, left, right.expressions[0] if everyone else right.this, everyone)
+        for one, other in ((left, right), (right, left)):
+            kind = self._kinds.of(other)
+            if isinstance(one, exp.Literal) and one.is_string and kind and types.element(kind):
+                one.replace(array_of(str(one.this), kind))
+                break
+        return None
+
+    def _in_array(self, node: exp.Binary, one: exp.Expression, many: exp.Expression, every: bool) -> exp.Expression:
+        while isinstance(many, exp.Paren):
+            many = many.this
+        if isinstance(many, exp.Query) or (isinstance(many, exp.Subquery) and isinstance(many.this, exp.Query)):
+            query = many if isinstance(many, exp.Subquery) else exp.Subquery(this=many)
+            found: exp.Expression = exp.In(this=one, query=query)
+        else:
+            if isinstance(many, exp.Literal) and many.is_string:
+                kind = self._kinds.of(one)
+                many = array_of(str(many.this), f"_{'text' if kind in (None, 'unknown') else kind}")
+            found = exp.Anonymous(this="list_contains", expressions=[many, one])
+        if isinstance(node, exp.EQ) and not every:
+            return found
+        if isinstance(node, exp.NEQ) and every:
+            return exp.Not(this=exp.Paren(this=found))
+        raise _unsupported("this comparison with ANY or ALL")
+
+    def _div(self, node: exp.Div) -> exp.Expression | None:
+        whole = {"int2", "int4", "int8", "oid"}
+        if {self._kinds.of(node.this), self._kinds.of(node.expression)} <= whole:
+            return exp.IntDiv(this=node.this, expression=node.expression)
+        return None
+
+    # --- casts --------------------------------------------------------------------------------------------------------
+
+    def _cast(self, node: exp.Cast) -> exp.Expression:
+        kind, inner = self._kinds.of(node) or "text", node.this
+        before = self._kinds.of(inner)
+        words = str(inner.this) if isinstance(inner, exp.Literal) and inner.is_string else None
+        if kind in types.REFERENCES:
+            if words is not None:
+                return self._look_up(words, kind)
+            if before in types.TEXTS:
+                return exp.Anonymous(this=f"d_{kind}", expressions=[inner])
+        elif words is not None and types.element(kind):
+            return array_of(words, kind)
+        elif kind in types.TEXTS:
+            return exp.cast(self._as_text(inner, before or ""), "VARCHAR", dialect="duckdb")
+        return exp.cast(inner, types.stored(kind), dialect="duckdb")
+
+    def _look_up(self, words: str, kind: str) -> exp.Expression:
+        """The number of the object that a constant names."""
+        if words.isdigit():
+            return _number(int(words))
+        known = self._objects.get(kind, {})
+        bare = words.strip()
+        found = known.get(bare, known.get(bare.lower(), known.get(bare.replace('"', ""))))
+        if found is None and kind == "regtype":
+            name = types.from_sql(bare)
+            found = types.oid(name) if name else None
+        if found is None:
+            state = "42P01" if kind == "regclass" else "42704" if kind == "regtype" else "42883"
+            raise CatalogError(state, f'"{words}" does not exist')
+        return _number(found)
+
+    # --- functions ----------------------------------------------------------------------------------------------------
+
+    def _substring(self, node: exp.Substring) -> exp.Expression:
+        start = node.args.get("start")
+        if isinstance(start, exp.Literal) and start.is_string:
+            return exp.Anonymous(this="d_substring_like", expressions=[node.this, start])
+        given = [node.this, start, node.args.get("length")]
+        return exp.Anonymous(this="substring", expressions=[each for each in given if each is not None])
+
+    def _trim(self, node: exp.Trim) -> exp.Expression:
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(str(node.args.get("position") or ""), "trim")
+        return exp.Anonymous(this=name, expressions=[each for each in (node.this, node.expression) if each is not None])
+
+    def _strposition(self, node: exp.StrPosition) -> exp.Expression:
+        return exp.Anonymous(this="strpos", expressions=[node.this, node.args["substr"]])
+
+    def _anonymous(self, node: exp.Anonymous) -> exp.Expression | None:
+        name = node.name.lower()
+        if name == "all" or name == "row":
+            return None if name == "all" else exp.Tuple(expressions=node.expressions)
+        if not name.startswith(CALL):
+            raise _unknown_function(name)
+        name, given = name.removeprefix(CALL), list(node.expressions)
+        if name in AS_TABLES:
+            if not isinstance(node.find_ancestor(exp.Table, exp.Select), exp.Table):
+                raise _unsupported(f"{name}() as a value")
+            node.set("this", name)
+            return None
+        special = getattr(self, f"_call_{name}", None)
+        if special is not None:
+            made: exp.Expression = special(given)
+        elif name in EXPRESSIONS:
+            made = self._filled(EXPRESSIONS[name][0], given, name)
+        else:
+            made = exp.Anonymous(this=FUNCTIONS[name][0], expressions=given)
+        made.set("was", name)
+        return made
+
+    def _call_generate_subscripts(self, given: list[exp.Expression]) -> exp.Expression:
+        vector = bool(given) and self._kinds.of(given[0]) in types.VECTORS
+        return exp.Anonymous(this="d_subscripts_from_0" if vector else "d_subscripts", expressions=given[:1])
+
+    def _call_obj_description(self, given: list[exp.Expression]) -> exp.Expression:
+        return exp.Anonymous(this="d_obj_description" if len(given) < 2 else "d_told_of", expressions=given[:2])
+
+    def _call_pg_get_indexdef(self, given: list[exp.Expression]) -> exp.Expression:
+        place = given[1] if len(given) > 1 else _number(0)
+        return exp.Anonymous(this="d_short_index" if len(given) > 2 else "d_index_part", expressions=[given[0], place])
+
+    def _call_current_setting(self, given: list[exp.Expression]) -> exp.Expression:
+        self.reads.add(SETTINGS_NOW)
+        return self._filled(EXPRESSIONS["current_setting"][0], given, "current_setting")
+
+    def _call_unnest(self, given: list[exp.Expression]) -> exp.Expression:
+        return exp.Anonymous(this="unnest", expressions=[self._an_array(given[0])] if given else [])
+
+    def _call_array_to_string(self, given: list[exp.Expression]) -> exp.Expression:
+        given[0] = self._an_array(given[0])
+        kind = self._kinds.of(given[0]) or ""
+        if types.element(kind) in types.REFERENCES:
+            raise _unsupported(f"array_to_string of {kind}")
+        return exp.Anonymous(this="d_array_to_string", expressions=given[:2])
+
+    def _an_array(self, node: exp.Expression) -> exp.Expression:
+        plain = isinstance(node, exp.Literal) and node.is_string
+        return array_of(str(node.this), "_text") if plain else node
+
+    def _call_json_build_object(self, given: list[exp.Expression]) -> exp.Expression:
+        made = exp.Anonymous(this="json_object", expressions=given)
+        return exp.cast(made, "VARCHAR", dialect="duckdb")
+
+    def _call_set_config(self, given: list[exp.Expression]) -> exp.Expression:
+        if len(given) < 2 or (isinstance(given[0], exp.Literal) and str(given[0].this).startswith("discreet.")):
+            raise CatalogError("0A000", "set_config changes nothing here.", hint="Write SET discreet.epsilon = 0.1.")
+        return given[1]
+
+    def _call_format(self, given: list[exp.Expression]) -> exp.Expression:
+        raise _unknown_function("format")
+
+    def _filled(self, pattern: str, given: list[exp.Expression], name: str = "") -> exp.Expression:
+        """An expression of EXPRESSIONS with its arguments in their places."""
+        marks = {f"{{{n}}}": f"arg__{n}" for n in range(10)} | {"{last}": f"arg__{len(given) - 1}"}
+        text = pattern
+        for mark, column in marks.items():
+            text = text.replace(mark, column)
+        for word, value in self._session.items():
+            text = text.replace(f"{{{word}}}", value)
+        made = exp.Paren(this=sqlglot.parse_one(text, dialect="duckdb"))
+        for column in list(made.find_all(exp.Column)):
+            if column.name.startswith("arg__"):
+                place = int(column.name.removeprefix("arg__"))
+                if not 0 <= place < len(given):
+                    raise CatalogError("42883", f"function {name} has too few arguments")
+                column.replace(given[place].copy())
+        found = made.this
+        return found.pop() if isinstance(found, exp.Expression) else made
+
+
+def name_outputs(tree: exp.Query) -> None:
+    """Give every column without a name the one that Postgres gives it."""
+    for select in tree.find_all(exp.Select):
+        named = []
+        for item in select.expressions:
+            plain = isinstance(item, exp.Alias | exp.Column) or item.is_star
+            named.append(item if plain else exp.alias_(item, output_name(item), quoted=True))
+        select.set("expressions", named)
+
+
+def _number(value: int) -> exp.Expression:
+    return exp.Literal.number(value)
+
+
+def _text(value: str) -> exp.Expression:
+    return exp.Literal.string(value)
+
+
+def _unknown_function(name: str) -> CatalogError:
+    return CatalogError("42883", f"function {name} does not exist here", hint="The catalog has a fixed list of them.")
+
+
+def _unsupported(what: str) -> CatalogError:
+    return CatalogError("0A000", f"{what} cannot be used in a question to the catalog")

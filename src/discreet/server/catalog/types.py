@@ -1,0 +1,167 @@
+"""Postgres types: how the catalog's own database stores them, how Arrow carries them, how people write them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Integers, Timestamps, written
+from discreet.server.catalog.builtin import type_names, type_oids
+
+TEXTS = frozenset(
+    "name text varchar bpchar char cstring unknown json jsonb uuid xml bytea pg_node_tree tid inet cidr interval "
+    "pg_lsn pg_ndistinct pg_dependencies pg_mcv_list aclitem void timetz time money bit varbit record "
+    "refcursor anyarray".split()
+)
+REFERENCES = frozenset(
+    "regclass regtype regproc regprocedure regnamespace regrole regoper regoperator regcollation regconfig "
+    "regdictionary".split()
+)
+NUMBERS = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIGINT", "xid8": "BIGINT", "int2": "SMALLINT", "int4": "INTEGER"}
+NUMBERS |= {"int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "numeric": "DECIMAL(38,10)", "bool": "BOOLEAN"}
+NUMBERS |= {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP"}
+VECTORS = {"int2vector": "SMALLINT[]", "oidvector": "BIGINT[]"}
+
+_ARROW = {
+    "BIGINT": pa.int64(),
+    "SMALLINT": pa.int16(),
+    "INTEGER": pa.int32(),
+    "FLOAT": pa.float32(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "DATE": pa.date32(),
+    "TIMESTAMP": pa.timestamp("us"),
+    "VARCHAR": pa.string(),
+    "DECIMAL(38,10)": pa.decimal128(38, 10),
+}
+
+# The names that SQL has for types, as format_type writes them.
+WRITTEN = {
+    "bool": "boolean",
+    "int2": "smallint",
+    "int4": "integer",
+    "int8": "bigint",
+    "float4": "real",
+    "float8": "double precision",
+    "varchar": "character varying",
+    "bpchar": "character",
+    "char": '"char"',
+    "timestamp": "timestamp without time zone",
+    "timestamptz": "timestamp with time zone",
+    "time": "time without time zone",
+    "timetz": "time with time zone",
+    "bit": "bit",
+    "varbit": "bit varying",
+}
+# What people and sqlglot write for the same types.
+SYNONYMS = {words: name for name, words in WRITTEN.items()} | {
+    "int": "int4",
+    "bigint": "int8",
+    "smallint": "int2",
+    "float": "float8",
+    "double": "float8",
+    "real": "float4",
+    "boolean": "bool",
+    "decimal": "numeric",
+    "string": "text",
+    "character": "bpchar",
+    "nchar": "bpchar",
+    "varchar": "varchar",
+    "timestamptz": "timestamptz",
+    "timestampntz": "timestamp",
+    "unknown": "text",
+}
+
+
+def stored(kind: str) -> str:
+    """The type by which the catalog's own database stores a Postgres type; arrays are lists."""
+    if kind in VECTORS:
+        return VECTORS[kind]
+    if kind.startswith("_"):
+        return f"{stored(kind[1:])}[]"
+    if kind in REFERENCES:
+        return "BIGINT"
+    return NUMBERS.get(kind, "VARCHAR")
+
+
+def arrow(kind: str) -> pa.DataType:
+    """The Arrow type of an answer's column of this Postgres type; what refers to an object is its name."""
+    if kind in REFERENCES:
+        return pa.string()
+    if kind in VECTORS:
+        return pa.list_(arrow("int2" if kind == "int2vector" else "oid"))
+    if kind.startswith("_"):
+        return pa.list_(arrow(kind[1:]))
+    if kind == "timestamptz":
+        return pa.timestamp("us", tz="UTC")
+    return _ARROW[NUMBERS.get(kind, "VARCHAR")]
+
+
+def element(kind: str) -> str | None:
+    """The type of an array's elements; None where it is no array."""
+    if kind in VECTORS:
+        return "int2" if kind == "int2vector" else "oid"
+    return kind[1:] if kind.startswith("_") else None
+
+
+def name_of(kind: pa.DataType) -> str:
+    """The Postgres type for a column of a public table or of a result of unknown type."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"_{name_of(kind.value_type)}"
+    for check, name in _BY_ARROW:
+        if check(kind):
+            return name
+    return "text"
+
+
+_BY_ARROW = (
+    (pa.types.is_boolean, "bool"),
+    (lambda kind: kind in (pa.int8(), pa.int16(), pa.uint8()), "int2"),
+    (lambda kind: kind in (pa.int32(), pa.uint16()), "int4"),
+    (lambda kind: kind in (pa.int64(), pa.uint32()), "int8"),
+    (pa.types.is_integer, "numeric"),
+    (pa.types.is_float32, "float4"),
+    (pa.types.is_floating, "float8"),
+    (pa.types.is_decimal, "numeric"),
+    (pa.types.is_date, "date"),
+    (pa.types.is_timestamp, "timestamp"),
+)
+
+
+def of_column(column: Column) -> str:
+    """The Postgres type of a private column, as answers about it have it."""
+    domain = column.domain
+    if isinstance(domain, Integers):
+        return "int8"
+    if isinstance(domain, Decimals):
+        return "float8" if "/" in written(domain.step) else "numeric"
+    if isinstance(domain, Booleans):
+        return "bool"
+    if isinstance(domain, Dates):
+        return "date"
+    if isinstance(domain, Timestamps):
+        return "timestamp"
+    if isinstance(domain, Categories) and isinstance(domain.values[0], int):
+        return "int8"
+    return "text"
+
+
+def oid(kind: str) -> int:
+    """The number of a type."""
+    return type_oids().get(kind, 25)
+
+
+def name(number: int) -> str | None:
+    """The name of the type with this number."""
+    return type_names().get(number)
+
+
+def from_sql(words: str) -> str | None:
+    """The type that these words name, such as `bigint`, `pg_catalog.text` or `_text`; None where there is none."""
+    bare = words.strip().lower().removeprefix("pg_catalog.").strip('"')
+    array = bare.endswith("[]")
+    bare = bare.removesuffix("[]").split("(")[0].strip()
+    found = SYNONYMS.get(bare, bare)
+    found = "char" if words.strip().strip("[]") in ('"char"', 'pg_catalog."char"') else found
+    if array:
+        found = f"_{found}"
+    return found if found in type_oids() or found in REFERENCES else None
