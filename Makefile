@@ -46,6 +46,7 @@ bench: $(STAMP)
 lock: $(STAMP)
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
 	$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/run.txt -o requirements/dev.txt
+	$(COMPILE) --group clients -o requirements/clients.txt
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11
 
 $(BIN)/python:

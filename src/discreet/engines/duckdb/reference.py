@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import duckdb
 import pyarrow as pa
 
-from discreet.engines.locked import connect, lock
+from discreet.engines.duckdb.locked import connect, lock
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure
 
@@ -43,9 +43,12 @@ class Reference:
 
     def run(self, sql: str, beside: Mapping[str, pa.Table], *, seconds: float) -> pa.Table:
         """A statement's rows. `beside` are tables for this statement alone; an EngineFailure has its cause."""
-        with self._cursor(beside) as cursor, interrupted(seconds, cursor.interrupt):
-            with cursor.sql(sql).to_arrow_reader(_BATCH) as reader:
-                return _read(reader)
+        with (
+            self._cursor(beside) as cursor,
+            interrupted(seconds, cursor.interrupt),
+            cursor.sql(sql).to_arrow_reader(_BATCH) as reader,
+        ):
+            return _read(reader)
 
     @contextmanager
     def _cursor(self, beside: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:

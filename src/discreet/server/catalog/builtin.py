@@ -1,4 +1,4 @@
-"""What every Postgres 15 has before anybody makes a table: relations, types, casts, words. Read once from builtin.tsv."""
+"""What every Postgres 15 has before anybody makes a table: relations, types, casts, words, as in builtin.tsv."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def relations() -> dict[tuple[str, str], Relation]:
             name=row["name"],
             oid=int(row["oid"]),
             kind=row["kind"],
-            columns=dict(each.split(":") for each in row["columns"].split(" ")),  # type: ignore[misc]
+            columns=dict(each.split(":") for each in row["columns"].split(" ")),
         )
         for row in _sections()["relation"]
     }

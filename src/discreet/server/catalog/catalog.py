@@ -1,7 +1,7 @@
 """pg_catalog and information_schema, for clients of Postgres: what they look up, answered from the policy alone.
 
-Statements run in a locked in-memory database that holds what the policy says and nothing else; they are written anew in a
-closed vocabulary first, so nothing that an analyst sends is run as it is.
+Statements run in a locked in-memory database that holds what the policy says and nothing else. They are written anew in
+a closed vocabulary first: nothing that an analyst sends is run as it is.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,9 +28,16 @@ from discreet.server.catalog.views import fill_views
 
 if TYPE_CHECKING:
     from discreet.curator import Curator
-    from discreet.engines.reference import Reference
 
 SECONDS = 10.0  # that one statement may take
+
+
+class Reference(Protocol):
+    """The locked database that the curator gives: it runs what is written anew here, and nothing else."""
+
+    def columns(self, sql: str, beside: Mapping[str, pa.Table]) -> pa.Schema: ...
+
+    def run(self, sql: str, beside: Mapping[str, pa.Table], *, seconds: float) -> pa.Table: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +149,7 @@ def _why(error: EngineFailure) -> CatalogError:
         return CatalogError("57014", f"The catalog answers within {SECONDS:g} seconds, or not at all.")
     if cause == "BinderException" and "not found" in said:
         return CatalogError("42703", f"The catalog has no such column: {said}")
-    if cause in ("OutOfMemoryException", "NoneType"):
+    if cause in ("OutOfMemoryException", "NoneType") or "too long" in said or "Memory" in said:
         return CatalogError("53200", "The answer of the catalog is too large.")
     return CatalogError("42000", f"The catalog cannot answer this statement: {said}")
 
@@ -211,13 +218,12 @@ def _family(kind: pa.DataType) -> str:
 def _written_types(known: pa.Table) -> pa.Table:
     """Types as format_type writes them, as pg_type names them, and as people write them besides."""
     also = {name: words for words, name in types.SYNONYMS.items() if words not in types.WRITTEN.values()}
-    by_oid = {row["oid"]: row["typname"] for row in known.to_pylist()}
+    by_oid: dict[int, str] = {row["oid"]: row["typname"] for row in known.to_pylist()}
     found = []
     for row in known.to_pylist():
         name, element = row["typname"], by_oid.get(row["typelem"])
-        array = name.startswith("_") and element is not None
-        base = element if array else name
-        ends = "[]" if array else ""
+        base = element if name.startswith("_") and element else name
+        ends = "" if base is name else "[]"
         plain = base if row["oid"] < contents.DATABASE_OID else contents.quoted(base)
         said = types.WRITTEN.get(base, plain) + ends
         found.append({"oid": row["oid"], "typname": name, "said": said, "also": also.get(base, base) + ends})

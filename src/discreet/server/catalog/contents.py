@@ -1,8 +1,8 @@
 """The rows of pg_catalog and information_schema, from the policy alone and never from data.
 
-A table's owner is the role `curator`. Sizes, counts and statistics are not told: they are NULL, and -1 or 0 where Postgres
-says so of a table that was never analyzed. A table with at most one row of a person has its owner as primary key. Any
-other value may be NULL (S1), so no other column is NOT NULL.
+A table's owner is the role `curator`. Sizes, counts and statistics are not told: they are NULL, and -1 or 0 where
+Postgres says so of a table that was never analyzed. A table with at most one row of a person has its owner as primary
+key. Any other value may be NULL (S1), so no other column is NOT NULL.
 """
 
 from __future__ import annotations
@@ -16,8 +16,19 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.arrow import array
-from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Text, Timestamps, written
-from discreet.policy import Policy, Table
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Column,
+    Dates,
+    Decimals,
+    Identifier,
+    Integers,
+    Text,
+    Timestamps,
+    written,
+)
+from discreet.policy.policy import Policy, Table
 from discreet.server.catalog import types
 from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation, relations, rows
 

@@ -32,6 +32,7 @@ class Kinds:
         self._sources: dict[int, dict[str, Relation | Columns]] = {}
         self._under_way: set[int] = set()
         self._ctes = {cte.alias.lower(): cte for cte in tree.find_all(exp.CTE)}
+        self.parameters: dict[int, str] = {}
         self.parameters = self._find_parameters(tree)
 
     def of(self, node: exp.Expression | None) -> str | None:
@@ -233,7 +234,6 @@ class Kinds:
     # --- parameters ---------------------------------------------------------------------------------------------------
 
     def _find_parameters(self, tree: exp.Query) -> dict[int, str]:
-        self.parameters: dict[int, str] = {}
         found: dict[int, str] = {}
         for node in tree.find_all(exp.Parameter):
             place = number_of(node)

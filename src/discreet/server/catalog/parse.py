@@ -77,6 +77,8 @@ def _mark(tokens: list[Token]) -> list[Token]:
         name = token.text.lower()
         kind, text = token.token_type, token.text
         quoted = kind in (TokenType.STRING, TokenType.IDENTIFIER, TokenType.NUMBER)
+        if name.startswith(CALL):
+            raise CatalogError("42883", f"names do not begin with {CALL} here")
         if after[:1] == [TokenType.L_PAREN] and name in _OWN - _KEPT and not quoted:
             kind, text = TokenType.VAR, CALL + name
         elif after == [TokenType.L_BRACKET, TokenType.R_BRACKET] and name in _ARRAYS_OF and not quoted:

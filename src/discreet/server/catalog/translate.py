@@ -1,4 +1,4 @@
-"""A client's statement, written anew for the catalog's own database. A closed vocabulary: what is not in it is refused."""
+"""A client's statement, written anew for the catalog's own database, in a closed vocabulary."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.server.catalog import types
-from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation, relations
+from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation
 from discreet.server.catalog.failure import CatalogError
-from discreet.server.catalog.functions import AS_TABLES, EXPRESSIONS, FUNCTIONS
+from discreet.server.catalog.functions import AS_TABLES, EXPRESSIONS, FUNCTIONS, GROWING
 from discreet.server.catalog.kinds import SYSTEM_COLUMNS, Kinds, called, number_of, output_name
-from discreet.server.catalog.literals import array_of, literal, listed, unescaped
+from discreet.server.catalog.literals import array_of, literal, unescaped
 from discreet.server.catalog.parse import CALL, relation_of
 
 PER_SESSION = ("pg_settings", "pg_roles", "pg_user", "pg_stat_activity", "pg_stat_ssl", "pg_stat_gssapi")
 SETTINGS_NOW = "settings_now"
-_PLAIN = (  # nodes that mean the same here and there
-    "Add Alias And Between Boolean Case CTE Distinct Div EQ Except Exists Filter From GT GTE Group Having "
-    "Identifier If ILike In Intersect Is IntDiv Join LT LTE Lateral Like Escape Limit Literal Mod Mul NEQ Neg Not Null "
-    "NullSafeEQ NullSafeNEQ Offset Or Order Ordered Paren Select SimilarTo Slice Star Sub Subquery Tuple Union "
-    "Values Where Window WindowSpec With TableAlias RegexpLike RegexpILike Column Table Cast DataType Anonymous "
-    "Dot Array Bracket DPipe Collate Operator Parameter Any ByteString ObjectIdentifier DataTypeParam Var "
-    "CurrentUser SessionUser CurrentSchema CurrentCatalog CurrentDatabase CurrentDate CurrentTimestamp Substring Trim "
-    "StrPosition Extract Fetch Cube Rollup GroupingSets National RawString Interval"
-).split()
-_VOCABULARY = frozenset(_PLAIN)
+# Nodes that mean the same here and there, or that are rewritten below.
+_NODES = """
+Add Alias And Between Boolean Case CTE Distinct Div EQ Except Exists Filter From GT GTE Group Having
+Identifier If ILike In Intersect Is IntDiv Join LT LTE Lateral Like Escape Limit Literal Mod Mul NEQ Neg Not Null
+NullSafeEQ NullSafeNEQ Offset Or Order Ordered Paren Select SimilarTo Slice Star Sub Subquery Tuple Union
+Values Where Window WindowSpec With TableAlias RegexpLike RegexpILike Column Table Cast DataType Anonymous
+Dot Array Bracket DPipe Collate Operator Parameter Any ByteString ObjectIdentifier DataTypeParam Var
+CurrentUser SessionUser CurrentSchema CurrentCatalog CurrentDatabase CurrentDate CurrentTimestamp Substring Trim
+StrPosition Extract Fetch Cube Rollup GroupingSets National RawString Interval
+"""
+_VOCABULARY = frozenset(_NODES.split())
 _OPERATORS: dict[str, Callable[[Any, Any], exp.Expression]] = {
     "~": lambda a, b: exp.RegexpLike(this=a, expression=b),
     "~*": lambda a, b: exp.RegexpILike(this=a, expression=b),
@@ -41,7 +42,11 @@ _OPERATORS: dict[str, Callable[[Any, Any], exp.Expression]] = {
     "~~*": lambda a, b: exp.ILike(this=a, expression=b),
     "||": lambda a, b: exp.DPipe(this=a, expression=b),
 }
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE)
+# The engine's limit of memory does not count the texts of the rows that it works on, so their growth is bounded here.
+_MOST_GROWING = 64  # parts of one statement that make longer texts or arrays
+_ONCE = frozenset(("d_joined", "d_short", "d_few", "d_array_to_string", "d_visible", "d_may"))
+_MOST_NESTED = 3  # calls of functions that are written with their argument in several places
+_MOST_ITEMS = 1_000  # of an array that is written out; of one that is computed, a tenth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +105,14 @@ class _Rewriter:
         self._kinds, self._database, self._session = kinds, database, session
         self._objects, self._parameters = objects, parameters
         self.reads: set[str] = set()
+        self._growing = 0
+
+    def _grow(self, made: exp.Expression, check: str) -> exp.Expression:
+        """What makes longer texts, checked for each row."""
+        self._growing += 1
+        if self._growing > _MOST_GROWING:
+            raise CatalogError("54000", "The statement puts too many texts together.", hint="Split it.")
+        return exp.Anonymous(this=check, expressions=[made])
 
     def rewrite(self, tree: exp.Query) -> exp.Query:
         root = exp.Paren(this=tree)
@@ -256,9 +269,11 @@ class _Rewriter:
                 side if types.element(kind) else exp.Array(expressions=[side])
                 for side, kind in zip((left, right), kinds, strict=True)
             ]
-            return exp.Anonymous(this="list_concat", expressions=sides)
+            return self._grow(exp.Anonymous(this="list_concat", expressions=sides), "d_few")
         parts = [self._as_text(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
-        return exp.DPipe(this=parts[0], expression=parts[1], safe=True)
+        made = exp.DPipe(this=parts[0], expression=parts[1], safe=True)
+        inside = isinstance(node.parent, exp.DPipe)  # of a longer chain, which is looked at as a whole
+        return made if inside or _constant(node) else self._grow(made, "d_joined")
 
     def _as_text(self, node: exp.Expression, kind: str) -> exp.Expression:
         if kind in types.REFERENCES:
@@ -280,7 +295,9 @@ class _Rewriter:
         if isinstance(inner, exp.Subquery):
             inner = inner.this
         if isinstance(inner, exp.Query):
-            return exp.Anonymous(this="coalesce", expressions=[exp.Anonymous(this="array", expressions=[inner])] * 1)
+            return exp.Anonymous(this="array", expressions=[inner])
+        if len(node.expressions) > (_MOST_ITEMS if _constant(node) else _MOST_ITEMS // 10):
+            raise CatalogError("54000", "The statement has an array that is too long.", hint="Split it.")
         return None
 
     def _eq(self, node: exp.EQ) -> exp.Expression | None:
@@ -393,6 +410,9 @@ class _Rewriter:
             made = self._filled(EXPRESSIONS[name][0], given, name)
         else:
             made = exp.Anonymous(this=FUNCTIONS[name][0], expressions=given)
+        _check_nesting(made)
+        if name in GROWING:
+            made = self._grow(made, "d_short" if name == "array_to_string" else "d_joined")
         made.set("was", name)
         return made
 
@@ -434,9 +454,6 @@ class _Rewriter:
             raise CatalogError("0A000", "set_config changes nothing here.", hint="Write SET discreet.epsilon = 0.1.")
         return given[1]
 
-    def _call_format(self, given: list[exp.Expression]) -> exp.Expression:
-        raise _unknown_function("format")
-
     def _filled(self, pattern: str, given: list[exp.Expression], name: str = "") -> exp.Expression:
         """An expression of EXPRESSIONS with its arguments in their places."""
         marks = {f"{{{n}}}": f"arg__{n}" for n in range(10)} | {"{last}": f"arg__{len(given) - 1}"}
@@ -464,6 +481,27 @@ def name_outputs(tree: exp.Query) -> None:
             plain = isinstance(item, exp.Alias | exp.Column) or item.is_star
             named.append(item if plain else exp.alias_(item, output_name(item), quoted=True))
         select.set("expressions", named)
+    for values in tree.find_all(exp.Values):
+        alias = values.args.get("alias") or exp.TableAlias(this=exp.to_identifier("*VALUES*", quoted=True))
+        width = len(values.expressions[0].expressions) if values.expressions else 0
+        if not alias.columns:
+            alias.set("columns", [exp.to_identifier(f"column{place}") for place in range(1, width + 1)])
+        values.set("alias", alias)
+
+
+def _check_nesting(call: exp.Expression) -> None:
+    around = (node for node in call.find_all(exp.Anonymous) if node.name.startswith("d_") and node.name not in _ONCE)
+    for node in around:
+        depth, parent = 0, node.parent
+        while parent is not None and depth <= _MOST_NESTED:
+            depth += isinstance(parent, exp.Anonymous) and parent.name.startswith("d_") and parent.name not in _ONCE
+            parent = parent.parent
+        if depth >= _MOST_NESTED:
+            raise CatalogError("54001", "The statement is nested too deeply.", hint="Split it.")
+
+
+def _constant(node: exp.Expression) -> bool:
+    return node.find(exp.Column, exp.Anonymous, exp.Query) is None
 
 
 def _number(value: int) -> exp.Expression:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from discreet.domain import Booleans, Categories, Column, Dates, Decimals, Integers, Timestamps, written
+from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Integers, Timestamps, written
 from discreet.server.catalog.builtin import type_names, type_oids
 
-TEXTS = frozenset(
-    "name text varchar bpchar char cstring unknown json jsonb uuid xml bytea pg_node_tree tid inet cidr interval "
-    "pg_lsn pg_ndistinct pg_dependencies pg_mcv_list aclitem void timetz time money bit varbit record "
-    "refcursor anyarray".split()
-)
-REFERENCES = frozenset(
-    "regclass regtype regproc regprocedure regnamespace regrole regoper regoperator regcollation regconfig "
-    "regdictionary".split()
-)
+_TEXTS = """
+name text varchar bpchar char cstring unknown json jsonb uuid xml bytea pg_node_tree tid inet cidr interval pg_lsn
+pg_ndistinct pg_dependencies pg_mcv_list aclitem void timetz time money bit varbit record refcursor anyarray
+"""
+TEXTS = frozenset(_TEXTS.split())
+_REFERENCES = """
+regclass regtype regproc regprocedure regnamespace regrole regoper regoperator regcollation regconfig regdictionary
+"""
+REFERENCES = frozenset(_REFERENCES.split())
 NUMBERS = {"oid": "BIGINT", "xid": "BIGINT", "cid": "BIGINT", "xid8": "BIGINT", "int2": "SMALLINT", "int4": "INTEGER"}
 NUMBERS |= {"int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "numeric": "DECIMAL(38,10)", "bool": "BOOLEAN"}
 NUMBERS |= {"date": "DATE", "timestamp": "TIMESTAMP", "timestamptz": "TIMESTAMP"}
