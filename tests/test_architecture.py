@@ -27,10 +27,10 @@ LAYERS = (
     ),
     ("accounting", "mechanisms"),
     ("vault", "ledger", "engines"),
-    ("sql", "synthetic", "local", "continual"),
+    ("sql", "synthetic", "local", "continual", "census"),
     ("offer", "measure", "explain", "show", "bounds"),
     ("view", "door"),
-    ("curator", "town"),
+    ("curator", "town", "country"),
     ("anonymity", "attacks", "audit", "server"),
     ("cli",),
 )

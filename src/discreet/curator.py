@@ -43,6 +43,7 @@ from discreet.view import Shape, View
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from discreet.census.running import PublicationRun
     from discreet.continual.running import Release
     from discreet.synthetic.axis import Intervals
     from discreet.synthetic.compare import Comparison
@@ -298,6 +299,41 @@ class Curator:
             pay=door.begin_stream,
             allow=allowed,
             source=self.policy.source if self._tables is None else self._tables,
+        )
+
+    def publication(self, name: str) -> PublicationRun:
+        """A publication of the policy: tables of a hierarchy that add up, for one charge (S18)."""
+        from discreet.census.plan import plan
+        from discreet.census.publication import Publication
+        from discreet.census.running import PublicationRun
+
+        view, door = self._at_the_door(deadline=None)
+        view.require_process()
+        door.standing(CURATOR)
+        if not isinstance(name, str):
+            raise UsageError(f"A publication is named by a text, not {type(name).__name__}.")
+        terms = self.policy.publications.get(name)
+        if terms is None:
+            raise UsageError(f"The policy has no publication {name}. {nearest(name, self.policy.publications)}")
+        planned = plan(self.policy, terms, view.public, self._accountant)
+        request = Request(
+            analyst=CURATOR,
+            question=planned.question,
+            text=f"publish {name}: {', '.join(planned.names)} of {terms.table} by {terms.hierarchy.name}",
+            cost=planned.cost,
+            mechanisms=planned.mechanisms,
+            inside=self._accountant,
+            paid=planned.cost,
+        )
+        unpack = partial(Publication.from_bytes, plan=planned)
+        return PublicationRun(
+            plan=planned,
+            accountant=self._accountant,
+            told=view.told(planned.cost),
+            left=lambda: self._accountant.left(door.standing(CURATOR).left),
+            fetch=partial(view.fetch, until=door.until),
+            pay=lambda work: door.through(request, work, pack=Publication.to_bytes, unpack=unpack).made,
+            recall=lambda: door.recall(request, unpack),
         )
 
     # --- what was done ----------------------------------------------------------------------------------------------

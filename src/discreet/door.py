@@ -84,13 +84,7 @@ class Door:
         unpack: Callable[[bytes], Made],
     ) -> Passed[Made]:
         """The stored answer, for nothing; or else charge, work within the charge, store, and let it leave."""
-        standing = self.ledger.standing(
-            request.analyst,
-            snapshot=self.snapshot,
-            question=request.question,
-            policy=self.policy.digest,
-            at_least=request.cost.amount,
-        )
+        standing = self._standing(request)
         stored = request.answered(standing.stored)
         if stored is None:
             charge = self._reserve(request)
@@ -102,6 +96,20 @@ class Door:
                 return Passed(made=made, id=str(charge.id), cost=request.cost, standing=standing)
             stored = charge  # somebody else asked the same a moment ago
         return Passed(made=unpack(stored.answer), id=str(stored.id), cost=FREE, standing=standing)
+
+    def recall(self, request: Request, unpack: Callable[[bytes], Made]) -> Made | None:
+        """The stored answer, for nothing, or None."""
+        stored = request.answered(self._standing(request).stored)
+        return None if stored is None else unpack(stored.answer)
+
+    def _standing(self, request: Request) -> Standing:
+        return self.ledger.standing(
+            request.analyst,
+            snapshot=self.snapshot,
+            question=request.question,
+            policy=self.policy.digest,
+            at_least=request.cost.amount,
+        )
 
     def _reserve(self, request: Request) -> Reservation | StoredAnswer:
         return self.ledger.reserve(

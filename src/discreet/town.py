@@ -135,16 +135,16 @@ def tables(people: int) -> dict[str, pa.Table]:
 
 def _people(n: int) -> dict[str, Array]:
     who = np.arange(1, n + 1)
-    sex = _pick(_even(who, "sex"), ("F", "M", "X"), (0.505, 0.485, 0.01))
-    age = np.floor(95 * _even(who, "age") ** 1.25).astype(np.int64)
-    age[_even(who, "old") < 0.01] += 8
-    born = np.datetime64("2024-12-31") - (age * 365.25 + 365 * _even(who, "birthday")).astype(np.int64)
+    sex = pick(even(who, "sex"), ("F", "M", "X"), (0.505, 0.485, 0.01))
+    age = np.floor(95 * even(who, "age") ** 1.25).astype(np.int64)
+    age[even(who, "old") < 0.01] += 8
+    born = np.datetime64("2024-12-31") - (age * 365.25 + 365 * even(who, "birthday")).astype(np.int64)
     zips = [f"021{each}" for each in range(38, 60)]
-    home = _pick(_even(who, "zip"), zips, [1 / (rank + 2) for rank in range(len(zips))])
+    home = pick(even(who, "zip"), zips, [1 / (rank + 2) for rank in range(len(zips))])
     weights = [int(thousands) * (12 if code == "MA" else 1) for code, _, thousands in STATES]
-    smoker = _even(who, "smoker") < np.where((age > 17) & (age < 80), 0.16, 0.01)
+    smoker = even(who, "smoker") < np.where((age > 17) & (age < 80), 0.16, 0.01)
     peak = np.clip(1 - ((age - 52) / 45.0) ** 2, 0.15, 1)
-    income = np.where(age < 16, 0, np.round(52_000 * peak * np.exp(0.6 * _bell(who, "income")), 2))
+    income = np.where(age < 16, 0, np.round(52_000 * peak * np.exp(0.6 * bell(who, "income")), 2))
     residents: dict[str, Array] = {
         "person_id": who,
         "name": _names(who, sex),
@@ -155,7 +155,7 @@ def _people(n: int) -> dict[str, Array]:
         "income": income,
         "diagnosis": _diagnoses(who, age, smoker),
         "smoker": smoker,
-        "state": _pick(_even(who, "state"), [code for code, _, _ in STATES], weights),
+        "state": pick(even(who, "state"), [code for code, _, _ in STATES], weights),
     }
     _famous(residents)
     return residents
@@ -173,10 +173,10 @@ def _names(who: Array, sex: Array) -> Array:
 
 def _diagnoses(who: Array, age: Array, smoker: Array) -> Array:
     """Illness by age and smoking; about half of the people have none, which is NULL."""
-    ill = _even(who, "ill") < np.clip(0.25 + age / 200 + 0.12 * smoker, 0, 0.85)
+    ill = even(who, "ill") < np.clip(0.25 + age / 200 + 0.12 * smoker, 0, 0.85)
     old = age > 50
-    young = _pick(_even(who, "which"), _DIAGNOSES, (0.3, 0.02, 0.2, 0.05, 0.38, 0.05))
-    aged = _pick(_even(who, "which"), _DIAGNOSES, (0.08, 0.14, 0.1, 0.22, 0.1, 0.36))
+    young = pick(even(who, "which"), _DIAGNOSES, (0.3, 0.02, 0.2, 0.05, 0.38, 0.05))
+    aged = pick(even(who, "which"), _DIAGNOSES, (0.08, 0.14, 0.1, 0.22, 0.1, 0.36))
     which = np.where(old, aged, young)
     which[~ill] = None
     return which
@@ -201,7 +201,7 @@ def _famous(residents: dict[str, Array]) -> None:
 def _visits(age: Array) -> dict[str, Array]:
     who = np.arange(1, len(age) + 1)
     often = 1 + age / 25
-    times = np.minimum(np.floor(-np.log1p(-_even(who, "visits")) * often), 25).astype(np.int64)
+    times = np.minimum(np.floor(-np.log1p(-even(who, "visits")) * often), 25).astype(np.int64)
     person = np.repeat(who, times)
     visit = np.arange(1, len(person) + 1)
     day = _DAYS + (_word(visit, "day") % 366).astype(np.int64)
@@ -211,8 +211,8 @@ def _visits(age: Array) -> dict[str, Array]:
         "person_id": person,
         "day": day,
         "seen": day.astype("datetime64[s]") + seconds,
-        "cost": np.round(40 * np.exp(0.9 * np.abs(_bell(visit, "cost"))), 2),
-        "clinic": _pick(_even(visit, "clinic"), _CLINICS, (0.4, 0.3, 0.2, 0.1)),
+        "cost": np.round(40 * np.exp(0.9 * np.abs(bell(visit, "cost"))), 2),
+        "clinic": pick(even(visit, "clinic"), _CLINICS, (0.4, 0.3, 0.2, 0.1)),
     }
 
 
@@ -225,7 +225,7 @@ def _labs(visits: Array) -> dict[str, Array]:
     return {
         "visit_id": visit,
         "test": np.array(list(_TESTS), dtype=object)[which],
-        "value": np.round(center[which] + spread[which] * _bell(row, "value"), 1),
+        "value": np.round(center[which] + spread[which] * bell(row, "value"), 1),
     }
 
 
@@ -241,18 +241,18 @@ def _word(items: Array, purpose: str) -> Array:
     return x ^ (x >> np.uint64(31))
 
 
-def _even(items: Array, purpose: str) -> Array:
+def even(items: Array, purpose: str) -> Array:
     """Numbers in [0, 1), evenly spread."""
     return np.asarray(_word(items, purpose) >> np.uint64(11)) / 2.0**53
 
 
-def _bell(items: Array, purpose: str) -> Array:
+def bell(items: Array, purpose: str) -> Array:
     """Numbers spread like a bell of deviation 1, from -6 to 6: a sum of twelve."""
-    parts = np.stack([_even(items, f"{purpose} {part}") for part in range(12)])
+    parts = np.stack([even(items, f"{purpose} {part}") for part in range(12)])
     return np.asarray(parts.sum(axis=0) - 6)
 
 
-def _pick(even: Array, choices: Any, weights: Any) -> Array:
+def pick(even: Array, choices: Any, weights: Any) -> Array:
     ends = np.cumsum(np.asarray(weights, dtype=float))
     places = np.searchsorted(ends[:-1] / ends[-1], even, side="right")
     return np.array(choices, dtype=object)[places]

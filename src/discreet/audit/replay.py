@@ -19,7 +19,7 @@ from discreet.noise.tape import Draw, Recording
 from discreet.vault.allowance import Allowance
 
 # Of an allowance: what can leave.
-STEPS = ("measure", "threshold", "choose", "choose_near", "marginal", "distances", "farthest")
+STEPS = ("measure", "threshold", "choose", "choose_near", "marginal", "roll_up", "distances", "farthest")
 Result = TypeVar("Result")
 
 

@@ -20,6 +20,7 @@ from discreet.errors import PolicyError, Problem, UsageError
 from discreet.policy.declaration import HIDDEN, check_names, columns
 from discreet.policy.document import List, Map, Node, Reader, nearest, parse
 from discreet.policy.domain import MOST_ROWS, Column, Domain, Text, written
+from discreet.policy.publication import Hierarchy, PublicationTerms, hierarchies, publications
 from discreet.policy.schedule import Schedule, schedules
 
 CURATOR = "curator"  # the name under which the curator's own releases are charged
@@ -35,6 +36,8 @@ _KEYS = (
     "limits",
     "analysts",
     "releases",
+    "hierarchies",
+    "publications",
 )
 _TABLE_KEYS = ("public", "owner", "max_rows", "max_groups", "columns")
 
@@ -162,6 +165,8 @@ class Policy:
     limits: Limits
     analysts: Mapping[str, Share]
     releases: Mapping[str, Schedule]
+    hierarchies: Mapping[str, Hierarchy]
+    publications: Mapping[str, PublicationTerms]
     digest: str
     places: Mapping[tuple[str, ...], tuple[int, int]] = field(repr=False, compare=False, default_factory=dict)
 
@@ -218,6 +223,16 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
     limits = _limits(reader, fields.get("limits"), budget)
     analysts = _analysts(reader, fields.get("analysts"), budget)
     releases = schedules(reader, fields.get("releases"), unit=unit, most=budget.epsilon if budget else None)
+    public = {name: table.public for name, table in tables.items()}
+    places = hierarchies(reader, fields.get("hierarchies"), public=public)
+    published = publications(
+        reader,
+        fields.get("publications"),
+        columns={name: list(table.columns) for name, table in tables.items() if not table.public},
+        public=public,
+        known=places,
+        most=budget.epsilon if budget else None,
+    )
     if "://" in ledger:
         reader.problem(fields["ledger"], "ledger must be a file on a local disk: other places are not built yet.")
     if reader.problems or budget is None:
@@ -235,6 +250,8 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
         limits=limits,
         analysts=analysts,
         releases=releases,
+        hierarchies=places,
+        publications=published,
         digest=_digest(unit, neighbors, tables),
         places=reader.places,
     )

@@ -206,6 +206,24 @@ class Allowance:
         stream = self._spend(mechanism)
         return np.asarray(mechanism.add_to(_grouped(exact.unwrap(), cells, size), stream, Items.positions(size)))
 
+    def roll_up(
+        self,
+        mechanism: Additive,
+        exact: Exact,
+        *,
+        moved: Sensitivity,
+        maps: Sequence[IntegerArray],
+        sizes: Sequence[int],
+    ) -> IntegerArray:
+        """Noisy counts of every cell of a public grid: a row counts in the cell maps[0][k0], maps[1][k1], ...
+
+        A place -1 is none: such rows are in no cell. The counts are as long as the product of `sizes`.
+        """
+        _require(mechanism, mechanism.hides(moved))
+        stream = self._spend(mechanism)
+        counts = _rolled_up(exact.unwrap(), maps, sizes)
+        return np.asarray(mechanism.add_to(counts, stream, Items.positions(len(counts))))
+
     def distances(
         self,
         mechanism: Additive,
@@ -262,6 +280,18 @@ def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
     """Counts of groups of cells, exact."""
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, cells[integers(table.column("k0"))], integers(table.column("s0")))
+    return counts
+
+
+def _rolled_up(table: pa.Table, maps: Sequence[IntegerArray], sizes: Sequence[int]) -> IntegerArray:
+    """Counts of the cells that public maps put rows into, exact."""
+    place, inside = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
+    for index, (mapped, size) in enumerate(zip(maps, sizes, strict=True)):
+        here = mapped[integers(table.column(f"k{index}"))]
+        inside &= here >= 0
+        place = place * size + here
+    counts = np.zeros(math.prod(sizes), dtype=np.int64)
+    np.add.at(counts, place[inside], integers(table.column("s0"))[inside])
     return counts
 
 

@@ -1,0 +1,195 @@
+"""How wrong a publication is: before it is paid for, from its plan; after it, from what was released.
+
+Before: the deviation of every table's estimates by level, which depends on public sizes and noise alone.
+After: the whole numbers are taken for the truth, noise is drawn on them again and everything is done once more. How far
+that lies from the first is how far the first may lie from the truth, bias of small counts included. The draws come from
+a public key, so whoever repeats it finds the same (S11).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.census.grid import Columns, Floats, Integers
+from discreet.census.least_squares import Level, final_precisions, from_below, known_precisions
+from discreet.census.measure import Noisy, levels_of
+from discreet.census.plan import Plan
+from discreet.census.whole import Counts, top_down
+from discreet.mechanisms.shapes import Additive
+from discreet.noise import Items, Stream
+
+SIZES = (0, 1, 10, 100, 1_000, 10_000, 100_000)  # where classes of places and of cells begin
+Rows = dict[tuple[str, str, str, int], list[Floats]]  # errors and signed ones, by what they are of
+_ENOUGH = 2_000  # places whose errors are looked at, over all repetitions
+_MOST_TIMES = 10
+_QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """Of one table at one level: the noise of what is measured, and what is left of it in the estimates.
+
+    `margin` is the measurement's at 95 %, None where nothing is measured; `deviation` that of an estimate, on average
+    over places; `relative` is 1.96 deviations of a total, as a share of places of 100, 1,000 and 10,000 people.
+    """
+
+    level: str
+    table: str
+    places: int
+    cells: int
+    share: float
+    margin: int | None
+    deviation: float
+
+    def relative(self) -> dict[str, float]:
+        return {str(size): 1.96 * self.deviation / size for size in _QUOTED}
+
+    def as_json(self) -> dict[str, object]:
+        return {
+            "level": self.level,
+            "table": self.table,
+            "places": self.places,
+            "cells": self.cells,
+            "share": self.share,
+            "margin": self.margin,
+            "deviation": self.deviation,
+            "relative": self.relative(),
+        }
+
+
+def expected(plan: Plan) -> list[Expected]:
+    """For every level and table, from the plan alone: reads no data. Least squares; whole numbers differ from it."""
+    precisions = _precisions(plan)
+    losses = _losses(plan)
+    spent = sum(map(sum, losses))
+    found = []
+    for level, name in enumerate(plan.places.levels):
+        for at, table in enumerate(plan.grid.tables):
+            noise = plan.noises[level][at]
+            variance = np.broadcast_to(plan.grid.variance(table, precisions[level]), plan.places.sizes[level])
+            found.append(
+                Expected(
+                    level=name,
+                    table=plan.names[at],
+                    places=plan.places.sizes[level],
+                    cells=plan.grid.cells(table),
+                    share=losses[level][at] / spent,
+                    margin=None if noise is None else noise.margin(0.95),
+                    deviation=math.sqrt(float(np.mean(variance))),
+                )
+            )
+    return found
+
+
+def _losses(plan: Plan) -> list[list[float]]:
+    """What each level and table costs, in the currency of its noise."""
+    return [[0.0 if noise is None else _amount(noise) for noise in row] for row in plan.noises]
+
+
+def _amount(noise: Additive) -> float:
+    loss = noise.loss()
+    found = loss.rho if noise.gaussian else loss.epsilon
+    assert found is not None
+    return float(found)
+
+
+def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
+    """Of every part at every place after least squares over all levels."""
+    levels = [
+        Level(
+            places=size,
+            counts={},
+            variances={table: noise.deviation**2 for table, noise in zip(plan.grid.tables, row, strict=True) if noise},
+            totals=totals,
+            starts=starts,
+        )
+        for size, row, totals, starts in zip(
+            plan.places.sizes, plan.noises, plan.totals, [*plan.places.starts, None], strict=True
+        )
+    ]
+    below = known_precisions(levels, plan.grid)
+    found = [below[0]]
+    for starts, lower in zip(plan.places.starts, below[1:], strict=True):
+        found.append(final_precisions(found[-1], lower, starts))
+    return found
+
+
+# --- afterwards -------------------------------------------------------------------------------------------------------
+
+
+def made(plan: Plan, noisy: Noisy) -> list[Counts]:
+    """The whole numbers of every level, from what was measured."""
+    levels = levels_of(plan, noisy)
+    estimates = from_below(levels, plan.grid)
+    return top_down(estimates, plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros)
+
+
+def simulated(plan: Plan, people: Sequence[Counts]) -> pa.Table:
+    """How far whole numbers lie from the truth, by level, table and size of place, and by size of cell.
+
+    One row for each: how many places (or cells) it is over, their mean error, the error that 95 % keep, and the mean
+    with its sign, which is the bias.
+    """
+    times = min(_MOST_TIMES, max(1, math.ceil(_ENOUGH / sum(plan.places.sizes))))
+    rows: Rows = {}
+    for time in range(times):
+        again = made(plan, _redrawn(plan, people, time))
+        for level, name in enumerate(plan.places.levels):
+            size = plan.places.sizes[level]
+            total = people[level].table(plan.grid, (), size)
+            for at, table in enumerate(plan.grid.tables):
+                before = people[level].table(plan.grid, table, size).reshape(size, -1)
+                gap = (again[level].table(plan.grid, table, size).reshape(size, -1) - before).astype(np.float64)
+                called = (name, plan.names[at])
+                _note(rows, (*called, "place"), total, np.abs(gap).mean(axis=1), gap.mean(axis=1))
+                _note(rows, (*called, "cell"), before.ravel(), np.abs(gap).ravel(), gap.ravel())
+    return _table(rows)
+
+
+def _note(rows: Rows, key: tuple[str, str, str], size: Integers, error: Floats, signed: Floats) -> None:
+    class_ = np.searchsorted(SIZES, size, side="right") - 1
+    for place in np.unique(class_):
+        here = class_ == place
+        rows.setdefault((*key, int(place)), []).append(np.stack([error[here], signed[here]]))
+
+
+def _table(rows: Rows) -> pa.Table:
+    found: dict[str, list[object]] = {
+        name: [] for name in ("level", "table", "of", "from", "below", "number", "error", "margin", "bias")
+    }
+    for (level, table, of, class_), parts in rows.items():
+        errors = np.concatenate(parts, axis=1)
+        values = (
+            level,
+            table,
+            of,
+            SIZES[class_],
+            SIZES[class_ + 1] if class_ + 1 < len(SIZES) else None,
+            errors.shape[1] // len(parts),
+            float(errors[0].mean()),
+            float(np.quantile(errors[0], 0.95, method="higher")),
+            float(errors[1].mean()),
+        )
+        for name, value in zip(found, values, strict=True):
+            found[name].append(value)
+    return pa.table(found)
+
+
+def _redrawn(plan: Plan, people: Sequence[Counts], time: int) -> Noisy:
+    """The same measurements of other people, by noise that is no secret."""
+    key = hashlib.sha256(f"{plan.question} {time}".encode()).digest()
+    stream, found = Stream(key), {}
+    for level, row in enumerate(plan.noises):
+        for at, noise in enumerate(row):
+            if noise is not None:
+                counts = people[level].table(plan.grid, plan.grid.tables[at], plan.places.sizes[level]).ravel()
+                drawn = stream.derive("again", level * len(row) + at)
+                noisy = noise.add_to(counts, drawn, Items.positions(len(counts)))
+                found[level, at] = np.asarray(noisy).reshape(plan.places.sizes[level], -1)
+    return found

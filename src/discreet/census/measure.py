@@ -1,0 +1,57 @@
+"""Reads what a publication counts, adds the noise that was paid for, and puts what left in order for estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from discreet.algebra import Aggregate
+from discreet.census.grid import Integers
+from discreet.census.least_squares import Level
+from discreet.census.plan import Plan
+from discreet.census.whole import project
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
+
+Noisy = dict[tuple[int, int], Integers]  # by the places of a level and of a table; counts as places by cells
+
+
+def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact]) -> Noisy:
+    """Noisy counts of every table at every level. Rows are read once; exact counts pass through unseen."""
+    exact = fetch(plan.counted)
+    found: Noisy = {}
+    for level, row in enumerate(plan.noises):
+        for at, noise in enumerate(row):
+            if noise is not None:
+                maps, sizes = plan.maps(level, plan.grid.tables[at])
+                counts = allowance.roll_up(noise, exact, moved=plan.moved, maps=maps, sizes=sizes)
+                found[level, at] = counts.reshape(plan.places.sizes[level], -1)
+    return found
+
+
+def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
+    """What was measured, level by level. Cells that nobody can be in are zero, whatever was drawn for them."""
+    starts = [*plan.places.starts, None]
+    levels = []
+    for level, places in enumerate(plan.places.sizes):
+        counts, variances = {}, {}
+        for at, noise in enumerate(plan.noises[level]):
+            if noise is not None:
+                table = plan.grid.tables[at]
+                here = np.where(_open(plan, at), noisy[level, at], 0)
+                counts[table] = here.reshape(places, *plan.grid.shape(table))
+                variances[table] = noise.deviation**2
+        levels.append(
+            Level(places=places, counts=counts, variances=variances, totals=plan.totals[level], starts=starts[level])
+        )
+    return levels
+
+
+def _open(plan: Plan, at: int) -> Integers:
+    """Of a table, which cells somebody can be in."""
+    table = plan.grid.tables[at]
+    if plan.zeros is None:
+        return np.ones(plan.grid.cells(table), dtype=np.int64)
+    cells = project(np.arange(len(plan.zeros)), plan.grid, table)
+    return np.bincount(cells, weights=~plan.zeros, minlength=plan.grid.cells(table)).astype(np.int64)

@@ -1,0 +1,215 @@
+"""What a publication gives: measurements with their margins, tables that add up, people who are nobody, and errors."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet.census.grid import Columns, Floats, Integers
+from discreet.census.least_squares import down, from_below
+from discreet.census.measure import Noisy, levels_of
+from discreet.census.plan import Plan
+from discreet.census.whole import Counts
+
+MOST_ROWS = 10**9  # of one file
+Key = tuple[str, str]  # a level and a table
+
+
+class Tables(Mapping[Key, pa.Table]):
+    """Tables by level and name, `tables["county", "sex"]`; each is put together when somebody looks at it."""
+
+    def __init__(self, publication: Publication, kind: str) -> None:
+        self._publication, self._kind = publication, kind
+
+    def __getitem__(self, key: Key) -> pa.Table:
+        return self._publication.table(*key, kind=self._kind)
+
+    def __iter__(self) -> Iterator[Key]:
+        plan = self._publication.plan
+        keys = [(level, at) for level in range(len(plan.places.levels)) for at in range(len(plan.names))]
+        if self._kind == "measurements":
+            keys = [key for key in keys if plan.noises[key[0]][key[1]] is not None]
+        return iter([(plan.places.levels[level], plan.names[at]) for level, at in keys])
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Publication:
+    """One publication that was paid for.
+
+    `tables` are whole numbers, none below zero, which add up over levels and tables; `measurements` are what was
+    measured, unbiased, with the half-width of a 95 % interval; `estimates` their least squares, unbiased too;
+    `microdata` has one row a person, none of them real, and gives exactly the tables; `margins` says how far the tables
+    may be off by level, table and size of place (`of` place) or of count (`of` cell), with their bias.
+    """
+
+    plan: Plan
+    noisy: Noisy
+    people: Counts  # at the finest level
+    margins: pa.Table
+    certificate: dict[str, Any]
+
+    @property
+    def tables(self) -> Tables:
+        return Tables(self, "tables")
+
+    @property
+    def measurements(self) -> Tables:
+        return Tables(self, "measurements")
+
+    @property
+    def estimates(self) -> Tables:
+        return Tables(self, "estimates")
+
+    @cached_property
+    def microdata(self) -> pa.Table:
+        """One row a person: where they are and the columns of all tables."""
+        plan, finest = self.plan, len(self.plan.places.levels) - 1
+        repeat = np.repeat(np.arange(len(self.people.count)), self.people.count)
+        columns = self._where(finest, self.people.place[repeat])
+        return pa.table(columns | self._values(self.people.cell[repeat], plan.grid.every))
+
+    def counts(self, level: int, table: Columns) -> Integers:
+        """The whole numbers of a table: places by cells."""
+        places = self.plan.places
+        above = Counts(place=places.above(level)[self.people.place], cell=self.people.cell, count=self.people.count)
+        return above.table(self.plan.grid, table, places.sizes[level]).reshape(places.sizes[level], -1)
+
+    def table(self, level: str, table: str, *, kind: str) -> pa.Table:
+        """One table as it leaves; `kind` is tables, measurements or estimates."""
+        if level not in self.plan.places.levels or table not in self.plan.names:
+            raise KeyError((level, table))
+        at, here = self.plan.names.index(table), self.plan.places.levels.index(level)
+        columns = self.plan.grid.tables[at]
+        places, cells = self.plan.places.sizes[here], self.plan.grid.cells(columns)
+        found = self._where(here, np.repeat(np.arange(places), cells))
+        found |= self._values(np.tile(np.arange(cells), places), columns, within=columns)
+        if kind == "tables":
+            found["count"] = pa.array(self.counts(here, columns).ravel())
+        elif kind == "estimates":
+            found["estimate"] = pa.array(self._least_squares[here][columns].ravel())
+        else:
+            noise = self.plan.noises[here][at]
+            if noise is None:
+                raise KeyError((level, table))
+            found["count"] = pa.array(self.noisy[here, at].ravel())
+            found["margin"] = pa.array(np.full(places * cells, noise.margin(0.95)))
+        return pa.table(found)
+
+    @cached_property
+    def _least_squares(self) -> list[dict[Columns, Floats]]:
+        levels = levels_of(self.plan, self.noisy)
+        solved = down(from_below(levels, self.plan.grid), levels, self.plan.grid)
+        return [{table: each.of(table) for table in self.plan.grid.tables} for each in solved]
+
+    def _where(self, level: int, place: Integers) -> dict[str, pa.Array]:
+        names = self.plan.places.levels[1 : level + 1]
+        paths = self.plan.places.path(level)
+        return {name: pa.array(path).take(pa.array(place)) for name, path in zip(names, paths, strict=True)}
+
+    def _values(self, cell: Integers, columns: Columns, *, within: Columns | None = None) -> dict[str, pa.Array]:
+        """The values that cells stand for; `within` says of which table they are cells, all columns if left out."""
+        found, left = {}, cell
+        for column in reversed(columns if within is None else within):
+            axis = self.plan.axes[column]
+            code, left = left % axis.size, left // axis.size
+            found[axis.name] = axis.decoded(np.arange(axis.size), np.zeros(axis.size)).take(pa.array(code))
+        return dict(reversed(found.items()))
+
+    # --- stored -------------------------------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """All that is stored: what was measured, whole numbers, errors and the certificate."""
+        noisy = {f"{level} {at}": counts.ravel() for (level, at), counts in self.noisy.items()}
+        people = {"place": self.people.place, "cell": self.people.cell, "count": self.people.count}
+        parts = [_packed(pa.table({name: pa.array(values)})) for name, values in noisy.items()]
+        parts += [_packed(pa.table({name: pa.array(values) for name, values in people.items()}))]
+        parts += [_packed(self.margins), json.dumps(self.certificate, sort_keys=True).encode()]
+        return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+    @classmethod
+    def from_bytes(cls, content: bytes, plan: Plan) -> Publication:
+        parts, stream = [], io.BytesIO(content)
+        while head := stream.read(8):
+            parts.append(stream.read(int.from_bytes(head, "little")))
+        *measured, people, margins, certificate = parts
+        noisy: Noisy = {}
+        for part in measured:
+            table = pa.ipc.open_stream(part).read_all()
+            level, at = map(int, table.column_names[0].split())
+            noisy[level, at] = table.column(0).to_numpy().reshape(plan.places.sizes[level], -1)
+        found = pa.ipc.open_stream(people).read_all()
+        counts = Counts(**{name: found.column(name).to_numpy() for name in ("place", "cell", "count")})
+        return cls(
+            plan=plan,
+            noisy=noisy,
+            people=counts,
+            margins=pa.ipc.open_stream(margins).read_all(),
+            certificate=json.loads(certificate),
+        )
+
+    # --- files --------------------------------------------------------------------------------------------------------
+
+    def save(self, folder: str | Path, *, csv: bool = False) -> list[Path]:
+        """Write every table, measurement and the microdata into a folder, as Parquet or CSV; returns the files."""
+        import pyarrow.csv
+        import pyarrow.parquet
+
+        home = Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        named: dict[str, Any] = {f"{level}_{table}": ("tables", level, table) for level, table in self.tables}
+        named |= {f"{level}_{table}_noisy": ("measurements", level, table) for level, table in self.measurements}
+        named |= {"microdata": None, "margins": None}
+        written = []
+        for name, key in named.items():
+            table = getattr(self, name) if key is None else self.table(key[1], key[2], kind=key[0])
+            path = home / f"{name}.{'csv' if csv else 'parquet'}"
+            if csv:
+                pyarrow.csv.write_csv(table, path)
+            else:
+                pyarrow.parquet.write_table(table, path)
+            written.append(path)
+        (home / "certificate.json").write_text(
+            json.dumps(self.certificate, indent=1, ensure_ascii=False), encoding="utf-8"
+        )
+        return [*written, home / "certificate.json"]
+
+    def as_json(self) -> dict[str, Any]:
+        """What `publish show --format json` prints: sizes, errors and the certificate; tables are files."""
+        plan = self.plan
+        sizes = zip(plan.places.levels, plan.places.sizes, strict=True)
+        return {
+            "publication": plan.terms.name,
+            "levels": [{"level": level, "places": places} for level, places in sizes],
+            "tables": list(plan.names),
+            "people": int(self.people.count.sum()),
+            "invariants": plan.promise,
+            "margins": self.margins.to_pylist(),
+            "certificate": self.certificate,
+        }
+
+
+def _packed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def totals_by_level(publication: Publication, most: int) -> Iterator[tuple[str, Sequence[tuple[str, int]]]]:
+    """The largest places of every level with their totals."""
+    plan = publication.plan
+    for level, name in enumerate(plan.places.levels):
+        counts = publication.counts(level, ()).ravel()
+        largest = np.argsort(-counts, kind="stable")[:most]
+        yield name, [(plan.places.names[level][place], int(counts[place])) for place in largest.tolist()]

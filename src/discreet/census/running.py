@@ -1,0 +1,116 @@
+"""A publication of a policy: what it would cost, made once and for one charge, shown as often as anybody likes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from discreet.accounting import Accountant
+from discreet.algebra import Aggregate
+from discreet.budget import Budget
+from discreet.census.errors import Expected, expected, made, simulated
+from discreet.census.measure import measure
+from discreet.census.plan import Plan
+from discreet.census.publication import Publication
+from discreet.errors import UsageError
+from discreet.mechanisms import to_row
+from discreet.threads import one_thread
+from discreet.vault.allowance import Allowance
+from discreet.vault.exact import Exact
+
+Make = Callable[[Allowance, int], Publication]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublicationQuote:
+    """What a publication would cost, and how wrong it is expected to be. Reads no data."""
+
+    name: str
+    cost: Budget
+    left: Budget
+    levels: tuple[tuple[str, int], ...]
+    invariants: str
+    errors: tuple[Expected, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "publication": self.name,
+            "cost": self.cost.as_json(),
+            "left": self.left.as_json(),
+            "levels": [{"level": level, "places": places} for level, places in self.levels],
+            "invariants": self.invariants,
+            "errors": [each.as_json() for each in self.errors],
+        }
+
+    def __str__(self) -> str:
+        rows = [("level", "table", "places", "cells", "share", "measured ±", "estimate ±", "of 1,000")]
+        for each in self.errors:
+            margin = "-" if each.margin is None else f"{each.margin:,}"
+            relative = f"{100 * each.relative()['1000']:.2f} %" if each.cells == 1 else ""
+            share = f"{100 * each.share:.1f} %"
+            wide = f"{1.96 * each.deviation:,.1f}"
+            rows.append((each.level, each.table, f"{each.places:,}", f"{each.cells:,}", share, margin, wide, relative))
+        widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+        lines = ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join([*lines, f"cost {self.cost}   left {self.left}", self.invariants])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PublicationRun:
+    """A publication of one policy on one snapshot. `pay` takes it through the door, `recall` finds what did."""
+
+    plan: Plan
+    accountant: Accountant
+    told: dict[str, Any]
+    left: Callable[[], Budget]
+    fetch: Callable[[Aggregate], Exact]
+    pay: Callable[[Make], Publication]
+    recall: Callable[[], Publication | None]
+
+    def quote(self) -> PublicationQuote:
+        """What it would cost and how wrong it would be. Free; touches no data."""
+        places = self.plan.places
+        return PublicationQuote(
+            name=self.plan.terms.name,
+            cost=self.accountant.budget(self.plan.cost),
+            left=self.left(),
+            levels=tuple(zip(places.levels, places.sizes, strict=True)),
+            invariants=self.plan.promise,
+            errors=tuple(expected(self.plan)),
+        )
+
+    def run(self) -> Publication:
+        """Measure, make whole numbers and store: one charge. Run again, it is free and gives the same bytes."""
+        return self.pay(self._made)
+
+    def show(self) -> Publication:
+        """What was published. Free; touches no data."""
+        found = self.recall()
+        if found is None:
+            name = self.plan.terms.name
+            raise UsageError(f"{name} was not published yet on this snapshot: discreet publish run POLICY {name}.")
+        return found
+
+    def _made(self, allowance: Allowance, charge: int) -> Publication:
+        with one_thread():
+            noisy = measure(self.plan, allowance, self.fetch)
+            return self._finished(noisy, charge)
+
+    def _finished(self, noisy: Any, charge: int) -> Publication:
+        """All that follows from what was measured; nothing exact is in reach (S19)."""
+        plan = self.plan
+        people = made(plan, noisy)
+        certificate = {
+            **self.told,
+            "publication": plan.terms.name,
+            "charge": charge,
+            "max_rows": plan.max_rows,
+            "invariants": plan.promise,
+            "levels": list(plan.places.levels),
+            "tables": list(plan.names),
+            "mechanisms": [[None if noise is None else to_row(noise) for noise in row] for row in plan.noises],
+        }
+        return Publication(
+            plan=plan, noisy=noisy, people=people[-1], margins=simulated(plan, people), certificate=certificate
+        )

@@ -1,0 +1,415 @@
+"""From the top down: whole numbers, none below zero, in which every level and every table adds up.
+
+The children of a place are split into two halves, these again, until each is alone. A split shares out the people of
+its place: of every cell of all columns, so many go to the left half and the others to the right. That is done table by
+table along `Grid.chain`, from the total to all columns:
+
+    expect    in proportion to the coarser table, then drawn towards the estimate of each table, the more so the more
+              precise the estimate is beside how much such counts differ between places (`_drawn_to`)
+    fit       shifted so that the cells of a coarser cell add up to its number
+    round     by running sums: each number goes to a neighboring whole number, and their sum stays what it is
+
+Why it cannot fail: the left half's number of a coarser cell lies between 0 and the place's number u of it, which is the
+sum of the place's finer cells u_i. `fit` gives real numbers between 0 and u_i with that sum, `round` whole ones. What
+the left half has not, the right half has. So there is always a solution, and it is never looked for.
+
+Only cells that the place has somebody in are held: memory grows with people, not with the product of all columns.
+Everything is a function of estimates, which were released: exact numbers are not in this module's reach (S19).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.census.grid import Columns, Flags, Floats, Grid, Integers
+from discreet.census.least_squares import Estimate
+
+_STEPS = 40  # halvings of the interval of a shift
+_FURTHEST = 60.0  # a shift of log odds beyond which nothing moves any more
+_AT_ONCE = 1 << 22  # cells of children that are looked at together
+_LEAST = 1e-9
+_SURPRISE = 4.0  # an estimate counts for itself where it is two deviations or more from what is expected
+
+
+Ends = tuple[Integers, Integers, Integers]  # of two halves of children: the first one, the middle, behind the last
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counts:
+    """People by place and cell of all columns, only where there is somebody; sorted by place, then cell."""
+
+    place: Integers
+    cell: Integers
+    count: Integers
+
+    @classmethod
+    def joined(cls, parts: Sequence[Counts]) -> Counts:
+        place = np.concatenate([part.place for part in parts])
+        cell = np.concatenate([part.cell for part in parts])
+        count = np.concatenate([part.count for part in parts])
+        order = np.lexsort((cell, place))
+        return cls(place=place[order], cell=cell[order], count=count[order])
+
+    def kept(self, which: Flags) -> Counts:
+        return Counts(place=self.place[which], cell=self.cell[which], count=self.count[which])
+
+    def table(self, grid: Grid, columns: Columns, places: int) -> Integers:
+        """Counts of one table, all cells."""
+        cells = project(self.cell, grid, columns)
+        size = grid.cells(columns)
+        counts = np.bincount(self.place * size + cells, weights=self.count, minlength=places * size)
+        return np.rint(counts).astype(np.int64).reshape(places, *grid.shape(columns))
+
+
+def project(cell: Integers, grid: Grid, columns: Columns) -> Integers:
+    """The cell of a table in which a cell of all columns lies."""
+    found = np.zeros_like(cell)
+    strides = np.cumprod([1, *grid.sizes[:0:-1]])[::-1]
+    for column in columns:
+        found = found * grid.sizes[column] + cell // strides[column] % grid.sizes[column]
+    return found
+
+
+# --- two steps that everything is made of -----------------------------------------------------------------------------
+
+
+def fit(expected: Floats, most: Floats, group: Integers, wanted: Floats) -> Floats:
+    """Numbers between 0 and `most` that add up to `wanted` in each group, near the expected ones.
+
+    All log odds of a group are shifted by the same amount, which is found by halving an interval. `wanted` must lie
+    between 0 and the group's sum of `most`. What halving leaves is for `round_up_to` to mend.
+    """
+    share = np.clip(expected / np.maximum(most, _LEAST), 1e-6, 1 - 1e-6)
+    odds = np.log(share / (1 - share))
+    low, high = np.full(len(wanted), -_FURTHEST), np.full(len(wanted), _FURTHEST)
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        total = np.bincount(group, weights=most / (1 + np.exp(-odds - middle[group])), minlength=len(wanted))
+        low, high = np.where(total < wanted, middle, low), np.where(total < wanted, high, middle)
+    return np.asarray(most / (1 + np.exp(-odds - high[group])))
+
+
+def round_up_to(values: Floats, most: Integers, group: Integers, wanted: Integers) -> Integers:
+    """Whole numbers from 0 to `most` that add up to `wanted` in each group, near the values; groups are in order.
+
+    A number is how many whole numbers the running sum passes at it. Where the values do not quite add up to `wanted`,
+    or a number passes `most`, the rest is filled in from the front: there is room, as `wanted` is at most the sum of
+    `most`.
+    """
+    sums = np.bincount(group, weights=values, minlength=len(wanted))
+    values = values * np.divide(wanted, sums, out=np.zeros(len(wanted)), where=sums > 0)[group]
+    first = np.searchsorted(group, np.arange(len(wanted)))
+    running = np.cumsum(values)
+    before = np.append(0.0, running)[first]
+    offset = _offsets(len(wanted))
+    ends = np.floor(running - before[group] + offset[group] + 1e-7)
+    last = np.append(group[1:] != group[:-1], True) if len(group) else np.zeros(0, dtype=bool)
+    ends[last] = wanted[group[last]]
+    begins = np.append(0.0, ends[:-1])
+    begins[np.append(True, last[:-1]) if len(group) else last] = 0
+    whole = np.clip((ends - begins).astype(np.int64), 0, most)
+    return _mended(whole, most, group, wanted)
+
+
+def _mended(whole: Integers, most: Integers, group: Integers, wanted: Integers) -> Integers:
+    """The same with what a group lacks put where there is room, and what it has too much taken, from the front on."""
+    lacking = wanted - np.bincount(group, weights=whole, minlength=len(wanted)).astype(np.int64)
+    if lacking.any():
+        room = np.where(lacking[group] > 0, most - whole, whole)
+        passed = np.cumsum(room) - room
+        starts = np.searchsorted(group, np.arange(len(wanted)))
+        passed = passed - np.append(passed, 0)[np.minimum(starts, len(passed) - 1)][group]
+        moved = np.clip(np.abs(lacking)[group] - passed, 0, room)
+        whole = whole + np.sign(lacking)[group] * moved
+    return whole
+
+
+def _sums_by(group: Integers, values: Floats | Integers) -> Floats:
+    return np.asarray(np.bincount(group, weights=values), dtype=np.float64)
+
+
+def _offsets(size: int) -> Floats:
+    """Where running sums begin between two whole numbers: well spread, the same every time, and no secret."""
+    return np.asarray((np.arange(1, size + 1) * 0.6180339887498949) % 1.0)
+
+
+# --- the split --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Sums:
+    """Running sums over the children of what is estimated of one table, to add up any run of them."""
+
+    counts: Floats
+    variances: Floats
+    cells: int
+
+    @classmethod
+    def of(cls, estimate: Estimate, grid: Grid, table: Columns, children: slice) -> _Sums:
+        counts = estimate.of(table)[children].reshape(children.stop - children.start, -1)
+        precisions = {part: each[children] for part, each in estimate.precisions.items()}
+        variance = np.broadcast_to(grid.variance(table, precisions), len(counts))
+        zero = np.zeros((1, counts.shape[1]))
+        return cls(
+            counts=np.concatenate([zero, np.cumsum(counts, axis=0)]),
+            variances=np.append(0.0, np.cumsum(variance)),
+            cells=counts.shape[1],
+        )
+
+    def left(self, ends: Ends, cell: Integers, total: Floats) -> tuple[Floats, Floats]:
+        """The left half's counts given those of both together, and their variance."""
+        low, middle, high = ends
+        left = self.counts[middle, cell] - self.counts[low, cell]
+        right = self.counts[high, cell] - self.counts[middle, cell]
+        one = self.variances[middle] - self.variances[low]
+        other = self.variances[high] - self.variances[middle]
+        both = np.maximum(one + other, 1e-30)
+        return left + (total - left - right) * one / both, one * other / both
+
+
+def _drawn_to(expected: Floats, most: Floats | None, estimate: Floats, variance: Floats) -> Floats:
+    """What is expected, drawn towards the estimate: a linear Bayes estimate, from 0 to `most`.
+
+    Were people spread over the halves at random, a count would vary by the binomial's b (at the top, where there is no
+    `most`, by what is expected). Places differ by more: by b + f p, with p growing as the square of the count. The
+    factor f is estimated for counts of about the same size, from how far the estimates lie from what is expected beyond
+    their own noise. An estimate that is far off by its own noise is believed whatever others do: a prison is in one
+    block.
+    """
+    size = expected if most is None else most
+    share = 0.0 if most is None else expected / np.maximum(most, _LEAST)
+    chance = np.maximum(expected * (1 - share), 1e-12)
+    pairs = chance * (expected if most is None else np.maximum(most - 1, 0))
+    apart = (estimate - expected) ** 2
+    class_ = np.floor(np.log2(np.maximum(size, 1))).astype(np.int64)
+    beyond = np.bincount(class_, weights=apart - variance - chance)
+    factor = np.clip(beyond / np.maximum(np.bincount(class_, weights=pairs), _LEAST), 0.0, 1.0)[class_]
+    spread = chance + factor * pairs
+    surprise = 1 - _SURPRISE * variance / np.maximum(apart, 1e-12)
+    gain = np.maximum(spread / (spread + variance), surprise)
+    return np.asarray(np.clip(expected + gain * (estimate - expected), 0.0, np.inf if most is None else most))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Splitter:
+    """Splits places of one level among their children, by the children's estimates."""
+
+    grid: Grid
+    sums: dict[Columns, _Sums]
+    totals: Integers | None  # running sums of totals that are known
+    plain: bool  # take estimates as they are
+
+    @classmethod
+    def of(cls, estimate: Estimate, grid: Grid, children: slice, totals: Integers | None, *, plain: bool) -> Splitter:
+        tables = [table for table in {*grid.tables, *grid.chain} if estimate.has(table)]
+        sums = {table: _Sums.of(estimate, grid, table, children) for table in tables}
+        known = None if totals is None else np.append(0, np.cumsum(totals[children]))
+        return cls(grid=grid, sums=sums, totals=known, plain=plain)
+
+    def split(self, people: Counts, low: Integers, middle: Integers, high: Integers) -> Integers:
+        """How many people of each entry go to the left half; place i is the children from low[i] to high[i]."""
+        ends = (low, middle, high)
+        left = self._left_totals(people, ends)
+        for before, table in zip(self.grid.chain, self.grid.chain[1:], strict=False):
+            left = self._refined(people, before, table, left, ends)
+        return left  # of the cells of all columns, which are the entries themselves
+
+    def _left_totals(self, people: Counts, ends: Ends) -> Integers:
+        """Of every place that has people."""
+        present, group = np.unique(people.place, return_inverse=True)
+        low, middle, high = (each[present] for each in ends)
+        if self.totals is not None:
+            return np.asarray(self.totals[middle] - self.totals[low])
+        most = np.bincount(group, weights=people.count, minlength=len(present)).astype(np.float64)
+        left, _ = self.sums[()].left((low, middle, high), np.zeros_like(low), most)
+        return np.clip(np.rint(left), 0, most).astype(np.int64)
+
+    def _refined(self, people: Counts, before: Columns, table: Columns, coarse: Integers, ends: Ends) -> Integers:
+        """The left half's numbers of a finer table, given those of the coarser one."""
+        grid = self.grid
+        cells = project(people.cell, grid, table)
+        keys, item = np.unique(people.place * grid.cells(table) + cells, return_inverse=True)
+        most = np.bincount(item, weights=people.count).astype(np.int64)
+        place, cell = keys // grid.cells(table), keys % grid.cells(table)
+        local = Grid(sizes=grid.shape(table), tables=())
+        inner = tuple(table.index(column) for column in before)
+        over = place * grid.cells(before) + project(cell, local, inner)
+        _, group = np.unique(over, return_inverse=True)
+        of_group = np.bincount(group, weights=most)
+        expected = most * (coarse / np.maximum(of_group, 1))[group]
+        heard = [_Heard.of(self, place, cell, most, table, other, ends) for other in self._told_by(before, table)]
+        for each in heard:
+            expected = each.listen(expected, most, plain=self.plain)
+        for each in heard[-2::-1]:
+            expected = each.keep(expected, most)
+        order = np.argsort(group, kind="stable")
+        fitted = fit(expected[order], most[order].astype(np.float64), group[order], coarse.astype(np.float64))
+        left = np.empty(len(order), dtype=np.int64)
+        left[order] = round_up_to(fitted, most[order], group[order], coarse)
+        return left
+
+    def _told_by(self, before: Columns, table: Columns) -> list[Columns]:
+        """The tables that say something new about this step, small ones first."""
+        new = [each for each in self.sums if set(each) <= set(table) and not set(each) <= set(before)]
+        return sorted(new, key=lambda each: (self.grid.cells(each), each))
+
+
+class _Heard:
+    """What one table says about the left halves: its cells among the items of a step, and where they are to be."""
+
+    def __init__(self, item: Integers, total: Floats, estimate: Floats, variance: Floats) -> None:
+        self.item, self.total, self.estimate, self.variance = item, total, estimate, variance
+        self.after = estimate
+
+    @classmethod
+    def of(
+        cls,
+        splitter: Splitter,
+        place: Integers,
+        cell: Integers,
+        most: Integers,
+        table: Columns,
+        other: Columns,
+        ends: Ends,
+    ) -> _Heard:
+        grid = splitter.grid
+        local = Grid(sizes=grid.shape(table), tables=())
+        size = grid.cells(other)
+        key = place * size + project(cell, local, tuple(table.index(column) for column in other))
+        keys, item = np.unique(key, return_inverse=True) if other != table else (key, np.arange(len(key)))
+        total = _sums_by(item, most)
+        low, middle, high = (each[keys // size] for each in ends)
+        estimate, variance = splitter.sums[other].left((low, middle, high), keys % size, total)
+        return cls(item, total, estimate, variance)
+
+    def listen(self, expected: Floats, most: Integers, *, plain: bool) -> Floats:
+        """Cells drawn to the estimate, in proportion to what is expected in them."""
+        before = _sums_by(self.item, expected)
+        clipped = np.clip(self.estimate, 0, self.total)
+        self.after = clipped if plain else _drawn_to(before, self.total, self.estimate, self.variance)
+        return self.keep(expected, most)
+
+    def keep(self, expected: Floats, most: Integers) -> Floats:
+        """The same again, after larger tables have moved the cells."""
+        before = _sums_by(self.item, expected)
+        return _moved(expected, most, before[self.item], self.after[self.item], self.total[self.item])
+
+
+def _moved(expected: Floats, most: Integers, before: Floats, after: Floats, total: Floats) -> Floats:
+    """Shares of a cell's left half, moved as its total moves: down in proportion, up into the room that is left."""
+    down = expected * np.divide(after, before, out=np.zeros_like(after), where=before > 0)
+    room, gap = most - expected, total - before
+    up = expected + room * np.divide(after - before, gap, out=np.zeros_like(after), where=gap > 0)
+    return np.asarray(np.where(after < before, down, up))
+
+
+# --- the tree ---------------------------------------------------------------------------------------------------------
+
+
+def at_the_top(estimate: Estimate, grid: Grid, total: int | None, zeros: Flags | None) -> Counts:
+    """The first place's people: its estimates, not below zero, whole, and adding up."""
+    number = int(max(0, np.rint(float(estimate.of(())[0])))) if total is None else total
+    coarse = np.array([number])
+    allowed = np.ones(grid.cells(grid.every)) if zeros is None else (~zeros).astype(np.float64)
+    for before, table in zip(grid.chain, grid.chain[1:], strict=False):
+        local = Grid(sizes=grid.shape(table), tables=())
+        cells = np.arange(grid.cells(table))
+        group = project(cells, local, tuple(table.index(column) for column in before))
+        room = np.bincount(project(np.arange(len(allowed)), grid, table), weights=allowed)
+        open_ = np.minimum(room, 1)
+        share = np.bincount(group, weights=open_)
+        expected = open_ * (coarse / np.maximum(share, 1))[group]
+        expected = _heard_at_the_top(expected, estimate, grid, before, table)
+        order = np.argsort(group, kind="stable")
+        most = np.where(open_ > 0, coarse[group], 0)[order]
+        sums = np.bincount(group, weights=expected)
+        even = np.where(sums[group] > 0, expected, open_)[order]
+        finer = np.empty(len(cells), dtype=np.int64)
+        finer[order] = round_up_to(even, most, group[order], coarse)
+        coarse = finer
+    cell = np.flatnonzero(coarse)
+    return Counts(place=np.zeros(len(cell), dtype=np.int64), cell=cell, count=coarse[cell])
+
+
+def _heard_at_the_top(expected: Floats, estimate: Estimate, grid: Grid, before: Columns, table: Columns) -> Floats:
+    """What is expected of a finer table after every table within it was looked at, small ones first."""
+    local = Grid(sizes=grid.shape(table), tables=())
+    new = [each for each in {*grid.tables, *grid.chain} if set(each) <= set(table) and not set(each) <= set(before)]
+    new = sorted((each for each in new if estimate.has(each)), key=lambda each: (grid.cells(each), each))
+    kept = []
+    for other in new:
+        item = project(np.arange(len(expected)), local, tuple(table.index(column) for column in other))
+        now = _sums_by(item, expected)
+        precisions = {part: each[:1] for part, each in estimate.precisions.items()}
+        variance = np.broadcast_to(grid.variance(other, precisions), len(now))
+        after = _drawn_to(now, None, estimate.of(other)[0].ravel(), variance)
+        kept.append((item, after))
+        expected = expected * np.divide(after, now, out=np.zeros_like(now), where=now > 0)[item]
+    for item, after in kept[-2::-1]:
+        now = _sums_by(item, expected)
+        expected = expected * np.divide(after, now, out=np.zeros_like(now), where=now > 0)[item]
+    return expected
+
+
+def top_down(
+    estimates: Sequence[Estimate],
+    starts: Sequence[Integers],
+    grid: Grid,
+    *,
+    totals: Sequence[Integers | None] = (),
+    zeros: Flags | None = None,
+    plain: bool = False,
+) -> list[Counts]:
+    """Whole numbers for every level; `starts` are where each place's children begin in the next level."""
+    known = list(totals) or [None] * len(estimates)
+    total = None if known[0] is None else int(known[0][0])
+    levels = [at_the_top(estimates[0], grid, total, zeros)]
+    for begins, estimate, exact in zip(starts, estimates[1:], known[1:], strict=True):
+        levels.append(_next_level(levels[-1], estimate, begins, grid, exact, plain=plain))
+    return levels
+
+
+def _next_level(
+    above: Counts, estimate: Estimate, begins: Integers, grid: Grid, totals: Integers | None, *, plain: bool
+) -> Counts:
+    """Every place split among its children; so many places at once that their estimates fit into memory."""
+    children = len(next(iter(estimate.precisions.values())))
+    ends = np.append(begins[1:], children)
+    at_once = max(1, _AT_ONCE // sum(grid.cells(table) for table in grid.tables))
+    parts, first = [], 0
+    while first < len(begins):
+        last = max(first + 1, int(np.searchsorted(ends, begins[first] + at_once, side="right")))
+        span = slice(int(begins[first]), int(ends[last - 1]))
+        splitter = Splitter.of(estimate, grid, span, totals, plain=plain)
+        inside = slice(*np.searchsorted(above.place, [first, last]))
+        people = Counts(place=above.place[inside] - first, cell=above.cell[inside], count=above.count[inside])
+        low, high = begins[first:last] - span.start, ends[first:last] - span.start
+        parts.append(_halved(people, splitter, low, high, span.start))
+        first = last
+    return Counts.joined(parts)
+
+
+def _halved(people: Counts, splitter: Splitter, low: Integers, high: Integers, offset: int) -> Counts:
+    """Places split in halves until each is one child; `low` and `high` are the children of each place."""
+    done = []
+    while True:
+        alone = high - low <= 1
+        arrived = people.kept(alone[people.place])
+        done.append(Counts(place=low[arrived.place] + offset, cell=arrived.cell, count=arrived.count))
+        people = people.kept(~alone[people.place])
+        number = np.cumsum(~alone) - 1
+        people = Counts(place=number[people.place], cell=people.cell, count=people.count)
+        low, high = low[~alone], high[~alone]
+        if not len(low):
+            return Counts.joined(done)
+        middle = (low + high) // 2
+        left = splitter.split(people, low, middle, high)
+        halves = [
+            Counts(place=2 * people.place, cell=people.cell, count=left),
+            Counts(place=2 * people.place + 1, cell=people.cell, count=people.count - left),
+        ]
+        people = Counts.joined([half.kept(half.count > 0) for half in halves])
+        low, high = np.stack([low, middle], 1).ravel(), np.stack([middle, high], 1).ravel()

@@ -1,0 +1,109 @@
+"""`publish quote`, `publish run` and `publish show`: tables of a hierarchy that add up, for one charge."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from discreet.cli.files import require_writable
+from discreet.cli.question import Policy
+
+if TYPE_CHECKING:
+    from discreet.census.publication import Publication
+    from discreet.census.running import PublicationRun
+
+
+class Format(StrEnum):
+    text = "text"
+    json = "json"
+
+
+class Files(StrEnum):
+    parquet = "parquet"
+    csv = "csv"
+
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A publication of the policy.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
+Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as one page.")]
+Out = Annotated[
+    Path | None, typer.Option("--out", metavar="FOLDER", help="Also write every table and the microdata as files.")
+]
+FilesOption = Annotated[Files, typer.Option("--files", help="What the files of --out are.")]
+
+
+def register(app: typer.Typer) -> None:
+    family = typer.Typer(
+        help="Publish tables of a hierarchy that add up, for one charge: quote, run, show.", no_args_is_help=True
+    )
+    family.command()(quote)
+    family.command()(run)
+    family.command()(show)
+    app.add_typer(family, name="publish")
+
+
+def quote(policy: Policy, name: Name, format: FormatOption = Format.text) -> None:
+    """What a publication would cost and how wrong it would be, by level and table. Free; touches no data."""
+    found = _publication(policy, name).quote()
+    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else found)
+
+
+def run(
+    policy: Policy,
+    name: Name,
+    html: Html = None,
+    out: Out = None,
+    files: FilesOption = Files.parquet,
+    format: FormatOption = Format.text,
+) -> None:
+    """Make a publication: one charge. Running it again is free and changes nothing."""
+    require_writable(html)
+    _require_folder(out)
+    _told(_publication(policy, name).run(), html, out, files, format)
+
+
+def show(
+    policy: Policy,
+    name: Name,
+    html: Html = None,
+    out: Out = None,
+    files: FilesOption = Files.parquet,
+    format: FormatOption = Format.text,
+) -> None:
+    """What was published, with its errors. Free; touches no data."""
+    require_writable(html)
+    _require_folder(out)
+    _told(_publication(policy, name).show(), html, out, files, format)
+
+
+def _told(found: Publication, html: Path | None, out: Path | None, files: Files, format: Format) -> None:
+    from discreet.census.page import page, text
+
+    if html is not None:
+        html.write_text(page(found), encoding="utf-8")
+    if out is not None:
+        found.save(out, csv=files is Files.csv)
+    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else text(found))
+
+
+def _require_folder(out: Path | None) -> None:
+    """Refuse a folder that cannot be written before anything is paid for."""
+    from discreet.errors import UsageError
+
+    if out is None:
+        return
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"The folder {out} cannot be written: {error.strerror}.") from None
+    require_writable(out / "certificate.json")
+
+
+def _publication(policy: str, name: str) -> PublicationRun:
+    from discreet.cli.question import opened
+
+    return opened(policy).publication(name)
