@@ -159,8 +159,9 @@ class _Refusal:
 def _axis(table: Table, column: Column, refuse: _Refusal) -> Axis:
     size = column.domain.size
     if size is None or size > MOST_VALUES:
-        many = f"it has {size:,} values, and {MOST_VALUES:,} is the most"
-        why = "its values are not declared" if size is None else many
+        why = "its values are not declared"
+        if size is not None:
+            why = f"it has {size:,} values, and {MOST_VALUES:,} is the most"
         refuse(f"{table.name}.{column.name} cannot be in a table: {why}. Declare fewer values.", "tables")
     return Axis(column=column, bins=size)
 

@@ -1,9 +1,11 @@
 """How the budget is shared out over levels and tables: as declared, or so that the expected errors are smallest.
 
 The measure is the sum, over levels and tables, of the table's weight times the variance of one of its cells after least
-squares. It depends on public sizes alone. It is convex in the precisions, which are proportional to shares of ρ (or to
-their squares, for ε), and each round of the multiplicative rule for such measures makes it smaller (Torsney 1983).
-Places of a level are taken to have equally many children here: that decides how good the split is, not what it costs.
+squares. It depends on public sizes alone. Of ρ, precisions are proportional to shares and the measure is convex in
+them: each round of the multiplicative rule for such measures makes it smaller, and it ends at the smallest (Torsney
+1983). Of ε, they go by the squares of shares; there the same rule ends where no small change helps, often at few tables
+of the finest level, from which all others are added up. Places of a level are taken to have equally many children here:
+that decides how good the split is, not what it costs.
 """
 
 from __future__ import annotations

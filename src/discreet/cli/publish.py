@@ -1,4 +1,4 @@
-"""`publish quote`, `publish run` and `publish show`: tables of a hierarchy that add up, for one charge."""
+"""`publish quote`, `run`, `show` and `demo`: tables of a hierarchy that add up, for one charge."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def register(app: typer.Typer) -> None:
     family.command()(quote)
     family.command()(run)
     family.command()(show)
+    family.command()(demo)
     app.add_typer(family, name="publish")
 
 
@@ -78,6 +79,27 @@ def show(
     require_writable(html)
     _require_folder(out)
     _told(_publication(policy, name).show(), html, out, files, format)
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]", help="Where to build the country.")] = Path("country"),
+    people: Annotated[int, typer.Option(help="How many people live there.")] = 20_000,
+) -> None:
+    """Build a country of very unequal places with a policy and a ledger, ready to be published."""
+    from discreet import country
+    from discreet.curator import create_ledger
+    from discreet.errors import UsageError
+    from discreet.policy.policy import Policy as PolicyFile
+
+    if not 100 <= people <= 10_000_000:
+        raise UsageError(f"--people must be from 100 to 10,000,000, not {people}.")
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is there already. Remove it, or name another folder: discreet publish demo FOLDER.")
+    policy = country.build(folder, people=people)
+    create_ledger(PolicyFile.read(policy))
+    print(f"A country of {people:,} people is in {folder}/data; {policy} says what is public.")
+    print(f"Go on:  discreet publish quote {policy} census_2030")
+    print(f"        discreet publish run {policy} census_2030 --html census.html")
 
 
 def _told(found: Publication, html: Path | None, out: Path | None, files: Files, format: Format) -> None:

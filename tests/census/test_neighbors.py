@@ -1,0 +1,54 @@
+"""Record and replay over neighbors (S14): what leaves depends on the data through noisy counts alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_country import opened, policy_text, tables
+
+from discreet.audit.replay import differences, shared
+from test_replay import transcripts
+
+NOTHING_EXACT = "no published number is a function of anything but what was released"
+
+
+@pytest.mark.parametrize(("neighbors", "accountant"), [("add_remove", "sum"), ("change_one", "zcdp")])
+def test_replay(tmp_path: Path, neighbors: str, accountant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Given that the same has left, the whole publication is the same, byte for byte, with or without a person.
+
+    Rounding that looked at exact numbers, or a total that left without noise, would make a difference here.
+    """
+    pair = []
+    for victim in (True, False):
+        folder = tmp_path / str(victim)
+        folder.mkdir()
+        text = policy_text(neighbors=neighbors, accountant=accountant, epsilon=1)
+        pair.append(opened(folder, text, tables(victim=victim)))
+    published: list[Any] = []
+    found = transcripts(pair, lambda each: published.append(each.publication("census").run()), monkeypatch)
+    measured = [noise for row in pair[0].publication("census").plan.noises for noise in row if noise is not None]
+    assert len(found[0].steps) == len(measured)
+    assert found[0].draws
+    assert not differences(*found)
+    assert not shared(found[0])
+    assert published[0].noisy.keys() == published[1].noisy.keys()
+    for key in published[0].noisy:
+        assert np.array_equal(published[0].noisy[key], published[1].noisy[key])
+    assert published[0].to_bytes() == published[1].to_bytes(), NOTHING_EXACT
+
+
+def test_every_number_has_noise_of_its_own(tmp_path: Path) -> None:
+    """With the same noise the neighbors' measurements differ by the person alone; and no two cells share noise."""
+    curator = opened(tmp_path, policy_text(epsilon=1))
+    published = curator.publication("census").run()
+    people = tables()["people"].to_pylist()
+    exact = [sum(row["block"] == block and row["sex"] == sex for row in people) for block in "abcdef" for sex in "FM"]
+    noise = published.noisy[3, 1].ravel() - np.array(exact)
+    deviation = published.plan.noises[3][1].deviation  # type: ignore[union-attr]
+    assert 0 < np.abs(noise).mean() < 6 * deviation
+    assert len(set(noise.tolist())) > 3
+    upper = published.noisy[2, 1].ravel() - np.array(exact).reshape(3, 2, 2).sum(axis=1).ravel()
+    assert not np.array_equal(noise.reshape(3, 2, 2).sum(axis=1).ravel(), upper)
