@@ -170,11 +170,11 @@ class Curator:
             spell = view.engine.sql
             return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left, spell=spell)
 
-    def shape(self, sql: str, *, analyst: str) -> Shape:
+    def shape(self, sql: str, *, analyst: str, dialect: str = "duckdb") -> Shape:
         """Return the columns and types of an answer. Free; touches no data, and never answers a private question."""
         with self._entered() as (view, door):
             door.standing(analyst)
-            return view.shape(sql)
+            return view.shape(sql, dialect=dialect)
 
     def left(self, *, analyst: str) -> Budget:
         """Return what is left to an analyst."""

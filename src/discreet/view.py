@@ -116,10 +116,10 @@ class View:
                 self.plans[sql, dialect] = found
         return found
 
-    def shape(self, sql: str) -> Shape:
+    def shape(self, sql: str, *, dialect: str = "duckdb") -> Shape:
         """Return what an answer will look like. It is read off a rehearsal; of public tables, off the answer itself."""
         self.require_process()
-        found = self.plan(sql)
+        found = self.plan(sql, named_dialect(dialect))
         if not found.blocks:
             free = Offer(plan=found, blocks=(), cost=Charge(amount=Fraction(0)))
             table = self.finish(free, []).table

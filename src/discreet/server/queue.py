@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -40,9 +40,10 @@ class Queue:
         self._workers = workers
         self._most = most_waiting
         self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="discreet-worker")
-        self._waiting: OrderedDict[str, deque[_Job]] = OrderedDict()  # whoever was served longest ago is first
+        self._waiting: dict[str, deque[_Job]] = {}
         self._running: dict[str, int] = {}
         self._seen: dict[str, float] = {}
+        self._served: dict[str, float] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopping = False
@@ -77,7 +78,6 @@ class Queue:
             if who is None:
                 break
             job = self._waiting[who].popleft()
-            self._waiting.move_to_end(who)
             if not self._waiting[who]:
                 del self._waiting[who]
             self._begin(who, job)
@@ -94,7 +94,7 @@ class Queue:
                 jobs.popleft()
         share = self._share()
         able = [who for who in self._waiting if self._running.get(who, 0) < share]
-        return min(able, key=lambda who: self._running.get(who, 0), default=None)  # of equals the first
+        return min(able, key=lambda who: (self._running.get(who, 0), self._served.get(who, 0.0)), default=None)
 
     def _share(self) -> int:
         """Return how many workers one may have: all, or half of them while others ask too."""
@@ -104,12 +104,14 @@ class Queue:
             for who, seen in self._seen.items()
             if now - seen < RECENT or who in self._waiting or who in self._running
         }
+        self._served = {who: served for who, served in self._served.items() if who in self._seen}
         return self._workers if len(self._seen) < 2 else max(1, self._workers // 2)
 
     def _begin(self, who: str, job: _Job) -> None:
         loop = asyncio.get_running_loop()
         self._running[who] = self._running.get(who, 0) + 1
-        self.waited = time.monotonic() - job.since
+        self._served[who] = time.monotonic()
+        self.waited = self._served[who] - job.since
 
         def carried_out() -> None:
             try:

@@ -30,9 +30,9 @@ class Tls:
 
 def load(certificate: Path, key: Path) -> Tls:
     """Read a certificate and its key from PEM files."""
+    if key.exists() and key.stat().st_mode & 0o077:
+        raise UsageError(f"{key} must be its owner's alone: chmod 600 {key}.")
     try:
-        if key.stat().st_mode & 0o077:
-            raise UsageError(f"{key} must be its owner's alone: chmod 600 {key}.")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.load_cert_chain(certificate, key)

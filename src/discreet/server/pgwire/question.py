@@ -26,6 +26,7 @@ from discreet.show import notes
 if TYPE_CHECKING:
     import discreet
 
+DIALECT = "postgres"
 MARGIN = "_margin"  # what follows a column's name in the name of its margins
 
 
@@ -57,7 +58,7 @@ class Asker:
     def schema(self, sql: str, *, offset: int = 0) -> pa.Schema:
         """Return the columns of a question's answer, without answering it."""
         try:
-            shape = self.curator.shape(sql, analyst=self.analyst)
+            shape = self.curator.shape(sql, analyst=self.analyst, dialect=DIALECT)
         except Rejected as refused:
             nothing = self._no_rows(sql)
             if nothing is None:
@@ -73,7 +74,7 @@ class Asker:
         """Answer a question at the session's price."""
         try:
             price = self.settings.price() or self._free(sql)
-            answer = self.curator.ask(sql, analyst=self.analyst, **price)
+            answer = self.curator.ask(sql, analyst=self.analyst, dialect=DIALECT, **price)
             table = self._with_margins(sql, answer)
         except Rejected as refused:
             nothing = self._no_rows(sql)
@@ -92,7 +93,7 @@ class Asker:
 
     def _free(self, sql: str) -> Mapping[str, Any]:
         """Return the price of a question that costs nothing, which is never charged; refuse one that costs."""
-        if not self.curator.shape(sql, analyst=self.analyst).free:
+        if not self.curator.shape(sql, analyst=self.analyst, dialect=DIALECT).free:
             raise Fault(UNPRICED, "What may this answer cost? No ε is set.", hint=NO_PRICE)
         return {"epsilon": self.curator.policy.limits.epsilon}
 
@@ -101,7 +102,8 @@ class Asker:
         if self.settings["discreet.rows"] != "none":
             return None
         try:
-            probe = self.curator.shape(f"SELECT * FROM ({sql}\n) AS probe LIMIT 0", analyst=self.analyst)
+            wrapped = f"SELECT * FROM ({sql}\n) AS probe LIMIT 0"
+            probe = self.curator.shape(wrapped, analyst=self.analyst, dialect=DIALECT)
         except DiscreetError:
             return None
         return probe.schema if probe.free else None
@@ -110,7 +112,7 @@ class Asker:
         table = answer.table
         if self.settings["discreet.margins"] != "columns":
             return table
-        shape = self.curator.shape(sql, analyst=self.analyst)
+        shape = self.curator.shape(sql, analyst=self.analyst, dialect=DIALECT)
         for field in _margin_fields(table.schema, shape.measured):
             table = table.append_column(field, answer.margins.column(field.name.removesuffix(MARGIN)))
         return table
@@ -119,8 +121,8 @@ class Asker:
         """Return what would happen in sentences; the first line has the cost as Postgres writes it."""
         try:
             price: Mapping[str, Any] = self.settings.price() or self._free(sql)
-            quote = self.curator.quote(sql, analyst=self.analyst, **price)
-            told = self.curator.explain(sql, analyst=self.analyst, **price).split("\n")
+            quote = self.curator.quote(sql, analyst=self.analyst, dialect=DIALECT, **price)
+            told = self.curator.explain(sql, analyst=self.analyst, dialect=DIALECT, **price).split("\n")
         except DiscreetError as error:
             raise fault_of(error, sql=sql, offset=offset) from None
         cost = two_places(quote.cost.epsilon)

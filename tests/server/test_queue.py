@@ -1,0 +1,138 @@
+"""The fair queue: turns, shares, back-pressure, what nobody waits for, and stopping."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from discreet.server.queue import Crowded, Queue, Stopping
+
+
+class Steps:
+    """Work that waits until it is let go, and notes in which order it began."""
+
+    def __init__(self) -> None:
+        self.begun: list[str] = []
+        self.go = threading.Semaphore(0)
+        self.lock = threading.Lock()
+
+    def step(self, name: str) -> Callable[[], str]:
+        def work() -> str:
+            with self.lock:
+                self.begun.append(name)
+            assert self.go.acquire(timeout=60)
+            return name
+
+        return work
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.001)
+
+
+def test_each_gets_a_turn_however_much_one_asks() -> None:
+    async def scene() -> list[str]:
+        queue, steps = Queue(workers=1, most_waiting=100), Steps()
+        jobs = [queue.submit("flood", steps.step(f"flood {index}")) for index in range(20)]
+        jobs += [queue.submit("calm", steps.step(f"calm {index}")) for index in range(3)]
+        steps.go.release(len(jobs))
+        await asyncio.gather(*jobs)
+        return steps.begun
+
+    begun = asyncio.run(scene())
+    assert begun[:7] == ["flood 0", "calm 0", "flood 1", "calm 1", "flood 2", "calm 2", "flood 3"]
+
+
+def test_one_alone_has_all_workers_and_several_share_them() -> None:
+    async def scene() -> tuple[int, dict[str, int]]:
+        queue, steps = Queue(workers=4, most_waiting=100), Steps()
+        jobs = [queue.submit("flood", steps.step("flood")) for _ in range(10)]
+        await until(lambda: len(steps.begun) == 4)
+        alone = queue.running
+        jobs += [queue.submit("calm", steps.step("calm")) for _ in range(10)]
+        steps.go.release(4)
+        await until(lambda: len(steps.begun) == 8)
+        shared = dict(queue._running)
+        steps.go.release(len(jobs))
+        await asyncio.gather(*jobs)
+        return alone, shared
+
+    alone, shared = asyncio.run(scene())
+    assert alone == 4
+    assert shared == {"flood": 2, "calm": 2}
+
+
+def test_too_many_that_wait_are_refused_and_others_are_not() -> None:
+    async def scene() -> None:
+        queue, steps = Queue(workers=1, most_waiting=2), Steps()
+        jobs = [queue.submit("flood", steps.step("flood")) for _ in range(3)]
+        with pytest.raises(Crowded):
+            queue.submit("flood", steps.step("flood"))
+        jobs.append(queue.submit("calm", steps.step("calm")))
+        assert (queue.running, queue.waiting) == (1, 3)
+        steps.go.release(len(jobs))
+        await asyncio.gather(*jobs)
+
+    asyncio.run(scene())
+
+
+def test_what_nobody_waits_for_is_not_begun() -> None:
+    async def scene() -> list[str]:
+        queue, steps = Queue(workers=1, most_waiting=100), Steps()
+        jobs = [queue.submit("a", steps.step(str(index))) for index in range(5)]
+        for job in jobs[1:4]:
+            job.cancel()
+        steps.go.release(5)
+        await jobs[4]
+        return steps.begun
+
+    assert asyncio.run(scene()) == ["0", "4"]
+
+
+def test_errors_reach_whoever_waits_and_workers_go_on() -> None:
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    async def scene() -> int:
+        queue = Queue(workers=1, most_waiting=10)
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await queue.submit("a", fails)
+        return await queue.submit("a", lambda: 7)
+
+    assert asyncio.run(scene()) == 7
+
+
+def test_stopping_lets_what_runs_end_and_begins_nothing() -> None:
+    async def scene() -> None:
+        queue, steps = Queue(workers=1, most_waiting=10), Steps()
+        running, waiting = queue.submit("a", steps.step("runs")), queue.submit("a", steps.step("waits"))
+        await until(lambda: len(steps.begun) == 1)
+        stopping = asyncio.ensure_future(queue.stop(seconds=60))
+        with pytest.raises(Stopping):
+            await waiting
+        with pytest.raises(Stopping):
+            queue.submit("b", steps.step("late"))
+        steps.go.release(2)
+        assert await stopping
+        assert await running == "runs"
+        assert steps.begun == ["runs"]
+
+    asyncio.run(scene())
+
+
+def test_stopping_does_not_wait_for_ever() -> None:
+    async def scene(steps: Steps) -> bool:
+        queue = Queue(workers=1, most_waiting=10)
+        queue.submit("a", steps.step("runs"))
+        await until(lambda: len(steps.begun) == 1)
+        return await queue.stop(seconds=0.01)
+
+    steps = Steps()
+    assert not asyncio.run(scene(steps))
+    steps.go.release()
