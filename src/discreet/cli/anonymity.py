@@ -9,18 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.files import require_writable
+from discreet.cli.files import require_writable, write_file
+from discreet.cli.formats import Format, ReportFormat
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from discreet.anonymity.hierarchies import Spec
-
-
-class Format(StrEnum):
-    table = "table"
-    json = "json"
 
 
 class Recoding(StrEnum):
@@ -52,7 +48,6 @@ Data = Annotated[Path, typer.Argument(metavar="DATA", help="The table, CSV or Pa
 Quasi = Annotated[str, typer.Option(help="Columns that others may know about people, separated by commas.")]
 Sensitive = Annotated[str | None, typer.Option(help="The column that must not be learned about anybody.")]
 Hierarchies = Annotated[Path | None, typer.Option(metavar="FILE", help="How columns may be coarsened, in YAML.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -68,7 +63,7 @@ def risk(
     fraction: Annotated[float | None, typer.Option(help="Instead: the share of everybody that DATA is.")] = None,
     hierarchies: Hierarchies = None,
     reveal: Annotated[bool, typer.Option("--reveal", help="Also show the most exposed rows.")] = False,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """How exposed are the people of a table: k, l, t, and which columns make them unique."""
     from discreet.anonymity import risk as measured
@@ -110,7 +105,7 @@ def anonymize(
     drop: Annotated[str | None, typer.Option(help="Columns not to publish, such as names.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A .csv or .parquet file.")] = None,
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a report, as an HTML page.")] = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Coarsen columns until people look alike, losing as little as possible; and show what that does not give."""
     from discreet.anonymity import Demand
@@ -151,7 +146,7 @@ def anonymize(
     if report is not None:
         from discreet.anonymity.report.page import page
 
-        report.write_text(page(made, title=f"{data.name}, {made.guarantee}"), encoding="utf-8")
+        write_file(report, page(made, title=f"{data.name}, {made.guarantee}"))
     if format is Format.json:
         print(json.dumps({"out": str(out), **made.as_json()}, ensure_ascii=False))
         return
@@ -195,7 +190,7 @@ def _write_hierarchies(
         raise UsageError(f"{path} is there already. Name another file.")
     require_writable(path)
     specs = suggested(data, quasi, given)
-    path.write_text(text_of(specs), encoding="utf-8")
+    write_file(path, text_of(specs))
     if format is Format.json:
         print(json.dumps({"hierarchies": str(path), "columns": list(specs)}, ensure_ascii=False))
         return

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import typer
 
-from discreet.cli.files import require_writable
+from discreet.cli.files import require_writable, write_file
+from discreet.cli.formats import Format, ReportFormat
 from discreet.errors import UsageError
 from discreet.show import printable, readable
 
@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 MOST_SHOWN = 40  # rows of a table in the terminal
 
 
-class Format(StrEnum):
-    table = "table"
-    json = "json"
-
-
 class Found(Protocol):
     @property
     def finding(self) -> Finding: ...
@@ -37,7 +32,6 @@ class Found(Protocol):
 
 Demo = Annotated[bool, typer.Option("--demo", help="Tell the story, with and without noise; no files needed.")]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="With --demo: write the story as a page.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 Reveal = Annotated[bool, typer.Option("--reveal", help="Show who it is. By default nobody is named.")]
 Truth = Annotated[str | None, typer.Option("--truth", help="A column that says who it really is, for experiments.")]
 Release = Annotated[Path | None, typer.Argument(metavar="RELEASE", help="The released table, CSV or Parquet.")]
@@ -64,7 +58,7 @@ def link(
     reveal: Reveal = False,
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Join a release without names to a list with names."""
     if _told("link", demo, html, format):
@@ -112,7 +106,7 @@ def scoreboard(
     index: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep the index here, or read it.")] = None,
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Find sparse records (ratings, purchases, visits) by a few vague facts."""
     if _told("scoreboard", demo, html, format):
@@ -146,7 +140,7 @@ def difference(
     reveal: Reveal = False,
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Find people whose secret follows from exact answers, alone or combined."""
     if _told("difference", demo, html, format):
@@ -222,7 +216,7 @@ def reconstruct(
     count: Annotated[str, typer.Option(help="For a CSV of tables: the column of counts.")] = "count",
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Work out one bit of each person from counts over groups of them."""
     if _told("reconstruct", demo, html, format):
@@ -248,7 +242,7 @@ def census(
     seconds: Annotated[float, typer.Option(help="Stop after this time.")] = 60.0,
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """List the sets of people that fit a page of statistics."""
     if _told("census", demo, html, format):
@@ -275,7 +269,7 @@ def membership(
     trials: Trials = None,
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Tell people who were in the data from people who were not, by the released records."""
     if _told("membership", demo, html, format):
@@ -295,7 +289,7 @@ def single_out(
     trials: Trials = None,
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Make predicates from the release that are true of exactly one person."""
     if _told("single-out", demo, html, format):
@@ -316,7 +310,7 @@ def linkability(
     trials: Trials = None,
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Connect two halves of people's records through the release."""
     if _told("linkability", demo, html, format):
@@ -341,7 +335,7 @@ def inference(
     trials: Trials = None,
     demo: Demo = False,
     html: Html = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Guess a secret column of people from the nearest released record."""
     if _told("inference", demo, html, format):
@@ -370,7 +364,7 @@ def _told(name: str, demo: bool, html: Path | None, format: Format) -> bool:
     if html is not None:
         from discreet.attacks.lessons.page import html as page
 
-        html.write_text(page(lesson), encoding="utf-8")
+        write_file(html, page(lesson))
     if format is Format.json:
         print(json.dumps(lesson.as_json(), ensure_ascii=False))
     elif html is None:

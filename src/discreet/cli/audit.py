@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable
+from discreet.cli.files import require_writable, write_file
+from discreet.cli.formats import Format, ReportFormat
 
 if TYPE_CHECKING:
     from discreet.audit.question import QuestionAudit
 
 
-class Format(StrEnum):
-    table = "table"
-    json = "json"
-
-
 Out = Annotated[Path | None, typer.Option(help="Write the report here, as one HTML page.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 Runs = Annotated[int, typer.Option(help="How often to run it on each of two neighbors.")]
 Confidence = Annotated[float, typer.Option(help="Of the lower bounds.")]
 PolicyFile = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
@@ -41,7 +34,7 @@ def mechanism(
     runs: Runs = 1_000_000,
     confidence: Confidence = 0.999999,
     out: Out = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Prove a lower bound on a mechanism's ε from runs alone, and hold it beside the claim."""
     from discreet.audit.cases import audited, cases
@@ -52,7 +45,7 @@ def mechanism(
     with progress_bar("running") as progress:
         names = tuple(cases()) if name == "all" else (name,)
         findings = [audited(each, runs=runs, confidence=confidence, progress=progress) for each in names]
-    _write(out, mechanisms_page(findings))
+    write_file(out, mechanisms_page(findings), secret=True)
     if format is Format.json:
         print(json.dumps([each.as_json() for each in findings]))
     else:
@@ -72,7 +65,7 @@ def question(
     ] = None,
     where: Annotated[str | None, typer.Option(help="Take people away who have such a row: \"name = 'Ames'\".")] = None,
     out: Out = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Audit a question on the data and on neighbors of it. For the curator: not for release, and not charged."""
     from discreet.audit.question import Leavers, audited
@@ -92,7 +85,7 @@ def question(
             leavers=Leavers(most=people, persons=tuple(person or ()), where=where),
             progress=progress,
         )
-    _write(out, question_page(found))
+    write_file(out, question_page(found), secret=True)
     if format is Format.json:
         print(json.dumps(_question_json(found)))
     else:
@@ -100,7 +93,7 @@ def question(
     _end(found.sound)
 
 
-def ledger(policy: PolicyFile, out: Out = None, format: FormatOption = Format.table) -> None:
+def ledger(policy: PolicyFile, out: Out = None, format: ReportFormat = Format.table) -> None:
     """Verify a ledger's chain and recompute every charge from the noise that it names."""
     from discreet.audit.ledger import audited
     from discreet.audit.report import ledger_page
@@ -111,7 +104,7 @@ def ledger(policy: PolicyFile, out: Out = None, format: FormatOption = Format.ta
     read = Policy.read(policy)
     found = audited(read)
     currency = SYMBOLS[read.budget.accountant]
-    _write(out, ledger_page(found, currency=currency))
+    write_file(out, ledger_page(found, currency=currency), secret=True)
     broken = [each.id for each in found.charges if not each.covered]
     if format is Format.json:
         told = {"rows": found.rows, "charges": len(found.charges), "not_covered": broken, "sound": found.sound}
@@ -188,13 +181,6 @@ def _show(findings: Any) -> None:
         numbers = (f"{each.claimed:.4g}", f"{each.delta:.2g}", f"{each.proved:.4g}", f"{each.runs:,}")
         table.add_row(plainly(each.name), *numbers, "holds" if each.sound else "BROKEN")
     output().print(table)
-
-
-def _write(out: Path | None, page: str) -> None:
-    """For the curator's account alone: a page may tell about single people."""
-    if out is not None:
-        with os.fdopen(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-            file.write(page)
 
 
 def _end(sound: bool) -> None:

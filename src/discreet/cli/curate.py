@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable
-from discreet.cli.question import Format, FormatOption, Policy
+from discreet.cli.files import require_writable, write_file
+from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.question import Policy
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -35,11 +36,11 @@ def init(
     if out.exists():
         raise UsageError(f"{out} is there already. Name another file with --out.")
     require_writable(out)
-    out.write_text(skeleton(data, beside=out.parent), encoding="utf-8")
+    write_file(out, skeleton(data, beside=out.parent))
     print(f"Wrote {out}. Fill in what is left open, then: discreet check {out}, and discreet ledger {out} --create.")
 
 
-def check(policy: Policy, format: FormatOption = Format.table) -> None:
+def check(policy: Policy, format: ReportFormat = Format.table) -> None:
     """Validate a policy against its source; say what would be refused and why, and whether the source moved on."""
     from discreet.accounting.calibrate import overtaking
     from discreet.engines.survey import check as survey
@@ -111,7 +112,7 @@ def ledger(
     certificate: Annotated[str | None, typer.Option(help="Print what is needed to audit one answer.")] = None,
     rotate_key: Annotated[bool, typer.Option("--rotate-key", help="Go on under a new key.")] = False,
     analyst: Annotated[str | None, typer.Option(help="Only this analyst's spending.")] = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Who spent what on what; create, verify, amend or export the ledger."""
     from discreet.curator import accountant_of, create_ledger, terms_of
@@ -198,7 +199,7 @@ def bounds(
     table: Annotated[str, typer.Argument(metavar="TABLE")],
     column: Annotated[str, typer.Argument(metavar="COLUMN")],
     epsilon: Annotated[str, typer.Option(help="What the suggestion may cost.")],
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Suggest a range for a column, as a paid question of the curator."""
     from discreet.bounds import BEYOND

@@ -1,4 +1,4 @@
-"""Files that a command will write: looked at before its work, which may be paid for."""
+"""Files that a command writes: checked before its work, which may cost budget, and written in one place."""
 
 from __future__ import annotations
 
@@ -20,3 +20,22 @@ def require_writable(*paths: Path | None) -> None:
             raise UsageError(f"{path} is a folder. Name a file.")
         if not os.access(path if path.exists() else folder, os.W_OK):
             raise UsageError(f"{path} cannot be written. Name a file that you may write.")
+
+
+def write_file(path: Path | None, content: str | bytes, *, secret: bool = False) -> None:
+    """Write a file, whole or not at all; a secret one for this account alone. None writes nothing."""
+    if path is None:
+        return
+    data = content.encode() if isinstance(content, str) else content
+    if path.exists() and not path.is_file():  # /dev/stdout, or a pipe
+        path.write_bytes(data)
+        return
+    path = path.resolve()  # a link stays a link
+    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if secret else 0o666), "wb") as file:
+            file.write(data)
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"{path} could not be written: {error.strerror}.") from None

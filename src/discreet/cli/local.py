@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from contextlib import closing
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable
+from discreet.cli.files import require_writable, write_file
+from discreet.cli.formats import Format, ReportFormat
 from discreet.errors import UsageError
 from discreet.show import json_text
 
@@ -21,16 +21,10 @@ if TYPE_CHECKING:
     from discreet.local.respondent.device import Device, Sent
 
 
-class Format(StrEnum):
-    table = "table"
-    json = "json"
-
-
 SurveyFile = Annotated[Path, typer.Argument(metavar="SURVEY", help="The survey: YAML, or its compiled JSON.")]
 StoreFile = Annotated[
     Path | None, typer.Option("--store", help="Where reports are kept; beside the survey by default.")
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 
 _MOST_RECEIPT = 1 << 16
 
@@ -54,7 +48,7 @@ def respond(
     limit: Annotated[
         str | None, typer.Option(help="The ε that all surveys together may have from you, from now on.")
     ] = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Answer a survey. What leaves is randomized here; the coins are shown."""
     from discreet.local.question import submission
@@ -257,7 +251,7 @@ def add(
     files: Annotated[list[Path], typer.Argument(metavar="[SURVEY] REPORTS...", help="Files of reports, one a line.")],
     survey: Annotated[Path | None, typer.Option(help="The survey, if it is not the first argument.")] = None,
     store: StoreFile = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Add reports from files. Adding a file twice changes nothing."""
     path, reports = _which(files, survey)
@@ -303,7 +297,7 @@ def estimate(
     store: StoreFile = None,
     sums: Annotated[list[Path] | None, typer.Option(help="Sums of other collectors to add; may be repeated.")] = None,
     chart: Annotated[Path | None, typer.Option(help="Also write a page with charts to this file.")] = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """What the respondents answered, with margins."""
     require_writable(chart)
@@ -316,7 +310,7 @@ def estimate(
     if chart is not None:
         from discreet.local.collector.chart import document
 
-        chart.write_text(document(asked.name, found), encoding="utf-8")
+        write_file(chart, document(asked.name, found))
     if format is Format.json:
         print(json_text(found))
         return
@@ -350,7 +344,7 @@ def print_sums(survey: SurveyFile, store: StoreFile = None) -> None:
 
 
 @collect.command()
-def status(survey: SurveyFile, store: StoreFile = None, format: FormatOption = Format.table) -> None:
+def status(survey: SurveyFile, store: StoreFile = None, format: ReportFormat = Format.table) -> None:
     """How many reports there are to each question, and how many were dropped, and why."""
     asked = _survey(survey)
     kept = _store(survey, asked, store)
@@ -375,7 +369,7 @@ def save_page(
     require_writable(out)
     _require_address(url)
     content = page(_survey(survey), collector=url)
-    out.write_bytes(content)
+    write_file(out, content)
     print(f"{published_hash(content)}  {out}")
 
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.formats import Format, ReportFormat, RowsFormat, print_rows
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from discreet.curator import Curator
     from discreet.vault.answer import Answer
-
-
-class Format(StrEnum):
-    table = "table"
-    json = "json"
-    csv = "csv"
-    arrow = "arrow"
 
 
 Policy = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
@@ -34,7 +29,6 @@ Epsilon = Annotated[str | None, typer.Option(help="What the answer may cost.")]
 Margin = Annotated[str | None, typer.Option(help="Instead: how wrong it may be, at 95 %.")]
 Assuming = Annotated[int | None, typer.Option(help="How many rows to assume, for margins of means and quantiles.")]
 Dialect = Annotated[str, typer.Option(help="Whose SQL it is: duckdb or postgres.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result and nothing beside it.")]
 
 
@@ -53,7 +47,7 @@ def ask(
     margin: Margin = None,
     assuming: Assuming = None,
     dialect: Dialect = "duckdb",
-    format: FormatOption = Format.table,
+    format: RowsFormat = Format.table,
     quiet: Quiet = False,
 ) -> None:
     """Answer a question, at its price. The same question again is free."""
@@ -64,14 +58,12 @@ def ask(
     match format:
         case Format.json:
             print(json.dumps(answer.as_json(), ensure_ascii=False))
-        case Format.csv:
-            _print_csv(answer)
-        case Format.arrow:
-            _print_arrow(answer)
         case Format.table:
             from discreet.cli.tables import print_answer
 
             print_answer(answer, quiet=quiet)
+        case _:
+            print_rows(_with_margins(answer), format)
 
 
 def quote(
@@ -83,7 +75,7 @@ def quote(
     margin: Margin = None,
     assuming: Assuming = None,
     dialect: Dialect = "duckdb",
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """What a question would cost and how wrong the answer would be. Free."""
     text = statement(sql, file)
@@ -102,7 +94,7 @@ def explain(
     margin: Margin = None,
     assuming: Assuming = None,
     dialect: Dialect = "duckdb",
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """What would be read, noised and computed, in numbered sentences. Free."""
     text = statement(sql, file)
@@ -135,31 +127,15 @@ def opened(policy: str) -> Curator:
         return discreet.open(policy, progress=progress)
 
 
-def _print_csv(answer: Answer) -> None:
-    """The values, and behind each column that has margins a column of them."""
-    import csv
+def _with_margins(answer: Answer) -> pa.Table:
+    """The values, and behind each column that has margins a column of them, named `name ±`."""
+    import pyarrow as pa
 
-    from discreet.cli.tables import flat
-
-    writer = csv.writer(sys.stdout)
-    columns: list[tuple[str, list[Any]]] = []
+    columns: list[tuple[str, Any]] = []
     for name, values, margins in zip(
         answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
     ):
-        columns.append((name, [flat(value) for value in values.to_pylist()]))
+        columns.append((name, values))
         if margins.null_count < len(margins):
-            columns.append((f"{name} ±", margins.to_pylist()))
-    writer.writerow([name for name, _ in columns])
-    writer.writerows(zip(*(values for _, values in columns), strict=True))
-
-
-def _print_arrow(answer: Answer) -> None:
-    """An Arrow IPC stream: the values, then the margins as columns named `name ±`."""
-    import pyarrow as pa
-
-    table = answer.table
-    for name, margins in zip(answer.margins.column_names, answer.margins.columns, strict=True):
-        if margins.null_count < len(margins):
-            table = table.append_column(f"{name} ±", margins)
-    with pa.ipc.new_stream(sys.stdout.buffer, table.schema) as writer:
-        writer.write_table(table)
+            columns.append((f"{name} ±", margins))
+    return pa.table([values for _, values in columns], names=[name for name, _ in columns])

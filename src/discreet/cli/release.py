@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.files import require_writable
+from discreet.cli.formats import Format, ReportFormat, RowsFormat, print_rows
 from discreet.cli.question import Policy
 
 if TYPE_CHECKING:
     from discreet.continual.running import Release
     from discreet.continual.series import Series
-
-
-class Format(StrEnum):
-    text = "text"
-    json = "json"
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A release of the policy.")]
@@ -30,7 +25,6 @@ AsOf = Annotated[
         "--as-of", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"], help="Publish what was over then; now if left out."
     ),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -43,7 +37,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="release")
 
 
-def start(policy: Policy, name: Name, format: FormatOption = Format.text) -> None:
+def start(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
     """Charge a release for its whole horizon, once. Starting it again changes nothing."""
     series = _release(policy, name).start()
     if format is Format.json:
@@ -53,7 +47,7 @@ def start(policy: Policy, name: Name, format: FormatOption = Format.text) -> Non
     print(f"Now, and after every {series.schedule.period}: discreet release run {policy} {name}")
 
 
-def run(policy: Policy, name: Name, as_of: AsOf = None, format: FormatOption = Format.text) -> None:
+def run(policy: Policy, name: Name, as_of: AsOf = None, format: ReportFormat = Format.table) -> None:
     """Publish every period that is over and not yet published, from the live source."""
     release = _release(policy, name)
     before = release.show().periods
@@ -72,7 +66,7 @@ def show(
     consistent: Annotated[
         bool, typer.Option("--consistent", help="Revised: no count below zero, and all sums agree with each other.")
     ] = False,
-    format: FormatOption = Format.text,
+    format: RowsFormat = Format.table,
 ) -> None:
     """What has been published so far, and what it cost. Free; touches no data."""
     require_writable(out)
@@ -81,12 +75,15 @@ def show(
         series = series.consistent()
     if out is not None:
         series.save(out)
-    if format is Format.json:
-        print(json.dumps(series.as_json(), ensure_ascii=False))
-        return
-    from discreet.continual.chart import text
+    match format:
+        case Format.json:
+            print(json.dumps(series.as_json(), ensure_ascii=False))
+        case Format.table:
+            from discreet.continual.chart import text
 
-    print(text(series))
+            print(text(series))
+        case _:
+            print_rows(series.table, format)
 
 
 def _release(policy: str, name: str) -> Release:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable
-from discreet.cli.question import Format, FormatOption, Policy
+from discreet.cli.files import require_writable, write_file
+from discreet.cli.formats import Format, ReportFormat, RowsFormat, print_rows
+from discreet.cli.question import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -52,7 +52,7 @@ def describe(
     bins: Annotated[int | None, typer.Option(help="Intervals of numbers and dates with many values.")] = None,
     quantiles: Annotated[str | None, typer.Option(help="Columns to cut at their quantiles, at a price.")] = None,
     workload: WorkloadOption = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Model a private table, at a price, in one file to read and to generate rows from."""
     from discreet.cli.question import opened
@@ -149,7 +149,7 @@ def inspect(
     raw: Annotated[Path | None, typer.Option(metavar="FILE", help="The true rows: a second report, secret.")] = None,
     control: Annotated[Path | None, typer.Option(metavar="FILE", help="With --raw: people not in the data.")] = None,
     target: TargetOption = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """What to expect of a description: its columns, its pairs, and how wrong each may be. Touches no data.
 
@@ -168,14 +168,14 @@ def inspect(
     described = Description.load(description)
     with progress_bar("inspecting:") as progress:
         if html is not None:
-            html.write_text(description_page(described, progress=progress), encoding="utf-8")
+            write_file(html, description_page(described, progress=progress))
         if format is Format.json:
             print(json.dumps(as_json(described, progress=progress), ensure_ascii=False))
         else:
             print(printable(text(described, progress=progress)))
     if raw is not None:
         out = description.with_suffix(".NOT-FOR-RELEASE.html")
-        _write_secret(out, _raw_page(described, raw, control, target))
+        write_file(out, _raw_page(described, raw, control, target), secret=True)
         typer.echo(f"Wrote {out}: NOT FOR RELEASE.", err=True)
 
 
@@ -227,12 +227,6 @@ def _rows(described: Description, table: pa.Table) -> pa.Table:
         raise UsageError("The raw rows have other types of columns than the description.") from None
 
 
-def _write_secret(out: Path, page: str) -> None:
-    out.touch(mode=0o600)
-    out.chmod(0o600)
-    out.write_text(page, encoding="utf-8")
-
-
 def compare(
     policy: Policy,
     description: DescriptionFile,
@@ -241,7 +235,7 @@ def compare(
     workload: WorkloadOption = None,
     target: TargetOption = None,
     html: Annotated[Path | None, typer.Option(help="Also write a report with pictures.")] = None,
-    format: FormatOption = Format.table,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Real against synthetic, at a price: distances, correlations, questions, a classifier. It may be published."""
     from discreet.cli.question import opened
@@ -263,7 +257,7 @@ def compare(
     if html is not None:
         from discreet.synthetic.report.reports import comparison_page
 
-        html.write_text(comparison_page(found), encoding="utf-8")
+        write_file(html, comparison_page(found))
     print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else printable(str(found)))
 
 
@@ -271,10 +265,9 @@ def query(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Released rows, .parquet or .csv.")],
     sql: Annotated[str, typer.Argument(metavar="SQL", help="One SELECT statement.")],
     table: Annotated[str | None, typer.Option(help="What the SQL calls it; by default the file's name.")] = None,
-    format: FormatOption = Format.table,
+    format: RowsFormat = Format.table,
 ) -> None:
     """Ask a released table by the same SQL, exactly and for free: it is public."""
-    import pyarrow.csv
     from rich.table import Table
 
     from discreet.attacks.inputs.source import table as read
@@ -288,11 +281,6 @@ def query(
     match format:
         case Format.json:
             print(json.dumps({"columns": found.column_names, "rows": rows}, ensure_ascii=False))
-        case Format.csv:
-            pyarrow.csv.write_csv(_flat(found), sys.stdout.buffer)
-        case Format.arrow:
-            with pyarrow.ipc.new_stream(sys.stdout.buffer, found.schema) as writer:
-                writer.write_table(found)
         case Format.table:
             shown = Table(show_edge=False, header_style="bold", pad_edge=False)
             for name in found.column_names:
@@ -300,17 +288,5 @@ def query(
             for row in rows:
                 shown.add_row(*(plainly("–" if value is None else readable(value)) for value in row))
             output().print(shown)
-
-
-def _flat(table: pa.Table) -> pa.Table:
-    """The table with columns of lists, structs, intervals and bytes as text, since Arrow writes none of them to CSV."""
-    import pyarrow as pa
-
-    from discreet.cli.tables import flat
-
-    for place, field in enumerate(table.schema):
-        kind = field.type
-        if pa.types.is_nested(kind) or pa.types.is_interval(kind) or pa.types.is_binary(kind):
-            texts = [flat(value) for value in table.column(place).to_pylist()]
-            table = table.set_column(place, field.name, pa.array(texts, pa.string()))
-    return table
+        case _:
+            print_rows(found, format)

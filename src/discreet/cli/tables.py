@@ -7,15 +7,14 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from discreet.budget import Budget
-from discreet.show import cells, notes, printable, readable
-from discreet.vault.answer import plain
+from discreet.show import cells, notes, printable
 
 if TYPE_CHECKING:
     from discreet.vault.answer import Answer
@@ -46,12 +45,6 @@ def print_answer(answer: Answer, console: Console | None = None, *, quiet: bool 
     console.print(table)
     for note in () if quiet else notes(answer):
         console.print(Text(note, style="dim"), soft_wrap=True)
-
-
-def flat(value: Any) -> Any:
-    """A value as CSV holds it: a list or a struct is its text."""
-    simple = plain(value)
-    return readable(simple) if isinstance(simple, list | dict) else simple
 
 
 def plainly(text: str) -> Text:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
-from discreet.cli.question import Format, FormatOption, Policy
+from discreet.cli.formats import Format, ReportFormat
+from discreet.cli.question import Policy
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,14 +49,12 @@ def _role(text: str) -> Role:
     return found
 
 
-def list_users(policy: Policy, format: FormatOption = Format.table) -> None:
+def list_users(policy: Policy, format: ReportFormat = Format.table) -> None:
     """Show users with their roles and tokens."""
     users = _users(policy).read().users.values()
     if format is Format.json:
         print(json.dumps({"users": [_as_json(user) for user in users]}, ensure_ascii=False))
         return
-    if format is not Format.table:
-        raise UsageError(f"Users are listed as a table or as JSON, not as {format}.")
     for user in users:
         print(f"{user.name}  {user.role}{'  locked' if user.locked else ''}")
         for each in user.tokens:
