@@ -18,6 +18,7 @@ from discreet import town
 from discreet.curator import Curator, create_ledger
 from discreet.policy.policy import Policy
 from discreet.server.catalog import Catalog, CatalogError, Session, catalog, contents
+from discreet.server.settings import Settings
 
 PEOPLE = contents.FIRST_OID
 ASKING = Session(user="alice", database="town", pid=77)
@@ -352,7 +353,8 @@ def test_what_is_too_large_is_not_made(looked_up: Catalog, sql: str) -> None:
 
 
 def test_nobody_sees_what_another_session_is(looked_up: Catalog) -> None:
-    other = Session(user="bob", database="town", settings={"application_name": "secret"}, pid=78)
+    settings = Settings({"application_name": "secret"})
+    other = Session(user="bob", database="town", settings=settings, pid=78)
     [row] = looked_up.answer("SELECT current_user, application_name FROM pg_stat_activity", other).to_pylist()
     assert row == {"current_user": "bob", "application_name": "secret"}
     [row] = asked(looked_up, "SELECT current_user, application_name FROM pg_stat_activity")

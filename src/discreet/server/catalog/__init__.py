@@ -7,6 +7,6 @@ functions, literals    the vocabulary                   catalog, session   who a
 
 from discreet.server.catalog.catalog import Catalog, Description
 from discreet.server.catalog.failure import CatalogError
-from discreet.server.catalog.session import SETTINGS, Session
+from discreet.server.catalog.session import Session
 
-__all__ = ["SETTINGS", "Catalog", "CatalogError", "Description", "Session"]
+__all__ = ["Catalog", "CatalogError", "Description", "Session"]
