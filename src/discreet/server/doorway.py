@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 from discreet.curator import Curator
 from discreet.server.auth import Gate
+from discreet.server.catalog import Catalog
 from discreet.server.limits import Limits
 from discreet.server.metrics import Metrics
 from discreet.server.queue import Queue
@@ -32,6 +33,7 @@ class Doorway:
         self.gate = gate
         self.limits = limits
         self.metrics = Metrics()
+        self.catalog = Catalog(curator)
         self.queue = Queue(workers=limits.workers, most_waiting=limits.waiting_per_user)
         self._held = 0
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from discreet.curator import Curator
 from discreet.errors import UsageError
+from discreet.server import catalog
 from discreet.server.auth import Gate
 from discreet.server.doorway import Doorway
 from discreet.server.limits import Limits
@@ -62,6 +63,8 @@ class Server:
 
     async def open_postgres(self, address: Address) -> tuple[str, int]:
         address.require_private(self.tls)
+        nobody = catalog.Session(user="", database="")
+        await asyncio.to_thread(self.door.catalog.describe, "SELECT 1", nobody)  # the first look fills its tables
         self.postgres = Listener(self.door, tls=self.tls)
         found = await self.postgres.listen(address.host, address.port)
         _log.info("listening", extra={"fields": {"door": "postgres", "host": found[0], "port": found[1]}})

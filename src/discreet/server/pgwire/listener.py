@@ -7,21 +7,19 @@ import contextlib
 import logging
 import ssl
 from collections import Counter
-from typing import TYPE_CHECKING
 
 from discreet.errors import UsageError
+from discreet.server import catalog
 from discreet.server.doorway import Doorway
 from discreet.server.fresh import fresh_bytes
 from discreet.server.pgwire import login
 from discreet.server.pgwire.faults import Fatal
 from discreet.server.pgwire.login import Login
 from discreet.server.pgwire.messages import Broken
+from discreet.server.pgwire.running import Look
 from discreet.server.pgwire.session import Session
 from discreet.server.settings import Settings
 from discreet.server.tls import Tls
-
-if TYPE_CHECKING:
-    from discreet.server.pgwire.running import Look
 
 _log = logging.getLogger("discreet.server.postgres")
 _GONE = (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, BrokenPipeError, TimeoutError)
@@ -111,7 +109,13 @@ class Listener:
         number, secret = self._last, int.from_bytes(fresh_bytes(4), "big")
         settings = self._settings(entered)
         session = Session(
-            self._door, entered, reader, writer, number=number, settings=settings, look=self._look(entered, settings)
+            self._door,
+            entered,
+            reader,
+            writer,
+            number=number,
+            settings=settings,
+            look=self._look(entered, settings, number),
         )
         self._users[name] += 1
         self._sessions[number] = (secret, session)
@@ -122,8 +126,11 @@ class Listener:
             del self._sessions[number]
             self._users[name] -= 1
 
-    def _look(self, entered: Login, settings: Settings) -> Look | None:
-        return None
+    def _look(self, entered: Login, settings: Settings, number: int) -> Look:
+        seen = catalog.Session(
+            user=entered.user.name, database=self._door.curator.policy.path.stem, settings=settings, pid=number
+        )
+        return Look(catalog=self._door.catalog, session=seen)
 
     def _require_database(self, entered: Login) -> None:
         own = self._door.curator.policy.path.stem

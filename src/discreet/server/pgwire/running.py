@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from discreet.policy.policy import Policy
+from discreet.server.catalog import Catalog, CatalogError, Description, Session
 from discreet.server.pgwire import commands, copying, types
 from discreet.server.pgwire.commands import Portal, Prepared, State
 from discreet.server.pgwire.faults import Fault
@@ -20,17 +21,28 @@ Made = TypeVar("Made")
 QUESTIONS = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "("))
 
 
-class Described(Protocol):
-    parameters: tuple[int, ...]
-    schema: pa.Schema
-
-
-class Look(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
     """The catalog, seen by one session: answers from the policy alone; None where a statement is a question."""
 
-    def answer(self, statement: str, parameters: Sequence[object], types: Sequence[int]) -> pa.Table | None: ...
+    catalog: Catalog
+    session: Session
 
-    def describe(self, statement: str, types: Sequence[int]) -> Described | None: ...
+    def answer(self, statement: Statement, values: Sequence[object], oids: Sequence[int]) -> pa.Table | None:
+        try:
+            return self.catalog.answer(statement.text, self.session, values, oids)
+        except CatalogError as error:
+            raise _fault(error, statement) from None
+
+    def describe(self, statement: Statement, oids: Sequence[int]) -> Description | None:
+        try:
+            return self.catalog.describe(statement.text, self.session, oids)
+        except CatalogError as error:
+            raise _fault(error, statement) from None
+
+
+def _fault(error: CatalogError, statement: Statement) -> Fault:
+    return Fault(error.sqlstate, error.message, hint=error.hint, place=statement.offset + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +62,7 @@ class Runner:
         state: State,
         asker: Asker,
         policy: Policy,
-        look: Look | None,
+        look: Look,
         work: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
         """`work` runs a call on a worker, by turns."""
@@ -67,9 +79,8 @@ class Runner:
         if statement is None:
             return Prepared(statement=None, parameters=())
         prepared = Prepared(statement=statement, parameters=infer(statement, oids, self._policy))
-        look = self._look
-        if look is not None and prepared.parameters and statement.verb in QUESTIONS:
-            found = await self._work(lambda: look.describe(statement.text, tuple(oids)))
+        if prepared.parameters and statement.verb in QUESTIONS:
+            found = await self._work(lambda: self._look.describe(statement, tuple(oids)))
             if found is not None:
                 prepared.parameters = tuple(Parameter(oid=oid, sample=sample_of(oid)) for oid in found.parameters)
                 prepared.schema, prepared.described = found.schema, True
@@ -111,7 +122,7 @@ class Runner:
         return await self._work(lambda: self._schema_of_question(statement, literals, oids))
 
     def _schema_of_question(self, statement: Statement, literals: Sequence[str], oids: Sequence[int]) -> pa.Schema:
-        found = None if self._look is None else self._look.describe(statement.text, oids)
+        found = self._look.describe(statement, oids)
         if found is not None:
             return found.schema
         return self._asker.schema(write_in(statement, literals), offset=statement.offset)
@@ -171,10 +182,12 @@ class Runner:
         expected = portal.prepared.schema if portal.prepared.described and portal.literals else None
 
         def asked() -> Result:
-            found = None if self._look is None else self._look.answer(statement.text, portal.values, oids)
+            sql = write_in(statement, portal.literals)
+            by_name = bool(portal.literals) and not portal.values  # EXECUTE's are written, and have no types
+            looked = replace(statement, text=sql) if by_name else statement
+            found = self._look.answer(looked, portal.values, () if by_name else oids)
             if found is not None:
                 return Result(tag=f"SELECT {found.num_rows}", table=found)
-            sql = write_in(statement, portal.literals)
             if expected is not None:
                 _require_same(expected, self._asker.schema(sql, offset=statement.offset))
             return self._asker.ask(sql, offset=statement.offset)

@@ -46,7 +46,7 @@ class Session:
         *,
         number: int,
         settings: Settings,
-        look: Look | None,
+        look: Look,
     ) -> None:
         self.number = number
         self._door = door
@@ -284,8 +284,6 @@ class Session:
         except queue.Stopping:
             raise Fatal("57P01", "The server stops.") from None
         except Exception as error:
-            if hasattr(error, "sqlstate") and hasattr(error, "hint"):  # of the catalog
-                raise Fault(str(error.sqlstate), str(error), hint=str(error.hint or "")) from None
             self._door.broke(error)
             raise Fault(INTERNAL, "Something went wrong in the server. The curator's log has the details.") from None
         finally:
