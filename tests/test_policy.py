@@ -13,7 +13,8 @@ from discreet.errors import PolicyError, UsageError
 from discreet.policy import declaration
 from discreet.policy import policy as policy_module
 from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Text, Timestamps
-from discreet.policy.policy import BudgetTerms, Limits, Policy, Share, Through
+from discreet.policy.owners import Through
+from discreet.policy.policy import BudgetTerms, Limits, Policy, Share
 from discreet.policy.schedule import PerPerson, Schedule
 
 F = Fraction
@@ -390,11 +391,13 @@ EDITS = [  # what to change in the documented policy to get the documented mista
     ("add_remove", "bounded"),
     ("through: visits", "through: vists"),
     ("{public: true}", "{public: true, owner: code}"),
+    ("max_rows: 10", "max_rows: 10\n    read: {decimal: dot}"),
     ("max_rows: 10", "max_rows: 0"),
     ("[0, 120]", "[0, old]"),
     ("step: 0.01, nullable", "step: 0.03, nullable"),
     ("[F, M, X]", "[F, M, 3]"),
     ("       text", "       {text: true, letters: 20000}"),
+    ("2024-12-31]}", "2024-12-31], format: '%d.%m.'}"),
     ("epsilon: 4", "epsilon: -1"),
     ("delta: 1e-9, ", ""),
     ("4GB", "4XB"),

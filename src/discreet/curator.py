@@ -32,7 +32,8 @@ from discreet.ledger import Ledger, Terms
 from discreet.ledger.book import Entry
 from discreet.offer import Offer, Quote, quoted
 from discreet.policy.document import nearest
-from discreet.policy.policy import CURATOR, EachRow, Owner, Policy, Through, Together
+from discreet.policy.owners import EachRow, Owner, Through, Together
+from discreet.policy.policy import CURATOR, Policy
 from discreet.sql import identity
 from discreet.sql.after.finish import Noisy
 from discreet.vault.allowance import Allowance

@@ -17,7 +17,8 @@ from discreet.curator import create_ledger
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
 from discreet.errors import PolicyError
-from discreet.policy.policy import EachRow, Policy, Together
+from discreet.policy.owners import EachRow, Together
+from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
 from discreet.sql.plan import prove
 from sql import harness

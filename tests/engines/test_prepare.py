@@ -485,18 +485,27 @@ def test_a_table_that_is_there_twice_or_in_two_kinds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "logged"),
+    ("text", "logged", "told"),
     [
-        ('id,age,pay,day,town\n1,2,3,4,5\n1,"SECRET,2,3,4,5\n1,2\n', "at line 3 of the file."),
-        ("id,age,pay,day,town\n" + "1,2,3,4,5\n" * 30000 + "1,SECRET\n", "at line 30002 of the file."),
+        (
+            'id,age,pay,day,town\n1,2,3,4,5\n1,"SECRET,2,3,4,5\n1,2\n',
+            "at line 3 of the file.",
+            "The file people.csv, line 3: a quote begins here that does not end as quotes do. Mend it.",
+        ),
+        (
+            "id,age,pay,day,town\n" + "1,2,3,4,5\n" * 30000 + "1,SECRET\n",
+            "at line 30002 of the file.",
+            "The file people.csv, line 30002: there are 2 fields, and the header has 5. Mend it, or quote the field.",
+        ),
     ],
 )
-def test_broken_files(tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, logged: str) -> None:
+def test_broken_files(tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str, logged: str, told: str) -> None:
     folder = write(tmp_path / "data", "csv")
     (folder / "people.csv").write_text(text)
     policy = policy_of(TOWN, tmp_path)
-    with pytest.raises(EngineFailure, match=r"^The engine could not answer") as caught:
+    with pytest.raises(UsageError) as caught:
         prepare(policy, folder, policy.store, 1)
+    assert str(caught.value) == told
     assert caught.value.__suppress_context__
     assert "SECRET" not in caplog.text
     assert logged in caplog.text

@@ -23,7 +23,8 @@ from discreet.engines.duckdb.prepare import prepare
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
-from discreet.policy.policy import Policy, Table, Through
+from discreet.policy.owners import Through
+from discreet.policy.policy import Policy, Table
 from discreet.town import POLICY, STATES
 
 EMPTY, BACKGROUND = "nobody", "background"

@@ -36,7 +36,8 @@ from discreet.policy.domain import (
     Integers,
     Timestamps,
 )
-from discreet.policy.policy import Policy, Table, Through
+from discreet.policy.owners import Through
+from discreet.policy.policy import Policy, Table
 from discreet.sql.aggregates import AGGREGATES
 
 from . import policies

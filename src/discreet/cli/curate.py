@@ -10,7 +10,7 @@ import typer
 
 from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat
-from discreet.cli.question import Policy
+from discreet.cli.question import Policy, Quiet
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,21 +81,22 @@ def _limits_apart(declared: PolicyValue) -> list[str]:
     return ["The ledger has other limits than the policy, and the ledger's hold: discreet ledger POLICY --amend."]
 
 
-def snapshot(policy: Policy) -> None:
+def snapshot(policy: Policy, quiet: Quiet = False) -> None:
     """Read the source anew as the next numbered snapshot. Every question is charged anew after it."""
-    from discreet.cli.tables import progress_bar
+    from discreet.cli.tables import output, plainly, progress_bar
     from discreet.curator import take_snapshot
+    from discreet.engines.report import SHOUT, report
     from discreet.policy.policy import Policy as PolicyValue
 
+    declared = PolicyValue.read(policy)
     with progress_bar() as progress:
-        made = take_snapshot(PolicyValue.read(policy), progress=progress)
-    print(f"Snapshot {made.number}, for the curator's eyes only:")
-    for table in made.tables:
-        lost = f"{table.ownerless} without an owner, {table.truncated} beyond max_rows"
-        print(f"- {table.name}: {table.kept} of {table.rows} rows kept ({lost})")
-        for column in table.columns:
-            if column.nulled or column.clamped:
-                print(f"    {column.name}: {column.clamped} clamped, {column.nulled} outside the domain became NULL")
+        made = take_snapshot(declared, progress=progress)
+    if quiet:
+        return
+    console = output()
+    console.print(f"Snapshot {made.number}, for the curator's eyes only:")
+    for line in report(made, declared):
+        console.print(plainly(line), style="bold red" if line.lstrip().startswith(SHOUT) else "", soft_wrap=True)
 
 
 def ledger(

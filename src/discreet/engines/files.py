@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import re
 import zlib
 from collections.abc import Iterable
@@ -38,19 +39,19 @@ def guessed(files: Iterable[Path], *, delimiter: str, options: str = "") -> str:
     return f"read_csv({listed(files)}, {_CUT}, delim = {literal(delimiter)}{options})"
 
 
-def texts(file: Path, *, copy: Path | None = None) -> str:
-    """A CSV file, all of it text, cut as its header is; or a copy of it."""
-    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in csv_header(file))
-    cut = f"{_CUT}, delim = {literal(delimiter_of(file))}, auto_detect = false"
+def texts(file: Path, *, copy: Path | None = None, encoding: str | None = None) -> str:
+    """A CSV file, all of it text, cut as its header is; or a copy of it in UTF-8."""
+    columns = ", ".join(f"{literal(column)}: 'VARCHAR'" for column in csv_header(file, encoding))
+    cut = f"{_CUT}, delim = {literal(delimiter_of(file, encoding))}, auto_detect = false"
     return f"read_csv({listed([copy or file])}, {cut}, columns = {{{columns}}})"
 
 
-def csv_header(file: Path) -> list[str]:
+def csv_header(file: Path, encoding: str | None = None) -> list[str]:
     """The names of a CSV file's columns."""
     # Privacy: the header alone decides how a file is cut into fields. Were anything guessed from the rows, one of them
     # could change what the others are: that lines which begin with # are comments, or where the header stands.
-    delimiter = delimiter_of(file)
-    line = first_line(file).rstrip("\r\n")
+    delimiter = delimiter_of(file, encoding)
+    line = first_line(file, encoding).rstrip("\r\n")
     try:
         header = next(csv.reader([line], delimiter=delimiter, strict=True), None)
     except csv.Error:
@@ -64,10 +65,28 @@ def csv_header(file: Path) -> list[str]:
     return names
 
 
-def delimiter_of(file: Path) -> str:
+def delimiter_of(file: Path, encoding: str | None = None) -> str:
     """What stands between a CSV file's fields: of the usual marks, the one that its header has most of."""
-    header = re.sub('"[^"]*"', "", first_line(file))  # "Last, first" is one name
+    header = re.sub('"[^"]*"', "", first_line(file, encoding))  # "Last, first" is one name
     return max(_DELIMITERS, key=header.count)
+
+
+def fault_of(file: Path, encoding: str | None = None) -> str | None:
+    """Where a CSV file is not cut as its header is: the line and what was expected there, and no value of it."""
+    expected, delimiter = len(csv_header(file, encoding)), delimiter_of(file, encoding)
+    line = 1
+    with opened(file) as content:
+        text = io.TextIOWrapper(content, encoding=encoding or "utf-8-sig", errors="replace", newline="")
+        rows = csv.reader(text, delimiter=delimiter, strict=True)
+        try:
+            for row in rows:
+                if row and len(row) != expected:
+                    there = f"{len(row)} fields, and the header has {expected}"
+                    return f"The file {file.name}, line {line}: there are {there}. Mend it, or quote the field."
+                line = rows.line_num + 1
+        except csv.Error:
+            return f"The file {file.name}, line {line}: a quote begins here that does not end as quotes do. Mend it."
+    return None
 
 
 def listed(files: Iterable[Path]) -> str:
@@ -80,11 +99,14 @@ def opened(file: Path) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(file, "rb")) if file.suffix == ".gz" else file.open("rb")
 
 
-def first_line(file: Path) -> str:
+def first_line(file: Path, encoding: str | None = None) -> str:
     """A file's first line as text, with its end."""
     try:
         with opened(file) as content:
-            return content.readline(10**6).decode("utf-8-sig", "replace")
+            if encoding is None:
+                return content.readline(10**6).decode("utf-8-sig", "replace")
+            text = io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="\n")
+            return text.readline(10**6).removeprefix("\ufeff")
     except (OSError, EOFError, zlib.error):
         raise UsageError(f"The file {file.name} cannot be read, or is not compressed as its name says.") from None
 

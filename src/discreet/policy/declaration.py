@@ -24,11 +24,12 @@ from discreet.policy.domain import (
     Text,
     Timestamps,
 )
+from discreet.policy.reading import Reading, date_format
 
 HIDDEN = "#"  # names that begin with it are ours: "#owner" is whose row it is, and no question can name it
 
 _KINDS = tuple(domain.yaml for domain in DOMAINS)
-_COLUMN_KEYS = (*_KINDS, "step", "letters", "nullable")
+_COLUMN_KEYS = (*_KINDS, "step", "letters", "nullable", "format")
 _BARE: dict[str, Domain] = {"text": Text(), "identifier": Identifier(), "boolean": Booleans()}
 _A_DOMAIN = (
     "one of {integer: [lo, hi]}, {decimal: [lo, hi], step: s}, {values: [a, b]}, {boolean: true}, "
@@ -61,11 +62,21 @@ def check_names(reader: Reader, node: Node | None, what: str, path: tuple[str, .
         seen.setdefault(name.lower(), name)
 
 
-def columns(reader: Reader, table: str, node: Node | None) -> dict[str, Column]:
+def columns(reader: Reader, table: str, node: Node | None, read: Reading) -> dict[str, Column]:
+    """The columns of a table; `read` says how its source is written."""
     entries = reader.fields(node, f"{table}.columns", ("tables", table, "columns"), None)
     check_names(reader, node, "column", (table,))
     found = (_column(reader, table, name, value) for name, value in entries.items())
-    return {column.name: column for column in found if column is not None}
+    known = {column.name: column for column in found if column is not None}
+    for column in known.values() if read.fold else ():
+        if isinstance(column.domain, Categories) and _alike(column.domain):
+            message = f"{table}.{column.name} lists values that differ only by case, which `fold: case` would confuse."
+            reader.problem(entries[column.name], f"{message} Remove either.")
+    return known
+
+
+def _alike(domain: Categories) -> bool:
+    return len({str(value).casefold() for value in domain.values}) < domain.size
 
 
 def _column(reader: Reader, table: str, name: str, node: Node) -> Column | None:
@@ -92,7 +103,8 @@ def _column(reader: Reader, table: str, name: str, node: Node) -> Column | None:
     domain = _domain(reader, what, kind, fields[kind], fields.get("step"))
     if "letters" in fields:
         domain = _letters(reader, what, kind, fields["letters"])
-    return None if domain is None else Column(name=name, domain=domain, nullable=nullable)
+    written = date_format(reader, what, kind, fields["format"]) if "format" in fields else None
+    return None if domain is None else Column(name=name, domain=domain, nullable=nullable, format=written)
 
 
 def _domain(reader: Reader, what: str, kind: str, node: Node, step: Node | None) -> Domain | None:

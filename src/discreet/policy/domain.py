@@ -198,11 +198,15 @@ DOMAINS: tuple[type[Domain], ...] = (Integers, Decimals, Categories, Booleans, D
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """A column as the policy declares it. Any value may be NULL; `nullable` says that NULL is meant, so it is a key."""
+    """A column as the policy declares it. Any value may be NULL; `nullable` says that NULL is meant, so it is a key.
+
+    `format` is how its days or moments are written in the source, where not as ISO 8601 says.
+    """
 
     name: str
     domain: Domain
     nullable: bool = False
+    format: str | None = None
 
 
 def written(value: Fraction) -> str:

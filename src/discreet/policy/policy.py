@@ -18,9 +18,11 @@ from typing import cast
 from discreet.budget import AccountantName, Neighbors
 from discreet.errors import PolicyError, Problem, UsageError
 from discreet.policy.declaration import HIDDEN, check_names, columns
-from discreet.policy.document import List, Map, Node, Reader, nearest, parse
+from discreet.policy.document import Map, Node, Reader, nearest, parse
 from discreet.policy.domain import MOST_ROWS, Column, Domain, Text, written
+from discreet.policy.owners import OWNER_NAME, EachRow, Owner, Through, Together, meaning_of, owner_of
 from discreet.policy.publication import Hierarchy, PublicationTerms, hierarchies, publications
+from discreet.policy.reading import AS_IT_IS, Reading, reading
 from discreet.policy.schedule import Schedule, schedules
 
 CURATOR = "curator"  # the name under which the curator's own releases are charged
@@ -39,31 +41,7 @@ _KEYS = (
     "hierarchies",
     "publications",
 )
-_TABLE_KEYS = ("public", "owner", "max_rows", "max_groups", "columns")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Through:
-    """Rows belong to whoever owns the row of `table` with the same value of `on`."""
-
-    table: str
-    on: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Together:
-    """Rows belong to whom several columns name together: a hospital, and a number that the hospital gave."""
-
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class EachRow:
-    """Every row is somebody else's. Whoever is in several rows is protected as several people are."""
-
-
-Owner = str | Through | Together | EachRow
-OWNER_NAME = "owner"  # what questions call an owner that no single column names
+_TABLE_KEYS = ("public", "owner", "max_rows", "max_groups", "read", "columns")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +54,7 @@ class Table:
     max_rows: int
     max_groups: int | None
     columns: Mapping[str, Column]
+    read: Reading = AS_IT_IS
 
     @property
     def owner_columns(self) -> tuple[str, ...]:
@@ -299,7 +278,7 @@ def _table(reader: Reader, name: str, node: Node) -> Table:
             fields["max_groups"],
             f"{name}.max_groups is {max_groups}, but {max_rows} rows (max_rows) lie in at most {max_rows} groups.",
         )
-    owner = _owner(reader, name, fields.get("owner"))
+    owner, read = owner_of(reader, name, fields.get("owner")), reading(reader, name, fields.get("read"))
     if isinstance(owner, EachRow) and max_rows > 1:
         reader.problem(fields["max_rows"], f"{name}: with `owner: row` everybody has one row. Remove max_rows.")
     return Table(
@@ -308,39 +287,9 @@ def _table(reader: Reader, name: str, node: Node) -> Table:
         owner=owner,
         max_rows=max_rows,
         max_groups=max_groups,
-        columns=columns(reader, name, fields.get("columns")),
+        columns=columns(reader, name, fields.get("columns"), read),
+        read=read,
     )
-
-
-def _owner(reader: Reader, name: str, node: Node | None) -> Owner | None:
-    if isinstance(node, List):
-        return _together(reader, name, node)
-    if not isinstance(node, Map):
-        column = reader.string(node, f"{name}.owner", "a column, row, [a, b] or {through: table, on: column}")
-        return EachRow() if column == "row" else column
-    fields = reader.fields(node, f"{name}.owner", ("tables", name, "owner"), ("through", "on"))
-    missing = [key for key in ("through", "on") if key not in fields]
-    if missing:
-        reader.problem(node, f"{name}.owner needs {' and '.join(missing)}: write {{through: table, on: column}}.")
-    table = reader.string(fields.get("through"), f"{name}.owner.through", "the name of a table")
-    on = reader.string(fields.get("on"), f"{name}.owner.on", "the column that both tables have")
-    return Through(table=table, on=on) if table and on else None
-
-
-def _together(reader: Reader, name: str, node: List) -> Together | None:
-    """Columns that name one person together. Two people in one row could not both be protected: that is no list."""
-    listed = [reader.string(each, f"{name}.owner", "columns, [hospital, patient]") for each in node.items]
-    columns = tuple(each for each in listed if each is not None)
-    if len(columns) < len(listed):
-        return None
-    if len(columns) < 2 or len({each.lower() for each in columns}) < len(columns):
-        reader.problem(
-            node,
-            f"{name}.owner lists columns that name one person *together*, such as [hospital, patient_number]: write at "
-            "least two different ones. A row about two people cannot be protected for both.",
-        )
-        return None
-    return Together(columns=columns)
 
 
 def _check_together(reader: Reader, tables: Mapping[str, Table], entries: Mapping[str, Node]) -> None:
@@ -488,23 +437,17 @@ def _digest(unit: str, neighbors: str, tables: Mapping[str, Table]) -> str:
 def _table_meaning(table: Table) -> dict[str, object]:
     return {
         "public": table.public,
-        "owner": _owner_meaning(table.owner),
+        "owner": meaning_of(table.owner),
         "max_rows": table.max_rows,
         "max_groups": table.max_groups,
-        "columns": {name: [_domain_meaning(each.domain), each.nullable] for name, each in table.columns.items()},
+        "columns": {name: _column_meaning(each) for name, each in table.columns.items()},
+        **({"read": table.read.meaning} if table.read.meaning else {}),
     }
 
 
-def _owner_meaning(owner: Owner | None) -> object:
-    match owner:
-        case Through(table=table, on=on):
-            return [table, on]
-        case Together(columns=columns):
-            return {"together": list(columns)}
-        case EachRow():
-            return {"each": "row"}
-        case _:
-            return owner
+def _column_meaning(column: Column) -> list[object]:
+    written = [] if column.format is None else [column.format]
+    return [_domain_meaning(column.domain), column.nullable, *written]
 
 
 def _domain_meaning(domain: Domain) -> list[object]:

@@ -31,7 +31,8 @@ from discreet.engines.layout import LIVE, OWNER
 from discreet.engines.quoting import name
 from discreet.engines.source import engine_errors, loading
 from discreet.engines.spelling import Spelling
-from discreet.policy.policy import Policy, Table, Through
+from discreet.policy.owners import Through
+from discreet.policy.policy import Policy, Table
 from discreet.policy.schedule import Schedule
 
 _EVERY_ROW = 2**31 - 1

@@ -36,6 +36,7 @@ from discreet.policy.domain import (
     Timestamps,
     written,
 )
+from discreet.policy.reading import AS_IT_IS, Reading
 
 WHOLE, FLOAT, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP, UUID, OTHER = (
     "whole", "float", "decimal", "text", "boolean", "date", "timestamp", "uuid", "other",
@@ -46,7 +47,8 @@ _FAMILIES = {
     **dict.fromkeys((*_INTEGERS, *_UNSIGNED, "UBIGINT", "HUGEINT"), WHOLE),
     **dict.fromkeys(("FLOAT", "DOUBLE"), FLOAT),
     **dict.fromkeys(
-        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"), TIMESTAMP
+        ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS"),
+        TIMESTAMP,
     ),
     "VARCHAR": TEXT,
     "BOOLEAN": BOOLEAN,
@@ -55,6 +57,7 @@ _FAMILIES = {
 }
 NOTHING = '"NULL"'  # the type of a column that holds nothing but NULL
 NUMBERS = "TEXT"  # of keys that are numbers in one table and written otherwise in another: text, in one spelling
+BLANKS = " \t\r\n\f\v\u00a0\u2007\u202f\ufeff"  # what `trim: true` takes away
 _DOUBLE_IS_EXACT = 2**53  # beyond it doubles skip whole numbers
 _ROOM = 2**61  # arithmetic on whole numbers stays in BIGINT below it
 _DECIMAL_ROOM = 10**37  # a decimal times its own power of ten stays in DECIMAL(38) below it
@@ -87,13 +90,26 @@ def accepted(domain: Domain) -> tuple[str, ...]:
     return _ENCODERS[type(domain)][0]
 
 
-def stored(domain: Domain, column: str, type_name: str, *, lookup: str = "") -> Stored:
+def stored(
+    domain: Domain,
+    column: str,
+    type_name: str,
+    *,
+    lookup: str = "",
+    read: Reading = AS_IT_IS,
+    format: str | None = None,
+) -> Stored:
     """The stored form of a source column (SQL text) of a type that the domain accepts.
 
     `lookup` is the SQL name of a table ("#value" VARCHAR, "#code") that holds a long list of values, see `is_long`.
+    `read` and `format` are how the policy says that the source is written; blanks are gone already.
     """
     if isinstance(domain, Categories):
-        return _category(domain, column, type_name, lookup)
+        return _category(domain, column, type_name, lookup, fold=read.fold is not None)
+    if isinstance(domain, Dates | Timestamps):
+        column, type_name = _moment(column, type_name, read.timezone, format), "TIMESTAMP"
+    elif isinstance(domain, Integers | Decimals) and family(type_name) == TEXT and read.decimal is not None:
+        column = _with_point(column, read.decimal)
     return _ENCODERS[type(domain)][1](domain, column, type_name)
 
 
@@ -164,16 +180,18 @@ def is_long(domain: Domain) -> bool:
     return isinstance(domain, Categories) and domain.size > 16
 
 
-def _category(domain: Categories, column: str, type_name: str, lookup: str) -> Stored:
+def _category(domain: Categories, column: str, type_name: str, lookup: str, *, fold: bool) -> Stored:
     kept = next(name for name, most in _UNSIGNED.items() if domain.size <= most)
     text = f"CAST({column} AS VARCHAR)"
     if isinstance(domain.values[0], int):
         text = f"CAST({whole_number(column, type_name)} AS VARCHAR)"
+    text = f"lower({text})" if fold else text
     if is_long(domain):
         # Hidden names, so that a source's column called "value" or "code" is not taken for the list's.
         found = f'SELECT "#list"."#code" FROM {lookup} AS "#list" WHERE "#list"."#value" = {text}'
         return Stored(value=f"CAST(({found}) AS {kept})", type=kept)
-    codes = " ".join(f"WHEN {literal(str(value))} THEN {code}" for code, value in enumerate(domain.values))
+    listed = [f"lower({literal(str(value))})" if fold else literal(str(value)) for value in domain.values]
+    codes = " ".join(f"WHEN {value} THEN {code}" for code, value in enumerate(listed))
     return Stored(value=f"CAST(CASE {text} {codes} END AS {kept})", type=kept)
 
 
@@ -195,14 +213,14 @@ def _boolean(domain: Booleans, column: str, type_name: str) -> Stored:
 
 
 def _date(domain: Dates, column: str, type_name: str) -> Stored:
-    day = f"TRY_CAST({_moment(column, type_name)} AS DATE)"
+    day = f"TRY_CAST({column} AS DATE)"
     lo, hi = f"DATE '{domain.lo}'", f"DATE '{domain.hi}'"
     value = f"CASE WHEN {day} < {lo} THEN {lo} WHEN {day} > {hi} THEN {hi} ELSE {day} END"
     return Stored(value=value, type="DATE", clamped=f"({day} < {lo} OR {day} > {hi})")
 
 
 def _timestamp(domain: Timestamps, column: str, type_name: str) -> Stored:
-    moment = f"TRY_CAST({_moment(column, type_name)} AS TIMESTAMP)"
+    moment = f"TRY_CAST({column} AS TIMESTAMP)"
     lo, hi = f"TIMESTAMP '{domain.lo}'", f"TIMESTAMP '{domain.hi}'"
     first = int((domain.lo - datetime(1970, 1, 1)).total_seconds()) * 10**6 + domain.lo.microsecond
     step = domain.step_microseconds
@@ -211,11 +229,41 @@ def _timestamp(domain: Timestamps, column: str, type_name: str) -> Stored:
     return Stored(value=value, type="TIMESTAMP", clamped=f"({moment} < {lo} OR {moment} > {hi})")
 
 
-def _moment(column: str, type_name: str) -> str:
-    """Moments without a zone, in UTC. Text is read as a moment with a zone, so that '10:00+02' is 08:00."""
-    if family(type_name) == TEXT:
-        return f"TRY_CAST(CAST({column} AS VARCHAR) AS TIMESTAMPTZ) AT TIME ZONE 'UTC'"
-    return f"TRY({column} AT TIME ZONE 'UTC')" if type_name == "TIMESTAMP WITH TIME ZONE" else column
+def _moment(column: str, type_name: str, zone: str | None, format: str | None) -> str:
+    """Days and moments by the clock of a zone, UTC if none is declared; those that have no zone are as they are.
+
+    Text is read as a moment with a zone where it has one, so that '10:00+02' is 08:00.
+    """
+    clock = f"AT TIME ZONE {literal(zone or 'UTC')}"
+    if family(type_name) != TEXT:
+        return f"TRY(CAST({column} AS TIMESTAMPTZ) {clock})" if type_name in _ZONED else column
+    text = f"CAST({column} AS VARCHAR)"
+    if format is not None:
+        return f"try_strptime({text}, {literal(format)})"
+    if zone is None:
+        return f"TRY_CAST({text} AS TIMESTAMPTZ) {clock}"
+    with_zone = f"TRY(TRY_CAST({text} AS TIMESTAMPTZ) {clock})"
+    return f"CASE WHEN regexp_matches({text}, {_HAS_ZONE}) THEN {with_zone} ELSE TRY_CAST({text} AS TIMESTAMP) END"
+
+
+_ZONED = ("TIMESTAMP WITH TIME ZONE", "TIMESTAMPTZ_NS")
+_HAS_ZONE = r"'[0-9]:[0-9]{2}[0-9:.]*\s*([A-Za-z]|[-+][0-9])'"  # behind the time of day: Z, +02, Europe/Berlin
+
+
+def _with_point(column: str, decimal: str) -> str:
+    """A number's text as engines read it, from 1.234,5 or 1,234.5; NULL where marks of thousands stand elsewhere."""
+    mark, groups = (",", ".") if decimal == "comma" else (".", ",")
+    groups += " '’\u00a0\u202f"
+    text = f"trim(CAST({column} AS VARCHAR), {literal(BLANKS)})"
+    digits = f"([0-9]{{1,3}}([{groups}][0-9]{{3}})+|[0-9]*)"
+    pattern = f"[-+]?{digits}(\\{mark}[0-9]*)?([eE][-+]?[0-9]+)?"
+    plain = f"replace(regexp_replace({text}, {literal(f'[{groups}]')}, '', 'g'), '{mark}', '.')"
+    return f"CASE WHEN regexp_full_match({text}, {literal(pattern)}) THEN {plain} END"
+
+
+def trimmed(text: str) -> str:
+    """A text (SQL) without the blanks around it; NULL where nothing is left."""
+    return f"nullif(trim({text}, {literal(BLANKS)}), '')"
 
 
 def _text(domain: Text, column: str, type_name: str) -> Stored:

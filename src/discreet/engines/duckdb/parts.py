@@ -26,7 +26,7 @@ from discreet.noise.bits import SYSTEM
 
 _UNREAD = "#unread "  # before a text's column: the same text read in another way
 _CHUNK = 1 << 20
-_NOT_UTF8 = re.compile("[\udc80-\udcff]+")  # what `surrogateescape` makes of it
+_UNREADABLE = re.compile("\udcff+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +43,13 @@ class Part:
         return self.text.format(text=name(column), other=name(f"{_UNREAD}{column}"))
 
 
-def parts_of(connection: Any, source: Source, table: str, *, used: set[str], scratch: Path | None) -> tuple[Part, ...]:
-    """The parts of a table of which the columns `used` are read; carefully where `scratch` is a folder for copies."""
+def parts_of(
+    connection: Any, source: Source, table: str, *, used: set[str], scratch: Path | None, encoding: str | None = None
+) -> tuple[Part, ...]:
+    """The parts of a table of which the columns `used` are read; carefully where `scratch` is a folder for copies.
+
+    Without such a folder, CSV files of another encoding than UTF-8 have their columns and cannot be read.
+    """
     if not isinstance(source, Folder):
         if isinstance(source, Given) and hasattr(source.tables[table], "scanner"):
             check_dataset(table, source.tables[table], used)
@@ -55,7 +60,7 @@ def parts_of(connection: Any, source: Source, table: str, *, used: set[str], scr
         valid = "TRY(decode(encode(CAST({text} AS VARCHAR))))"
         return (Part(where="the source", relation=relation, columns=columns, text=valid),)
     if is_csv(source, table):
-        return tuple(_csv(source, file, scratch) for file in files_of(source, table))
+        return tuple(_csv(source, file, scratch, encoding) for file in files_of(source, table))
     return tuple(_parquet(connection, source, files, scratch) for files in _alike(connection, source, table))
 
 
@@ -127,14 +132,14 @@ def _parquet(connection: Any, source: Folder, files: list[Path], scratch: Path |
 # --- CSV --------------------------------------------------------------------------------------------------------------
 
 
-def _csv(source: Folder, file: Path, scratch: Path | None) -> Part:
-    where, columns = _label(source, file), dict.fromkeys(csv_header(file), "VARCHAR")
-    if scratch is None or _is_utf8(file):
-        return Part(where=where, relation=texts(file), columns=columns)
+def _csv(source: Folder, file: Path, scratch: Path | None, encoding: str | None) -> Part:
+    where, columns = _label(source, file), dict.fromkeys(csv_header(file, encoding), "VARCHAR")
+    if scratch is None or (encoding is None and _is_utf8(file)):
+        return Part(where=where, relation=texts(file, encoding=encoding), columns=columns)
     mark = f"{SYSTEM.bits(128):032x}"  # no text has it by chance
     copy = scratch / f"{mark}{'.tsv' if '.tsv' in file.name else '.csv'}"
-    _marked(file, copy, mark)
-    relation = texts(file, copy=copy)
+    _marked(file, copy, mark, encoding or "utf-8")
+    relation = texts(file, copy=copy, encoding=encoding)
     valid = f"CASE WHEN NOT contains({{text}}, '{mark}') THEN {{text}} END"
     return Part(where=where, relation=relation, columns=columns, text=valid)
 
@@ -153,12 +158,13 @@ def _is_utf8(file: Path) -> bool:
     return True
 
 
-def _marked(file: Path, copy: Path, mark: str) -> None:
-    """Copy a file with the mark in the place of what is no UTF-8; the header's names are known already."""
-    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+def _marked(file: Path, copy: Path, mark: str, encoding: str) -> None:
+    """Copy a file as UTF-8, with the mark in the place of what cannot be read; the header's names are known already."""
+    codecs.register_error("discreet.unreadable", lambda error: ("\udcff", error.end))  # type: ignore[attr-defined]
+    decoder = codecs.getincrementaldecoder(encoding)("discreet.unreadable")
     with opened(file) as content, copy.open("wb") as written:
         while True:
             chunk = content.read(_CHUNK)
-            written.write(_NOT_UTF8.sub(mark, decoder.decode(chunk, final=not chunk)).encode())
+            written.write(_UNREADABLE.sub(mark, decoder.decode(chunk, final=not chunk)).encode())
             if not chunk:
                 return

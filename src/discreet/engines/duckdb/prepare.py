@@ -16,17 +16,21 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
 from discreet.engines.duckdb import encode
+from discreet.engines.duckdb.mending import best_of, mendings
 from discreet.engines.duckdb.order import ROW, first_rows, row_owner
 from discreet.engines.duckdb.parts import Part
 from discreet.engines.duckdb.schema import keys_of, kind_of, schemas
 from discreet.engines.duckdb.store import ColumnReport, Snapshot, SnapshotFolder, TableReport
 from discreet.engines.duckdb.verify import verify
 from discreet.engines.engine import Progress
+from discreet.engines.files import fault_of
 from discreet.engines.layout import OWNER, PUBLIC, private, public
 from discreet.engines.quoting import name
 from discreet.engines.source import (
@@ -36,13 +40,16 @@ from discreet.engines.source import (
     attach,
     changed,
     engine_errors,
+    files_of,
     fingerprint,
+    is_csv,
     loading,
     source_at,
 )
 from discreet.errors import EngineFailure, PolicyError, UsageError
 from discreet.policy.domain import Categories, Column
-from discreet.policy.policy import EachRow, Policy, Table, Through
+from discreet.policy.owners import EachRow, Through
+from discreet.policy.policy import Policy, Table
 
 _HUGE = ("UHUGEINT", "BIGNUM")
 _log = logging.getLogger("discreet.engine")
@@ -65,18 +72,40 @@ def prepare(
     found = source_at(source)
     with SnapshotFolder(Path(store)).build(number) as building:
         before = fingerprint(found, policy.tables)
+        fill = partial(_filled, building.path, policy, found, building.key, progress, threads=threads)
         try:
-            reports = _filled(building.path, policy, found, building.key, progress, threads=threads, scratch=None)
+            if isinstance(found, Folder) and _copies_first(policy):
+                raise EngineFailure
+            reports = fill(scratch=None)
         except EngineFailure:
             if not isinstance(found, Folder):
                 raise
-            scratch = building.renewed()
-            reports = _filled(building.path, policy, found, building.key, progress, threads=threads, scratch=scratch)
+            with _told_where(policy, found):
+                reports = fill(scratch=building.renewed())
         if before is not None and changed(before, found, policy.tables):
             raise UsageError("The source changed while it was read. Take the snapshot again when it is at rest.")
         with engine_errors("Checking a snapshot"):
             verify(building.path, policy, threads=threads)
         return building.finish(digest=policy.digest, source=before, tables=reports)
+
+
+def _copies_first(policy: Policy) -> bool:
+    """Whether a table's files must be copied, as UTF-8, before they can be read."""
+    return any(table.read.encoding is not None for table in policy.tables.values())
+
+
+@contextmanager
+def _told_where(policy: Policy, source: Folder) -> Iterator[None]:
+    """Tell the curator which line of which file cannot be cut into fields, and no value of it."""
+    try:
+        yield
+    except EngineFailure:
+        for table in policy.tables.values():
+            for file in files_of(source, table.name) if is_csv(source, table.name) else ():
+                fault = fault_of(file, table.read.encoding)
+                if fault is not None:
+                    raise UsageError(fault) from None
+        raise
 
 
 def _filled(
@@ -105,7 +134,7 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
     found = source_at(source)
     with engine_errors("Reading the source"):
         attach(connection, found)
-        for carefully in (None, scratch):
+        for carefully in (scratch,) if _copies_first(policy) else (None, scratch):
             connection.execute("BEGIN")  # never committed: nothing of it has to reach the disk
             try:
                 _Work(connection, policy, found, 0, None, scratch=carefully).tables()
@@ -184,6 +213,7 @@ class _Work:
         for other in self._going_through(table):
             self._resolve(other)
         rows, owned, columns = self._count(table)
+        columns = self._explained(table, columns, owned)
         heavy = f"SELECT {name(OWNER)} FROM {_READ} WHERE {name(OWNER)} IS NOT NULL GROUP BY 1"
         self._run(f"CREATE TEMP TABLE {_HEAVY} AS {heavy} HAVING count(*) > {table.max_rows}", table, 1, 4)
         self._run(f"CREATE TABLE {private(table.name)} AS {self._kept(table)}", table, 2, 4)
@@ -228,7 +258,7 @@ class _Work:
         alike: dict[tuple[str | None, ...], list[str]] = {}  # parts with equal types are worked on together
         for part in self.parts[table.name]:
             kinds = tuple(kind_of(part, column) for column in used)
-            alike.setdefault(kinds, []).append(_columns(part, used))
+            alike.setdefault(kinds, []).append(source_columns(part, used, trim=table.read.trim))
         pieces = []
         for kinds, rows in alike.items():
             types = {
@@ -254,7 +284,14 @@ class _Work:
                 found.append(f"CAST(NULL AS {nothing}) AS {_place('value', place)}")
                 found.append(f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}")
                 continue
-            own = encode.stored(column.domain, _source(column.name), kind, lookup=_values(table, column))
+            own = encode.stored(
+                column.domain,
+                _source(column.name),
+                kind,
+                lookup=_values(table, column),
+                read=table.read,
+                format=column.format,
+            )
             found.append(f"{own.value} AS {_place('value', place)}")
             found.append(f"{_missing(column.name)} AS {_place('missing', place)}")
             found.append(f"{own.clamped} AS {_place('clamped', place)}")
@@ -315,6 +352,30 @@ class _Work:
         )
         return rows, owned_rows, reports
 
+    def _explained(self, table: Table, reports: tuple[ColumnReport, ...], owned: int) -> tuple[ColumnReport, ...]:
+        """The same reports, with what would mend columns of which much became NULL. A scan more, for those alone."""
+        found = []
+        for report in reports:
+            column = table.columns[report.name]
+            if not report.stands_out(owned) or not report.nulled:
+                found.append(report)
+                continue
+            mended: dict[str, int] = {}
+            for part in self.parts[table.name]:
+                kind = kind_of(part, column.name)
+                if kind is None or encode.family(kind) != encode.TEXT:
+                    continue
+                rows = source_columns(part, [column.name], trim=table.read.trim)
+                ways = mendings(column, _source(column.name), table.read, lookup=_values(table, column))
+                counts = ", ".join(f"count(*) FILTER (WHERE {rule})" for rule in ways.values())
+                sql = f"SELECT {counts} FROM ({rows}) WHERE NOT {_missing(column.name)}"
+                with engine_errors(f"Looking at {table.name}"):
+                    (counted,) = self.connection.execute(sql).fetchall()
+                for way, count in zip(ways, counted, strict=True):
+                    mended[way] = mended.get(way, 0) + count
+            found.append(replace(report, mended=best_of(mended)))
+        return tuple(found)
+
     def _list_values(self, table: Table) -> None:
         """A temporary table from values to codes for each long list."""
         import pyarrow as pa
@@ -323,7 +384,9 @@ class _Work:
             if encode.is_long(column.domain) and isinstance(column.domain, Categories):
                 values = [str(value) for value in column.domain.values]
                 self.connection.register("#list", pa.table({"#value": values, "#code": range(len(values))}))
-                self.connection.execute(f"CREATE TEMP TABLE {_values(table, column)} AS FROM {name('#list')}")
+                value = 'lower("#value")' if table.read.fold else '"#value"'
+                listed = f'SELECT {value} AS "#value", min("#code") AS "#code" FROM {name("#list")} GROUP BY 1'
+                self.connection.execute(f"CREATE TEMP TABLE {_values(table, column)} AS {listed}")
                 self.connection.unregister("#list")
 
     def _as_it_is(self, table: Table) -> str:
@@ -375,7 +438,7 @@ def _missing(column: str) -> str:
     return name(f"#missing {column.lower()}")
 
 
-def _columns(part: Part, used: list[str]) -> str:
+def source_columns(part: Part, used: list[str], *, trim: bool) -> str:
     """The columns of a part that are used, under names of ours; texts that are no UTF-8 are NULL, and not missing."""
     found = []
     for column in used:
@@ -383,8 +446,13 @@ def _columns(part: Part, used: list[str]) -> str:
         if own is None or kind is None:
             found.append(f"NULL AS {_source(column)}, true AS {_missing(column)}")
             continue
-        value = part.readable(own) if encode.family(kind) == encode.TEXT else name(own)
-        found.append(f"{value} AS {_source(column)}, {name(own)} IS NULL AS {_missing(column)}")
+        value, missing = name(own), f"{name(own)} IS NULL"
+        if encode.family(kind) == encode.TEXT:
+            value = part.readable(own)
+        if encode.family(kind) == encode.TEXT and trim:
+            missing = f"({missing} OR coalesce({encode.trimmed(value)} IS NULL AND {value} IS NOT NULL, false))"
+            value = encode.trimmed(value)
+        found.append(f"{value} AS {_source(column)}, {missing} AS {_missing(column)}")
     return f"SELECT {', '.join(found) or 'true'} FROM {part.relation}"
 
 

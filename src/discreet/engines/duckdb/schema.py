@@ -11,10 +11,12 @@ from typing import Any
 
 from discreet.engines.duckdb import encode
 from discreet.engines.duckdb.parts import Part, parts_of
-from discreet.engines.source import Source, columns_of, engine_errors, scan, tables_in
+from discreet.engines.quoting import literal
+from discreet.engines.source import Source, columns_of, engine_errors, is_csv, scan, tables_in
 from discreet.errors import Problem, UsageError
 from discreet.policy.domain import Column
-from discreet.policy.policy import Policy, Table, Through
+from discreet.policy.owners import Through
+from discreet.policy.policy import Policy, Table
 
 Parts = dict[str, tuple[Part, ...]]
 
@@ -37,15 +39,28 @@ def schemas(
             continue
         if not table.public:
             problems += _mismatches(policy, table, found[table.name])
+            problems += _unreadable(connection, policy, table, source)
     return found, problems
 
 
 def _parts(connection: Any, policy: Policy, source: Source, table: Table, scratch: Path | None) -> tuple[Part, ...]:
     if not table.public:
         used = keys_of(policy, table) | set(table.columns)
-        return parts_of(connection, source, table.name, used=used, scratch=scratch)
+        return parts_of(connection, source, table.name, used=used, scratch=scratch, encoding=table.read.encoding)
     relation = scan(source, table.name, as_text=False)  # known to all: types may be guessed
     return (Part(where="the source", relation=relation, columns=columns_of(connection, relation)),)
+
+
+def _unreadable(connection: Any, policy: Policy, table: Table, source: Source) -> Iterator[Problem]:
+    """Ways of reading that this source cannot be read in."""
+    zone = table.read.timezone
+    known = f"SELECT 1 FROM pg_timezone_names() WHERE name = {literal(zone or '')} LIMIT 1"
+    if zone is not None and not connection.execute(known).fetchall():
+        message = f"{table.name}.read.timezone: there is no zone {zone}. Write one such as Europe/Berlin or UTC."
+        yield policy.problem("tables", table.name, "read", "timezone", message=message)
+    if table.read.encoding is not None and not is_csv(source, table.name):
+        message = f"{table.name}.read.encoding is for CSV files, and {table.name} is none. Remove it."
+        yield policy.problem("tables", table.name, "read", "encoding", message=message)
 
 
 def _mismatches(policy: Policy, table: Table, parts: tuple[Part, ...]) -> Iterator[Problem]:
@@ -69,6 +84,8 @@ def _mismatch(what: str, column: Column, parts: tuple[Part, ...]) -> str | None:
     stored = {}
     for part in parts:
         kind = kind_of(part, column.name)
+        if kind is not None and column.format is not None and encode.family(kind) != encode.TEXT:
+            return f"{what} has a format, which is for texts, and {part.where} has {kind} there. Remove format."
         if kind is not None and encode.family(kind) not in encode.accepted(column.domain):
             return f"{what} is declared {column.domain.yaml}, and {part.where} has {kind} there."
         if kind is not None:

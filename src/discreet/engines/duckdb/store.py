@@ -13,21 +13,32 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from discreet.engines.layout import BUILDING, KEY, LOCK, RULES, building_file, notes_file, numbers_in, snapshot_file
 from discreet.engines.source import Fingerprint
 from discreet.errors import UsageError
 from discreet.noise.bits import SYSTEM
 
+MUCH = 0.02  # of a column's values, or of a table's rows: more of them stand out in a report
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnReport:
-    """How many values of a column (of rows with an owner) were NULL, became NULL, or were clamped."""
+    """How many values of a column (of rows with an owner) were NULL, became NULL, or were clamped.
+
+    `mended` are declarations that would read values which became NULL, and of how many; the best first.
+    """
 
     name: str
     missing: int
     nulled: int
     clamped: int
+    mended: tuple[tuple[str, int], ...] = ()
+
+    def stands_out(self, rows: int) -> bool:
+        """Whether more of the values than a few were not what the policy says."""
+        return self.nulled + self.clamped > MUCH * rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +120,7 @@ class SnapshotFolder:
         try:
             found = json.loads(self.notes(number).read_text(encoding="utf-8"))
             tables = tuple(
-                TableReport(**{**table, "columns": tuple(ColumnReport(**column) for column in table["columns"])})
+                TableReport(**{**table, "columns": tuple(map(_column_report, table["columns"]))})
                 for table in found["tables"]
             )
             return Snapshot(**{**found, "tables": tables})
@@ -168,6 +179,11 @@ class SnapshotFolder:
             _sync(fresh)
             fresh.rename(file)
         return int(file.read_text(encoding="ascii"), 16)
+
+
+def _column_report(noted: dict[str, Any]) -> ColumnReport:
+    mended = tuple((str(way), int(count)) for way, count in noted.get("mended", ()))
+    return ColumnReport(**{**noted, "mended": mended})
 
 
 def _sync(path: Path) -> None:

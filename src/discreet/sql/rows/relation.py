@@ -16,7 +16,8 @@ from discreet.algebra import OWNER, Column, Expression, Scan, Select, Source, St
 from discreet.errors import Rejected
 from discreet.policy.domain import MOST_ROWS, Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
 from discreet.policy.domain import Text as DeclaredText
-from discreet.policy.policy import Table, Through
+from discreet.policy.owners import Through
+from discreet.policy.policy import Table
 from discreet.sql.text.parse import reject, show, spelt
 from discreet.sql.text.postgres import Kind
 from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Opaque, Text, Value

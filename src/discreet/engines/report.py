@@ -1,0 +1,96 @@
+"""What became of a source's rows and values in a snapshot, as the curator reads it: and only the curator.
+
+What stands out says so, with what may be the cause and what to declare. A range that is chosen by looking at it was
+read from the data: every report that shows clamped values says that, and what to do instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from discreet.engines.duckdb.store import MUCH, ColumnReport, Snapshot, TableReport
+from discreet.policy.domain import Column, Dates, Decimals, Integers, Timestamps
+from discreet.policy.owners import EachRow
+from discreet.policy.policy import Policy, Table
+
+SHOUT = "! "
+_REMINDER = (
+    "What you read here comes from the data. A range or a list that you choose by looking at it is not covered by the "
+    "promise: choose from what everybody knows, or pay for it (discreet bounds POLICY TABLE COLUMN --epsilon E)."
+)
+
+
+def report(snapshot: Snapshot, policy: Policy) -> list[str]:
+    """The lines of a snapshot's report; those that must not be overlooked begin with SHOUT."""
+    lines: list[str] = []
+    for table in snapshot.tables:
+        declared = policy.tables.get(table.name)
+        if declared is not None:
+            lines += _table(table, declared)
+    changed = any(column.nulled or column.clamped for table in snapshot.tables for column in table.columns)
+    return [*lines, *([_REMINDER] if changed else [])]
+
+
+def _table(found: TableReport, declared: Table) -> Iterator[str]:
+    if declared.public:
+        yield f"{found.name}: {found.rows:,} rows, public"
+        return
+    lost = [f"{count:,} {why}" for count, why in _lost(found, declared) if count]
+    beside = f" ({', '.join(lost)})" if lost else ""
+    yield f"{SHOUT if few_kept(found) else ''}{found.name}: {found.kept:,} of {found.rows:,} rows kept{beside}"
+    if few_kept(found):
+        yield f"  {doubt(found, declared)}"
+    owned = found.rows - found.ownerless
+    for column in found.columns:
+        yield from _column(column, declared.columns.get(column.name), owned)
+
+
+def _lost(found: TableReport, declared: Table) -> tuple[tuple[int, str], ...]:
+    whose = " or ".join(declared.owner_columns)
+    return (found.ownerless, f"without an owner in {whose}"), (found.truncated, f"beyond max_rows: {declared.max_rows}")
+
+
+def few_kept(found: TableReport) -> bool:
+    """Whether so many rows were dropped that the policy may not mean it."""
+    return found.rows - found.kept > max(0.1 * found.rows, 0)
+
+
+def doubt(found: TableReport, declared: Table) -> str:
+    """Why rows may have been dropped, and what to do."""
+    share = 100 * found.kept / max(1, found.rows)
+    kept = f"Only {share:.3g} % of the rows of {found.name} are in the snapshot."
+    if found.ownerless > found.truncated or isinstance(declared.owner, EachRow):
+        return f"{kept} Is the owner written otherwise in some rows, or missing? Rows without one are left out."
+    owner = ", ".join(declared.owner_columns)
+    return (
+        f"{kept} Does {owner} tell people apart? If not, name what does, or `owner: row` where every row is somebody "
+        f"else's. If it does, people have more rows than max_rows: {declared.max_rows} allows."
+    )
+
+
+def _column(found: ColumnReport, declared: Column | None, rows: int) -> Iterator[str]:
+    if not found.nulled and not found.clamped:
+        return
+    parts = []
+    if found.clamped:
+        parts.append(f"{found.clamped:,} ({_share(found.clamped, rows)}) were outside the range and moved to its end")
+    if found.nulled:
+        parts.append(f"{found.nulled:,} ({_share(found.nulled, rows)}) could not be read and became NULL")
+    yield f"  {SHOUT if found.stands_out(rows) else ''}{found.name}: {'; '.join(parts)}"
+    for way, count in found.mended:
+        yield f"      {count:,} would be read with  {way}"
+    if found.stands_out(rows) and found.nulled > MUCH * rows and not found.mended and declared is not None:
+        yield f"      {_hint(declared)}"
+
+
+def _hint(column: Column) -> str:
+    if isinstance(column.domain, Integers | Decimals):
+        return "Are they words or numbers with a unit? What cannot be read as a number is NULL."
+    if isinstance(column.domain, Dates | Timestamps):
+        return "Say how they are written:  format: '%d.%m.%Y'"
+    return "Are all values listed, and written as in the source?"
+
+
+def _share(count: int, rows: int) -> str:
+    share = 100 * count / max(1, rows)
+    return f"{share:.3g} %" if share >= 0.1 else "under 0.1 %"

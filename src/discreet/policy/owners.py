@@ -1,0 +1,79 @@
+"""Whose a row is: one column's word, several columns' together, another table's, or its own.
+
+The one place where `owner:` of a policy file is read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from discreet.policy.document import List, Map, Node, Reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Through:
+    """Rows belong to whoever owns the row of `table` with the same value of `on`."""
+
+    table: str
+    on: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Together:
+    """Rows belong to whom several columns name together: a hospital, and a number that the hospital gave."""
+
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EachRow:
+    """Every row is somebody else's. Whoever is in several rows is protected as several people are."""
+
+
+Owner = str | Through | Together | EachRow
+OWNER_NAME = "owner"  # what questions call an owner that no single column names
+
+
+def owner_of(reader: Reader, name: str, node: Node | None) -> Owner | None:
+    """What `owner:` of a table says."""
+    if isinstance(node, List):
+        return _together(reader, name, node)
+    if not isinstance(node, Map):
+        column = reader.string(node, f"{name}.owner", "a column, row, [a, b] or {through: table, on: column}")
+        return EachRow() if column == "row" else column
+    fields = reader.fields(node, f"{name}.owner", ("tables", name, "owner"), ("through", "on"))
+    missing = [key for key in ("through", "on") if key not in fields]
+    if missing:
+        reader.problem(node, f"{name}.owner needs {' and '.join(missing)}: write {{through: table, on: column}}.")
+    table = reader.string(fields.get("through"), f"{name}.owner.through", "the name of a table")
+    on = reader.string(fields.get("on"), f"{name}.owner.on", "the column that both tables have")
+    return Through(table=table, on=on) if table and on else None
+
+
+def _together(reader: Reader, name: str, node: List) -> Together | None:
+    """Columns that name one person together. Two people in one row could not both be protected: that is no list."""
+    listed = [reader.string(each, f"{name}.owner", "columns, [hospital, patient]") for each in node.items]
+    columns = tuple(each for each in listed if each is not None)
+    if len(columns) < len(listed):
+        return None
+    if len(columns) < 2 or len({each.lower() for each in columns}) < len(columns):
+        reader.problem(
+            node,
+            f"{name}.owner lists columns that name one person *together*, such as [hospital, patient_number]: write at "
+            "least two different ones. A row about two people cannot be protected for both.",
+        )
+        return None
+    return Together(columns=columns)
+
+
+def meaning_of(owner: Owner | None) -> object:
+    """An owner, for the policy's digest."""
+    match owner:
+        case Through(table=table, on=on):
+            return [table, on]
+        case Together(columns=columns):
+            return {"together": list(columns)}
+        case EachRow():
+            return {"each": "row"}
+        case _:
+            return owner
