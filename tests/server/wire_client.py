@@ -10,6 +10,7 @@ import ssl
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from server.running_server import PASSWORD
@@ -132,6 +133,11 @@ def _row(body: bytes) -> tuple[bytes | None, ...]:
     return tuple(found)
 
 
+@lru_cache
+def _salted(password: str, salt: str, iterations: int) -> bytes:
+    return hashlib.pbkdf2_hmac("sha256", password.encode(), base64.b64decode(salt), iterations)
+
+
 class Client:
     """A socket, logged in unless told otherwise."""
 
@@ -207,7 +213,7 @@ class Client:
             return
         challenge = body[4:].decode()
         said = dict(part.split("=", 1) for part in challenge.split(","))
-        salted = hashlib.pbkdf2_hmac("sha256", password.encode(), base64.b64decode(said["s"]), int(said["i"]))
+        salted = _salted(password, said["s"], int(said["i"]))
         key = hmac.digest(salted, b"Client Key", "sha256")
         without = f"c=biws,r={said['r']}"
         covered = f"{bare},{challenge},{without}".encode()
