@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export PYTHONPATH := src
 
-.PHONY: demo serve test slow coverage check bench lock system clean
+.PHONY: demo serve test slow coverage check docs bench lock system clean
 
 demo: $(RUN)
 	$(BIN)/discreet demo
@@ -39,6 +39,11 @@ check: $(STAMP)
 	$(BIN)/ruff format --check src tests bench
 	$(BIN)/mypy
 
+# A site of HTML in site/, to be opened from the file: it loads nothing from elsewhere.
+docs: $(STAMP)
+	$(BIN)/mkdocs build --strict --quiet
+	@echo "Open site/index.html"
+
 bench: $(STAMP)
 	@for each in bench/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
 
@@ -69,4 +74,4 @@ system: $(STAMP)
 	@sh tests/system.sh .venv/.missing
 
 clean:
-	rm -rf .venv .venvs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf site .venv .venvs .mypy_cache .ruff_cache .pytest_cache

@@ -107,3 +107,20 @@ def test_the_format_of_a_ledger_names_every_table_and_kind_of_row() -> None:
     text = (ROOT / "docs" / "ledger.md").read_text()
     listed = set(re.findall(r"^\| `([a-z]+)`", text.split("## Format")[1].split("## What is noticed")[0], re.MULTILINE))
     assert listed == set(_KINDS) | {name for kind, name, _ in _SCHEMA if kind == "table"}
+
+
+def test_the_glossary_has_every_public_name_and_at_most_forty_words() -> None:
+    words = [word for word in _glossary() if word != "word"]
+    assert 20 < len(words) <= 40
+    assert sorted(words, key=_spoken) == words, "in the order of the alphabet"
+    for name in discreet.__all__:
+        assert f"`{name}`" in words, f"{name} is not in docs/glossary.md"
+
+
+def _glossary() -> list[str]:
+    lines = (ROOT / "docs" / "glossary.md").read_text().splitlines()
+    return [line.split("|")[1].strip() for line in lines if line.startswith("| ")]
+
+
+def _spoken(word: str) -> str:
+    return {"δ": "delta", "ε": "epsilon", "ρ": "rho"}.get(word, word.strip("`").lower())

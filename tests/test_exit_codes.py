@@ -1,4 +1,4 @@
-"""Every exit code of docs/running.md, from real processes: in pipes, on a terminal, and with nobody there any more."""
+"""Every exit code of docs/output.md, from real processes: in pipes, on a terminal, and with nobody there any more."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from small_town import POLICY, town
 COUNT = "SELECT COUNT(*) FROM people"
 ASK = ("--analyst", "alice", "--epsilon", "1")
 PATIENCE = 180  # seconds, on a busy machine
-RUNNING = Path(__file__).parent.parent / "docs" / "running.md"
+OUTPUT = Path(__file__).parent.parent / "docs" / "output.md"
 
 
 @pytest.fixture(scope="module")
@@ -296,7 +296,7 @@ def test_help_is_help_and_a_success() -> None:
 
 
 def test_every_code_is_documented() -> None:
-    section = RUNNING.read_text(encoding="utf-8").split("## Exit codes")[1].split("\n## ")[0]
+    section = OUTPUT.read_text(encoding="utf-8").split("## Exit codes")[1].split("\n## ")[0]
     written = {int(code) for code in re.findall(r"^\| (\d+) \|", section, flags=re.MULTILINE)}
     raised = {error.exit_code for error in DiscreetError.__subclasses__()}
     assert written == {0, 129, 130, 141, 143, *raised}

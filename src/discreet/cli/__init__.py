@@ -1,7 +1,7 @@
 """The `discreet` command: verbs for curators, analysts, respondents and auditors.
 
 Each family of verbs has a module with `register(app)`. Errors are one sentence on stderr, or one JSON object on stdout
-with `--format json`; exit codes are those of `discreet.errors` and of docs/running.md; there is never a traceback.
+with `--format json`; exit codes are those of `discreet.errors` and of docs/output.md; there is never a traceback.
 """
 
 from __future__ import annotations
