@@ -39,6 +39,12 @@ def queries() -> list[tuple[str, str]]:
     return [(each["client"], each["sql"]) for each in _ALL if not _NOT_QUERIES.match(each["sql"])]
 
 
+def others() -> list[str]:
+    """Statements of clients that were not recorded: Npgsql, Rails, Django, DBeaver, DataGrip, Metabase, Prisma, ..."""
+    found: list[str] = json.loads((Path(__file__).parent / "catalog_others.json").read_text())
+    return found
+
+
 def about(sql: str, oid: int) -> str:
     """The statement with the number of the table `people`, where N stands for it."""
     return re.sub(r"\bN\b", str(oid), sql)

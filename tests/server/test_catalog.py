@@ -11,7 +11,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 from real_postgres import postgres
-from recorded import about, parameters, queries
+from recorded import about, others, parameters, queries
 
 import discreet
 from discreet import town
@@ -120,6 +120,22 @@ def test_all_that_clients_sent_is_answered_as_by_postgres(looked_up: Catalog, re
             problems.append((client, sql, f"{rows_of(table)[:3]}, not {real_rows(theirs, number)[:3]}"))
     assert problems == []
     assert same >= 190  # of 237
+
+
+# Types that differ: counts, times and what is put together from them.
+OTHER_TYPES = re.compile("startup_time|array_agg\\(ordering")
+
+
+def test_other_clients_get_the_columns_that_postgres_gives(looked_up: Catalog, real: psycopg.Connection[Any]) -> None:
+    [[number]] = real.execute("SELECT 'people'::regclass::oid").fetchall()
+    for sql in others():
+        theirs = real.pgconn.exec_params(about(sql, number).encode(), None)
+        assert theirs.status == psycopg.pq.ExecStatus.TUPLES_OK, (sql, theirs.error_message)
+        table = looked_up.answer(about(sql, PEOPLE), ASKING)
+        assert table is not None, sql
+        wanted = [((theirs.fname(place) or b"").decode(), theirs.ftype(place)) for place in range(theirs.nfields)]
+        found = list(zip(table.schema.names, oids(table.schema), strict=True))
+        assert found == wanted or OTHER_TYPES.search(sql), sql
 
 
 def texts(given: list[Any]) -> list[bytes | None]:

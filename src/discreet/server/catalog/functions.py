@@ -27,7 +27,7 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     **_same("abs sign greatest least coalesce nullif min max first_value last_value lag lead", "$1"),
     **_same("floor ceil round sqrt power exp ln pi mod", "float8"),
     **_same("count row_number rank dense_rank", "int8"),
-    **_same("sum", "int8") | _same("avg", "float8"),
+    **_same("sum", "int8") | _same("avg", "float8"),  # sums of counts and places: none here is longer
     **_same("bool_and bool_or starts_with", "bool"),
     **_same("array_agg", "$1[]") | _same("unnest", "$1*"),
     **_same("array_length cardinality array_position", "int4"),
@@ -45,7 +45,8 @@ FUNCTIONS: dict[str, tuple[str, str]] = {
     "array_upper": ("d_array_upper", "int4"),
     "array_cat": ("d_array_cat", "$1"),
     "array_append": ("list_append", "$1"),
-    "array_remove": ("list_filter", "$1"),
+    "array_remove": ("d_array_remove", "$1"),
+    "format": ("concat", "text"),
     "string_to_array": ("string_split", "_text"),
     "parse_ident": ("d_parts", "_text"),
     "quote_ident": ("d_quote_ident", "text"),
@@ -82,7 +83,7 @@ _NULLS = {
     "pg_get_function_sqlbody pg_get_partkeydef pg_get_serial_sequence pg_get_statisticsobjdef "
     "pg_get_statisticsobjdef_columns pg_get_statisticsobjdef_expressions shobj_description "
     "pg_get_partition_constraintdef pg_get_replica_identity_index pg_describe_object pg_last_wal_replay_lsn "
-    "pg_current_logfile pg_relation_filepath inet_client_addr inet_server_addr txid_status",
+    "pg_current_logfile pg_relation_filepath txid_status",
     "int8": "pg_relation_size pg_table_size pg_total_relation_size pg_indexes_size pg_database_size "
     "pg_tablespace_size pg_stat_get_numscans pg_stat_get_tuples_inserted pg_stat_get_live_tuples "
     "pg_sequence_last_value pg_stat_get_dead_tuples pg_relation_filenode",
@@ -97,11 +98,13 @@ _FALSE = (
     "pg_index_column_has_property pg_jit_available pg_is_in_backup pg_relation_is_publishable"
 )
 _VISIBLE = (
-    "table type function operator collation opclass opfamily conversion ts_config ts_dict ts_parser statistics_obj"
+    "table type function operator collation opclass opfamily conversion ts_config ts_dict ts_parser ts_template "
+    "statistics_obj"
 )
 _PRIVILEGES = "table column any_column schema database function sequence type language tablespace server parameter"
 EXPRESSIONS: dict[str, tuple[str, str]] = {
     **{name: (f"CAST(NULL AS {kind})", pg) for pg, kind in (("text", "VARCHAR"),) for name in _NULLS["text"].split()},
+    **dict.fromkeys(("inet_client_addr", "inet_server_addr"), ("CAST(NULL AS VARCHAR)", "inet")),
     **dict.fromkeys(_NULLS["int8"].split(), ("CAST(NULL AS BIGINT)", "int8")),
     **dict.fromkeys(_NULLS["int4"].split(), ("CAST(NULL AS INTEGER)", "int4")),
     **dict.fromkeys(_NULLS["timestamptz"].split(), ("CAST(NULL AS VARCHAR)", "timestamptz")),
@@ -146,8 +149,8 @@ EXPRESSIONS: dict[str, tuple[str, str]] = {
 
 # Functions whose text may be longer than what they are given: it is looked at before anything is made of it.
 _GROWING = """
-concat concat_ws replace regexp_replace quote_ident quote_literal quote_nullable array_to_string json_build_object
-jsonb_build_object json_build_array to_json row_to_json
+concat concat_ws format replace regexp_replace quote_ident quote_literal quote_nullable array_to_string
+json_build_object jsonb_build_object json_build_array to_json row_to_json
 """
 GROWING = frozenset(_GROWING.split())
 

@@ -97,3 +97,5 @@ CREATE MACRO d_replace(x, a, b) AS
   CASE WHEN strlen(x) * strlen(b) > 65536 THEN error('a text is too long') ELSE replace(x, a, b) END;
 CREATE MACRO d_regexp_replace(x, a, b) AS
   CASE WHEN strlen(x) * strlen(b) > 65536 THEN error('a text is too long') ELSE regexp_replace(x, a, b) END;
+CREATE MACRO d_array_remove(a, x) AS
+  list_filter(a, lambda v: v IS DISTINCT FROM x);

@@ -85,7 +85,9 @@ class Kinds:
             return next(iter(self.projected(node).values()), None)
         if isinstance(node, exp.Array):
             element = self._first(node.expressions)
-            return f"_{element or 'text'}"
+            return f"_{'text' if element in (None, 'unknown') else element}"
+        if isinstance(node, exp.AtTimeZone):
+            return "timestamp" if self.of(node.this) == "timestamptz" else "timestamptz"
         if isinstance(node, exp.Binary):
             return self._first([node.this, node.expression], whole="int4")
         if isinstance(node, exp.CurrentDate):
@@ -125,7 +127,7 @@ class Kinds:
             return kind
         first = self._first(node.expressions)
         if kind == "$1" or first is None:
-            return first
+            return "text" if first == "name" and name in ("max", "min") else first
         return f"_{'text' if first == 'unknown' else first}" if kind == "$1[]" else types.element(first)
 
     # --- columns ------------------------------------------------------------------------------------------------------
@@ -324,13 +326,12 @@ def _name(node: exp.Expression | None) -> tuple[str, bool]:
     if isinstance(node, exp.Subquery):
         first = node.this.selects[0] if isinstance(node.this, exp.Query) and node.this.selects else None
         return _name(first)
-    return next(((name, name != "bool") for kind, name in _OUTPUT_NAMES if isinstance(node, kind)), ("?column?", False))
+    return next(((name, True) for kind, name in _OUTPUT_NAMES if isinstance(node, kind)), ("?column?", False))
 
 
 _OUTPUT_NAMES: tuple[tuple[type[exp.Expression], str], ...] = (
     (exp.Exists, "exists"),
     (exp.Array, "array"),
-    (exp.Boolean, "bool"),
     (exp.CurrentUser, "current_user"),
     (exp.SessionUser, "session_user"),
     (exp.CurrentSchema, "current_schema"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,7 +28,8 @@ NullSafeEQ NullSafeNEQ Offset Or Order Ordered Paren Select SimilarTo Slice Star
 Values Where Window WindowSpec With TableAlias RegexpLike RegexpILike Column Table Cast DataType Anonymous
 Dot Array Bracket DPipe Collate Operator Parameter Any ByteString ObjectIdentifier DataTypeParam Var
 CurrentUser SessionUser CurrentSchema CurrentCatalog CurrentDatabase CurrentDate CurrentTimestamp Substring Trim
-StrPosition Extract Fetch Cube Rollup GroupingSets National RawString Interval
+StrPosition Extract BitwiseAnd BitwiseOr BitwiseXor BitwiseNot AtTimeZone
+Fetch Cube Rollup GroupingSets National RawString Interval
 """
 _VOCABULARY = frozenset(_NODES.split())
 _OPERATORS: dict[str, Callable[[Any, Any], exp.Expression]] = {
@@ -192,11 +194,17 @@ class _Rewriter:
         name = alias.this.copy() if isinstance(alias, exp.TableAlias) and alias.this else None
         made_from = call.args.get("was") or output_name(call)
         name = name or exp.to_identifier(str(made_from), quoted=True)
-        column = given[0] if given else name.copy()
-        inner = exp.Select(expressions=[exp.alias_(call.copy(), column.copy(), quoted=True)])
+        calls = [call]
+        if call.name == "unnest" and len(call.expressions) > 1:  # side by side
+            calls = [exp.Anonymous(this="unnest", expressions=[each.copy()]) for each in call.expressions]
+        columns = [*given, *[name] * (len(calls) - len(given))]
+        named = [
+            exp.alias_(each.copy(), column.copy(), quoted=True) for each, column in zip(calls, columns, strict=False)
+        ]
+        inner = exp.Select(expressions=named)
         if node.args.get("ordinality"):
             number = sqlglot.parse_one("row_number() OVER ()", dialect="duckdb")
-            second = given[1] if len(given) > 1 else exp.to_identifier("ordinality", quoted=True)
+            second = given[-1] if len(given) > len(calls) else exp.to_identifier("ordinality", quoted=True)
             once = exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier("numbered", quoted=True)))
             inner = exp.Select(
                 expressions=[exp.Star(), exp.alias_(number, second.copy(), quoted=True)], from_=exp.From(this=once)
@@ -251,6 +259,10 @@ class _Rewriter:
         raise _unsupported("an interval")
 
     # --- operators ----------------------------------------------------------------------------------------------------
+
+    def _attimezone(self, node: exp.AtTimeZone) -> exp.Expression:
+        """All times are in UTC."""
+        return node.this
 
     def _collate(self, node: exp.Collate) -> exp.Expression:
         return node.this
@@ -432,7 +444,12 @@ class _Rewriter:
         return self._filled(EXPRESSIONS["current_setting"][0], given, "current_setting")
 
     def _call_unnest(self, given: list[exp.Expression]) -> exp.Expression:
-        return exp.Anonymous(this="unnest", expressions=[self._an_array(given[0])] if given else [])
+        return exp.Anonymous(this="unnest", expressions=[self._an_array(each) for each in given])
+
+    def _call_sum(self, given: list[exp.Expression]) -> exp.Expression:
+        made = exp.Anonymous(this="sum", expressions=given)
+        fraction = self._kinds.of(given[0]) in ("float4", "float8", "numeric") if given else False
+        return made if fraction else exp.cast(made, "BIGINT", dialect="duckdb")
 
     def _call_array_to_string(self, given: list[exp.Expression]) -> exp.Expression:
         given[0] = self._an_array(given[0])
@@ -453,6 +470,25 @@ class _Rewriter:
         if len(given) < 2 or (isinstance(given[0], exp.Literal) and str(given[0].this).startswith("discreet.")):
             raise CatalogError("0A000", "set_config changes nothing here.", hint="Write SET discreet.epsilon = 0.1.")
         return given[1]
+
+    def _call_format(self, given: list[exp.Expression]) -> exp.Expression:
+        """Texts put together as a constant says: %s is a text, %I a name, %L a constant, %% a sign."""
+        pattern = given[0] if given else None
+        if not isinstance(pattern, exp.Literal) or not pattern.is_string:
+            raise _unsupported("format with a pattern that is not a constant")
+        parts: list[exp.Expression] = [_text("")]
+        place = 0
+        for sign, plain in re.findall(r"%([sIL%])|([^%]+)", str(pattern.this)):
+            if plain or sign == "%":
+                parts.append(_text(plain or "%"))
+                continue
+            place += 1
+            if place >= len(given):
+                raise CatalogError("22023", "too few arguments for format()")
+            value = self._as_text(given[place], self._kinds.of(given[place]) or "")
+            quote = {"I": "d_quote_ident", "L": "d_quote_literal"}.get(sign)
+            parts.append(exp.Anonymous(this=quote, expressions=[value]) if quote else value)
+        return exp.Anonymous(this="concat", expressions=parts)
 
     def _filled(self, pattern: str, given: list[exp.Expression], name: str = "") -> exp.Expression:
         """An expression of EXPRESSIONS with its arguments in their places."""
