@@ -32,17 +32,25 @@ def array(values: Iterable[Any], kind: pa.DataType | None = None, *, mask: Any =
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _texts(items, kind, missing)
     if pa.types.is_decimal(kind):
-        places = kind.scale
-        wide = (0 if each is None else int(_EXACT.scaleb(each, places)) for each in items)
-        content = b"".join(each.to_bytes(16, "little", signed=True) for each in wide)
-        return pa.Array.from_buffers(kind, len(items), [_bits(~missing), pa.py_buffer(content)])
-    if pa.types.is_date(kind):
-        items = [None if each is None else (each - date(1970, 1, 1)).days for each in items]
-    elif pa.types.is_timestamp(kind):
-        unit = timedelta(microseconds=1) if kind.unit == "us" else timedelta(seconds=1)
-        items = [None if each is None else (each - datetime(1970, 1, 1)) // unit for each in items]
-    numbers = np.array([0 if each is None else each for each in items], dtype=_dtype(kind))
+        return _decimals(items, kind, missing)
+    numbers = np.array([0 if each is None else _number(each, kind) for each in items], dtype=_dtype(kind))
     return _packed(numbers, kind, missing)
+
+
+def _decimals(items: list[Any], kind: pa.DataType, missing: npt.NDArray[np.bool_]) -> pa.Array:
+    wide = (0 if each is None else int(_EXACT.scaleb(each, kind.scale)) for each in items)
+    content = b"".join(each.to_bytes(16, "little", signed=True) for each in wide)
+    return pa.Array.from_buffers(kind, len(items), [_bits(~missing), pa.py_buffer(content)])
+
+
+def _number(value: Any, kind: pa.DataType) -> Any:
+    """A value as Arrow stores it: dates in days, timestamps in their unit since 1970, numbers and flags as they are."""
+    if pa.types.is_date(kind):
+        return (value - date(1970, 1, 1)).days
+    if pa.types.is_timestamp(kind):
+        unit = timedelta(microseconds=1) if kind.unit == "us" else timedelta(seconds=1)
+        return (value - datetime(1970, 1, 1)) // unit
+    return value
 
 
 def scalar(value: Any, kind: pa.DataType) -> pa.Scalar:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from discreet.mechanisms.discrete_laplace import DiscreteLaplace
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.aggregates.variance import Spread
 from discreet.sql.analyze import plan
+from discreet.sql.plan import Plan
 from sql import bounded, harness, policies
 
 
@@ -43,7 +45,12 @@ def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pyt
 def test_a_question_is_planned_and_tried_once_a_snapshot(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its plan is kept, and what does not bind is found out each time; another snapshot begins with nothing."""
     asked: list[str] = []
-    monkeypatch.setattr("discreet.view.plan", lambda text, *rest: asked.append(text) or plan(text, *rest))
+
+    def watched(text: str, *rest: Any, **more: Any) -> Plan:
+        asked.append(text)
+        return plan(text, *rest, **more)
+
+    monkeypatch.setattr("discreet.view.plan", watched)
     count = "SELECT COUNT(*) FROM people WHERE age > {}"
     for _ in range(2):
         curator.quote(count.format(11), analyst="ann", epsilon="1")

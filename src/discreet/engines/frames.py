@@ -75,31 +75,45 @@ def _text(value: object) -> str | None:
     """One object as text, NULL where it is none; a function of that object alone, which never fails."""
     match value:
         case str():
-            text = value
+            return value if _encodes(value) else None
         case bool():
-            text = "true" if value else "false"
+            return "true" if value else "false"
         case int() | UUID():
-            text = str(value)
+            return str(value)
         case float():
-            whole = math.isfinite(value) and value == math.trunc(value) and abs(value) <= 2**53
-            text = "" if math.isnan(value) else str(int(value)) if whole else repr(value)
+            return _of_float(value)
         case Decimal():
-            text = f"{value:f}" if value.is_finite() and abs(value.adjusted()) < 400 else ""
-            text = text.rstrip("0").rstrip(".") if "." in text else text
+            return _of_decimal(value)
         case datetime() | date():
-            text = "" if value != value else value.isoformat()  # NaT is a datetime that is not itself
+            return value.isoformat() if value == value else None  # NaT is a datetime that is not itself
         case _ if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "shape", ()) == ():
             plain = value.item()
             return None if type(plain) is type(value) else _text(plain)
-        case _:
-            return None
-    if not isinstance(value, str) and not text:
-        return None
+    return None
+
+
+def _encodes(text: str) -> bool:
+    """Whether it is text at all: half of a pair is none."""
     try:
         text.encode()
-    except UnicodeEncodeError:  # half of a pair: no text
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _of_float(value: float) -> str | None:
+    """Whole numbers without a point, as long as each has a float of its own."""
+    if math.isnan(value):
         return None
-    return text
+    whole = math.isfinite(value) and value == math.trunc(value) and abs(value) <= 2**53
+    return str(int(value)) if whole else repr(value)
+
+
+def _of_decimal(value: Decimal) -> str | None:
+    if not value.is_finite() or abs(value.adjusted()) >= 400:
+        return None
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 # --- datasets ---------------------------------------------------------------------------------------------------------

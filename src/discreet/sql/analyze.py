@@ -38,7 +38,7 @@ from discreet.sql.plan import HALF_WIDTHS, Block, Column, Key, Plan, Unknown, ke
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.joins import conjuncts, join, unbracketed
 from discreet.sql.rows.public import PublicSide, public_side
-from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation, distinct_values, links_of, scan
+from discreet.sql.rows.relation import ANYTHING, Field, Names, Origins, Relation, distinct_values, links_of, scan
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.text import grouping
 from discreet.sql.text.dialect import Dialect
@@ -168,6 +168,14 @@ def _counted(node: exp.Select) -> str:
     """SELECT DISTINCT x FROM t, as counts of people."""
     key, table = show(node.expressions[0].unalias()), node.args["from_"].this
     return f"SELECT {key}, COUNT(*) FROM {written(table.name or 't')} GROUP BY {key}"
+
+
+def _touched(relation: Relation, keys: Keys, origins: dict[Identity, Origins], groups: int) -> tuple[int, int]:
+    """How many groups one person can be in, and how many unknown keys: only the latter are bounded by max_groups."""
+    touched = distinct_values(frozenset().union(*origins.values()), relation.rows) if keys else 1
+    unclear = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
+    unknown = distinct_values(frozenset().union(*unclear), relation.touched or relation.rows)
+    return min(touched, unknown * groups) if unclear else touched, unknown
 
 
 @dataclass(slots=True, kw_only=True)
@@ -522,14 +530,10 @@ class Analysis:
         self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
         released = rewrite.released()
         found = [key for key, _ in keys.values()]
-        # How many groups one person can be in, and how many unknown keys: only the latter are bounded by max_groups.
         origins = {value.identity: names.origins(meaning) for value, meaning in zip(values, meanings, strict=True)}
-        touched = distinct_values(frozenset().union(*origins.values()), relation.rows) if found else 1
-        unclear = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
-        keys_touched = distinct_values(frozenset().union(*unclear), relation.touched or relation.rows)
         groups = math.prod(key.size for key in found if isinstance(key, Key))
         unknown = any(isinstance(key, Unknown) for key in found)
-        touched = min(touched, keys_touched * groups) if unknown else touched
+        touched, keys_touched = _touched(relation, keys, origins, groups)
         if not rewrite.requests:
             raise reject(
                 node,

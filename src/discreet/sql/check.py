@@ -178,8 +178,7 @@ class Checker:
                 if column.stage in stages(left):
                     return self.column_origins(column, left)
                 inner = self.column_origins(column, right)
-                # In an outer join NULL is one more value.
-                return frozenset((name, rows + 1) for name, rows in inner) or _one_more(column) if outer else inner
+                return _or_null(inner, column) if outer else inner
             case PublicJoin(left=left, right=right, meets=meets, pins=pins, on=on, outer=outer):
                 if column.stage in stages(left):
                     return self.column_origins(column, left)
@@ -189,7 +188,7 @@ class Checker:
                     met = [*(ours for ours, _ in pins), *on]
                     private = [part for each in met for part in walk(each) if in_source(part, left)]
                     inner = frozenset[tuple[str, int]]().union(*(self.origins(part, left) for part in private))
-                    return frozenset((name, rows + 1) for name, rows in inner) or _one_more(column) if outer else inner
+                    return _or_null(inner, column) if outer else inner
         raise Unproved(f"the plan reads {column.stage}.{column.name}, which is not there")
 
     def stage_origins(self, name: str, source: Stage) -> Origins:
@@ -494,6 +493,6 @@ def expressions_of(aggregate: Aggregate) -> Iterator[Expression]:
             yield from each.values
 
 
-def _one_more(column: Column) -> Origins:
-    """A constant of a side that may be missing is two values."""
-    return frozenset({(f"{column.stage}.{column.name}", 2)})
+def _or_null(found: Origins, column: Column) -> Origins:
+    """In an outer join NULL is one more value; a constant of a side that may be missing is two values."""
+    return frozenset((name, rows + 1) for name, rows in found) or frozenset({(f"{column.stage}.{column.name}", 2)})

@@ -269,26 +269,17 @@ def _rows(
 ) -> Iterator[tuple[str, NDArray[np.float64], Row]]:
     hidden = [p for p in aggregate.conditions if secret in p.columns]
     hidden_keys = [(at, p) for at, p in question.keys if secret in p.columns]
-    if not hidden and not hidden_keys and secret not in aggregate.value.columns:
-        return
-    if aggregate.mean and (hidden or hidden_keys):
-        return  # a mean over an unknown number of people is not a sum
-    members = np.ones(data.rows, dtype=bool)
-    for part in aggregate.conditions:
-        if secret not in part.columns:
-            members = members & data.conditions[part.sql]
-    numbers = data.numbers[aggregate.value.sql]
-    chosen = np.ones(data.rows)
-    for part in hidden:
-        chosen = chosen * data.conditions[part.sql]
     is_secret = secret in aggregate.value.columns
+    choosing = bool(hidden or hidden_keys)
+    if not (choosing or is_secret) or (aggregate.mean and choosing):
+        return  # it tells nothing; or it is a mean over an unknown number of people, which is not a sum
+    members = _meeting([part for part in aggregate.conditions if secret not in part.columns], data)
+    numbers = data.numbers[aggregate.value.sql]
+    chosen = _meeting(hidden, data).astype(float)
     known_keys = [(at, p) for at, p in question.keys if secret not in p.columns]
-    shown = aggregate.value.sql if aggregate.value.sql != "1" else ""
     for known, inside in _split(known_keys, members, data):
         for unknown, having in _split(hidden_keys, np.ones_like(members), data):
-            told = [part.sql for part in hidden]
-            told += [f"{p.sql} = {v}" for (_, p), (_, v) in zip(hidden_keys, unknown, strict=True)]
-            name = " where ".join(filter(None, [shown, " and ".join(sorted(told))]))
+            cells = [f"{p.sql} = {v}" for (_, p), (_, v) in zip(hidden_keys, unknown, strict=True)]
             values = numbers * chosen * having
             row = Row(
                 question=question,
@@ -298,7 +289,21 @@ def _rows(
                 hidden=values if is_secret else chosen * having,
                 factor=None if is_secret else numbers,
             )
-            yield name, values, row
+            yield _label(aggregate, [*(part.sql for part in hidden), *cells]), values, row
+
+
+def _label(aggregate: Aggregate, told: list[str]) -> str:
+    """What of each row is added up, where the secret is as told: income where ill."""
+    shown = aggregate.value.sql if aggregate.value.sql != "1" else ""
+    return " where ".join(filter(None, [shown, " and ".join(sorted(told))]))
+
+
+def _meeting(parts: Sequence[Part], data: Evaluated) -> Bits:
+    """The rows that meet all of some conditions."""
+    met = np.ones(data.rows, dtype=bool)
+    for part in parts:
+        met = met & data.conditions[part.sql]
+    return met
 
 
 def _split(

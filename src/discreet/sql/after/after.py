@@ -23,6 +23,7 @@ from discreet.sql.text.postgres import Kind, common_kind, kind_of
 if TYPE_CHECKING:
     from discreet.sql.analyze import Analysis, Environment
 
+Change = Callable[[exp.Expression], exp.Expression]  # of a part of the tree
 Combine = Callable[["Output", Form], "Output"]  # the column, with the half-width of a form of several numbers
 MAX_LIMIT = 10**9
 
@@ -198,7 +199,7 @@ def selects(node: exp.Select) -> bool:
     return any(node.args.get(name) for name in ("having", "qualify", "limit", "offset"))
 
 
-def finish(tree: exp.Select, node: exp.Select, rewrite: Callable[[exp.Expression], exp.Expression]) -> None:
+def finish(tree: exp.Select, node: exp.Select, rewrite: Change) -> None:
     """DISTINCT, ORDER BY, LIMIT and OFFSET of the original, on the rebuilt tree."""
     if node.args.get("distinct"):
         if node.args["distinct"].args.get("on"):
@@ -233,7 +234,7 @@ def _whole(node: exp.Expression | None) -> bool:
     )
 
 
-def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Ordered:
+def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.Ordered:
     if item.args.get("with_fill"):
         raise reject(item, "WITH FILL is not answered.", "Leave it out.")
     target = item.this
@@ -323,12 +324,7 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
             _known(part, sources)
         return rebuilt(whole_division(part, kind), late)
 
-    if node.args.get("where"):
-        tree.set("where", exp.Where(this=rewrite(node.args["where"].this)))
-    for name in ("group", "having", "qualify"):
-        if node.args.get(name):
-            tree.set(name, rebuilt(node.args[name], late))
-    finish(tree, node, late)
+    _add_clauses(tree, node, rewrite, late)
     selected = selects(node) or bool(node.args.get("where")) or any(source.selected for source in sources.values())
     noisy = any(part.noisy for part in (*sources.values(), *inside))
     return Released(
@@ -338,6 +334,16 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
         noisy=noisy,
         distinct=bool(node.args.get("distinct")) or grouped,
     )
+
+
+def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Change) -> None:
+    """WHERE, and what comes after the SELECT list."""
+    if node.args.get("where"):
+        tree.set("where", exp.Where(this=rewrite(node.args["where"].this)))
+    for name in ("group", "having", "qualify"):
+        if node.args.get(name):
+            tree.set(name, rebuilt(node.args[name], late))
+    finish(tree, node, late)
 
 
 def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:
@@ -356,7 +362,7 @@ def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:
 def _items(
     item: exp.Expression,
     sources: Mapping[str, Released],
-    rewrite: Callable[[exp.Expression], exp.Expression],
+    rewrite: Change,
     combine: Combine,
 ) -> list[tuple[exp.Expression, Output]]:
     """The output columns of one item of a SELECT list; * stands for all columns of its tables."""
@@ -469,8 +475,8 @@ def _double(value: Fraction) -> exp.Expression:
 
 def _join(
     join: exp.Join,
-    table: Callable[[exp.Expression], exp.Expression],
-    rewrite: Callable[[exp.Expression], exp.Expression],
+    table: Change,
+    rewrite: Change,
 ) -> exp.Join:
     for name, part in join.args.items():
         if name not in ("this", "on", "using", "side", "kind", "expressions") and part not in (None, False, []):
@@ -513,19 +519,26 @@ def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
         return rebuilt(part, rewrite)
 
     finish(outer, _with_items(node, outer), rewrite)
-    outputs = tuple(
-        Output(
-            name=name,
-            margin=shadowing("u", name) if has else None,
-            estimate=a.estimate if has else None,
-            also=(*a.also, *([b.estimate] if b.estimate else []), *b.also) if has else (),
-            forms=(*a.forms, *b.forms) if has and a.forms and b.forms else (),
-            kind=common_kind([a.kind, b.kind]),
-        )
-        for name, has, a, b in zip(names, both, left.outputs, right.outputs, strict=True)
-    )
+    pairs = zip(both, left.outputs, right.outputs, strict=True)
+    outputs = tuple(_of_both(a, b) if has else _without_margin(a, b) for has, a, b in pairs)
     selected = left.selected or right.selected or selects(node) or type(node) is not exp.Union
     return Released(tree=outer, outputs=outputs, selected=selected, noisy=left.noisy or right.noisy)
+
+
+def _of_both(a: Output, b: Output) -> Output:
+    """A column of a UNION whose rows have their margins from either side."""
+    return Output(
+        name=a.name,
+        margin=shadowing("u", a.name),
+        estimate=a.estimate,
+        also=(*a.also, *([b.estimate] if b.estimate else []), *b.also),
+        forms=(*a.forms, *b.forms) if a.forms and b.forms else (),
+        kind=common_kind([a.kind, b.kind]),
+    )
+
+
+def _without_margin(a: Output, b: Output) -> Output:
+    return Output(name=a.name, margin=None, estimate=None, kind=common_kind([a.kind, b.kind]))
 
 
 def _uniform(side: Released, margins: list[bool]) -> exp.Expression:

@@ -93,8 +93,12 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         raise reject(node, f"{show(node)} lists several values.", "Use ORDER BY and LIMIT.")
     copy = type(node)(**{name: _rebuilt_part(part, rewrite) for name, part in node.args.items()})
     copy.meta.update(node.meta)
-    if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
-        copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
+    _check_numbers(node, copy)
+    return _total(copy)
+
+
+def _check_numbers(node: exp.Expression, copy: exp.Expression) -> None:
+    """Refuse numbers that the engine must know beforehand and does not, and those that are too long for it."""
     if isinstance(copy, exp.Pad):
         _check_pad(copy)
     if isinstance(copy, exp.Ntile) and not whole(copy.this):
@@ -105,6 +109,12 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         )
     if isinstance(copy, exp.Literal) and not copy.is_string and len(re.sub(r"[eE].*|[.]", "", copy.name)) > MOST_DIGITS:
         raise reject(node, f"{show(node)} has more than {MOST_DIGITS} digits.", "Write it as 1e20.")
+
+
+def _total(copy: exp.Expression) -> exp.Expression:
+    """What gives NULL where the operation has no result."""
+    if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
+        copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
     if type(copy) is exp.Cast:
         return exp.TryCast(this=copy.this, to=copy.args["to"])
     if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):

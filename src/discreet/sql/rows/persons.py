@@ -28,7 +28,7 @@ from discreet.algebra import (
 )
 from discreet.errors import Rejected
 from discreet.sql.after.rewrite import meanings_of
-from discreet.sql.rows.relation import Field, Names, Relation, distinct_values
+from discreet.sql.rows.relation import Field, Names, Origins, Relation, distinct_values
 from discreet.sql.text.parse import reject, show, spelt
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.values.expressions import check_arguments, translate
@@ -228,6 +228,14 @@ def is_own(key: Value) -> bool:
     return isinstance(domain, Opaque) and (domain.owner or (domain.link is not None and not key.nullable))
 
 
+def _field(item: exp.Expression, scope: PersonScope, origins: Origins) -> Field:
+    """What an item of the SELECT list is of each person."""
+    if isinstance(item, exp.Star):
+        raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
+    value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
+    return Field(table="", name=item.output_name or spelt(item), value=value, origins=origins)
+
+
 def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str, inner_alias: str) -> Relation:
     """SELECT ... GROUP BY owner, keys: one row per person, or per person and key, as many as a person can have.
 
@@ -248,13 +256,7 @@ def grouped(node: exp.Select, relation: Relation, keys: list[Value], alias: str,
     scope = PersonScope(names=names, alias=alias, rows=relation.rows, keys={**stage, **owned})
     parted = [item for item, key in zip(meanings_of(node, names), keys, strict=True) if key in others]
     rows = distinct_values(frozenset().union(*map(names.origins, parted)), relation.rows)
-    origins = frozenset({(alias, rows)})
-    fields = []
-    for item in node.expressions:
-        if isinstance(item, exp.Star):
-            raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
-        value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))
-        fields.append(Field(table="", name=item.output_name or spelt(item), value=value, origins=origins))
+    fields = [_field(item, scope, frozenset({(alias, rows)})) for item in node.expressions]
     conditions: tuple[Expression, ...] = ()
     if node.args.get("having"):
         conditions = (as_flag(translate(node.args["having"].this, scope), node.args["having"]).expression,)

@@ -125,28 +125,43 @@ def _value(stored: Column, column: pa.ChunkedArray) -> Value:
     if pa.types.is_decimal(kind) and _units(known, 10**kind.scale) < min(2**62, 10 ** (37 - kind.scale)):
         return _number(Cast(stored * 10**kind.scale, "BIGINT"), known, Fraction(1, 10**kind.scale), nullable)
     if pa.types.is_floating(kind):
-        # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who meet that row only.
-        finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
-        if len(finite) == 0:
-            return Value(expression=Cast(stored, "VARCHAR"), domain=Text(), nullable=nullable)
-        # Privacy: and it stays within its ends where the engine rounds otherwise: 5e-7 is 0 here, a millionth there.
-        lo, hi = _ends(finite, Fraction(1, 10**6))
-        units = call("least", call("greatest", Cast(call("round", stored * 1_000_000), "BIGINT"), lo), hi)
-        inside = call("abs", stored) < MOST_FLOAT
-        return _number(case((inside, units)), finite, Fraction(1, 10**6), nullable or len(finite) < len(known))
+        return _float(stored, known, nullable)
     if pa.types.is_date(kind):
         return Value(
             expression=stored, domain=Day(lo=pc.min(known).as_py(), hi=pc.max(known).as_py()), nullable=nullable
         )
     if pa.types.is_timestamp(kind):
-        # In microseconds, which is what the engine compares; of nanoseconds Arrow makes another class.
-        ends = (end.cast(pa.timestamp("us", kind.tz), safe=False) for end in (pc.min(known), pc.max(known)))
-        lo, hi = (end.as_py() for end in ends)
-        moment: Expression = stored
-        if kind.tz is not None:  # its range must not depend on where the machine stands
-            moment = careful(call("make_timestamp", call("epoch_us", stored)))
-            lo, hi = (end.astimezone(UTC).replace(tzinfo=None) for end in (lo, hi))
-        return Value(expression=moment, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
+        return _moment(stored, known, nullable)
+    return _texts(stored, known, nullable)
+
+
+def _float(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
+    # Privacy: what is no number on the grid is NULL; a cast that fails would fail for those who meet that row only.
+    finite = known.filter(pc.less(pc.abs(known.cast(pa.float64())), MOST_FLOAT))
+    if len(finite) == 0:
+        return Value(expression=Cast(stored, "VARCHAR"), domain=Text(), nullable=nullable)
+    # Privacy: and it stays within its ends where the engine rounds otherwise: 5e-7 is 0 here, a millionth there.
+    lo, hi = _ends(finite, Fraction(1, 10**6))
+    units = call("least", call("greatest", Cast(call("round", stored * 1_000_000), "BIGINT"), lo), hi)
+    inside = call("abs", stored) < MOST_FLOAT
+    return _number(case((inside, units)), finite, Fraction(1, 10**6), nullable or len(finite) < len(known))
+
+
+def _moment(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
+    # In microseconds, which is what the engine compares; of nanoseconds Arrow makes another class.
+    zone = known.type.tz
+    ends = (end.cast(pa.timestamp("us", zone), safe=False) for end in (pc.min(known), pc.max(known)))
+    lo, hi = (end.as_py() for end in ends)
+    moment: Expression = stored
+    if zone is not None:  # its range must not depend on where the machine stands
+        moment = careful(call("make_timestamp", call("epoch_us", stored)))
+        lo, hi = (end.astimezone(UTC).replace(tzinfo=None) for end in (lo, hi))
+    return Value(expression=moment, domain=Moment(lo=lo, hi=hi, step=Fraction(1, 10**6)), nullable=nullable)
+
+
+def _texts(stored: Column, known: pa.ChunkedArray, nullable: bool) -> Value:
+    """Texts and times of day: one of a list, where there are few; and whatever else has no domain of its own."""
+    kind = known.type
     listed = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind)
     texts = sorted(set(map(str, known.to_pylist()))) if listed or pa.types.is_time(kind) else []
     if listed and len(texts) > MAX_LISTED:

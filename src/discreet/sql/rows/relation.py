@@ -133,21 +133,25 @@ class Names:
             reason = f"{show(node)} is of another SELECT: a subquery beside each row is not answered."
             raise reject(node, reason, beside)
         if not found:
-            hint = f"Columns are {self.listing()}."
-            if isinstance(node.this, exp.Star):
-                hint = "Write COUNT(*)."
-            elif node.this.args.get("quoted") and not table:
-                hint = f"Texts stand between single quotes: '{node.name}'. {hint}"
-            elif name in ("year", "quarter", "month", "week", "day", "hour", "minute", "second"):
-                hint = f"A part of a date is written first, as a text: DATE_TRUNC('{name}', x). {hint}"
-            elif name in ("int", "integer", "bigint", "float", "decimal", "varchar", "date"):
-                hint = f"A type is written last: CAST(x AS {name.upper()}). {hint}"
-            raise reject(node, f"there is no column {show(node)} here.", hint)
+            raise reject(node, f"there is no column {show(node)} here.", self._hint(node))
         if len({field.value.expression for field in found}) > 1:
             apart = len({field.table for field in found}) > 1
             hint = f"Write {found[0].table}.{found[0].name}." if apart else "Give them different names."
             raise reject(node, f"{show(node)} could be several columns.", hint)
         return found[0]
+
+    def _hint(self, node: exp.Column) -> str:
+        """What was meant by a column that is not there."""
+        name, columns = node.name.lower(), f"Columns are {self.listing()}."
+        if isinstance(node.this, exp.Star):
+            return "Write COUNT(*)."
+        if node.this.args.get("quoted") and not node.table:
+            return f"Texts stand between single quotes: '{node.name}'. {columns}"
+        if name in ("year", "quarter", "month", "week", "day", "hour", "minute", "second"):
+            return f"A part of a date is written first, as a text: DATE_TRUNC('{name}', x). {columns}"
+        if name in ("int", "integer", "bigint", "float", "decimal", "varchar", "date"):
+            return f"A type is written last: CAST(x AS {name.upper()}). {columns}"
+        return columns
 
     def special(self, node: exp.Expression) -> Value | None:
         return None

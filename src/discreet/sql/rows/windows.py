@@ -34,6 +34,7 @@ def names_owner(node: exp.Window, names: Names) -> bool:
 
 
 def window(node: exp.Window, names: Names, relation: Relation) -> Value:
+    """What a window over each person's rows gives."""
     if any(part for name, part in node.args.items() if name not in ("this", "partition_by", "order", "over", "spec")):
         raise reject(node, f"{show(node)} is not answered in this form.", f"Within each person: {_ANSWERED}.")
     partition = _partition(node, names)
@@ -44,19 +45,9 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
     inner, rows = node.this, max(relation.rows, 1)
     by_content = Over(ROW_NUMBER, relation.owner, partition, ordering, frame)
     in_order = replace(by_content, order=total)
-    kind = inner.this if isinstance(inner, exp.Filter) else inner
-    if type(kind) in AGGREGATES:
-        where: Expression | None = None
-        if isinstance(inner, exp.Filter):
-            check_arguments(inner)
-            where = as_flag(translate(inner.expression.this, names), inner).expression
+    if type(inner.this if isinstance(inner, exp.Filter) else inner) in AGGREGATES:
         # Rows with equal places in the order are in RANGE frames together; only ROWS tells them apart.
-        over = in_order if by_place else by_content
-        whole_of_it = AGGREGATES[type(kind)](kind, names, rows, Folding())
-        found = AGGREGATES[type(kind)](kind, names, rows, Folding(where=where, window=over))
-        counts = isinstance(kind, exp.Count | exp.CountIf)
-        fewer = where is not None or frame is not None
-        return replace(found, nullable=whole_of_it.nullable or (fewer and not counts))
+        return _aggregate(inner, names, rows, in_order if by_place else by_content)
     if isinstance(inner, exp.FirstValue | exp.LastValue) and (by_place or isinstance(inner, exp.FirstValue)):
         check_arguments(inner)
         function = "first_value" if isinstance(inner, exp.FirstValue) else "last_value"
@@ -65,30 +56,48 @@ def window(node: exp.Window, names: Names, relation: Relation) -> Value:
         return replace(value, expression=replace(in_order, function=fold), nullable=True)
     if frame is not None:
         raise reject(node, f"{show(node)} has a frame.", f"Leave it out; within each person there are {_ANSWERED}.")
-    if isinstance(inner, exp.RowNumber | exp.Rank | exp.DenseRank) and any(inner.args.values()):
-        raise reject(node, f"{show(inner)} takes no argument.", "Write the order inside OVER (...).")
-    if isinstance(inner, exp.RowNumber):
-        domain = Number(step=Fraction(1), lo=1, hi=rows)
-        return Value(expression=in_order, domain=domain, numbering=not partition)
     if isinstance(inner, exp.Lag | exp.Lead):
         return _shifted(inner, names, in_order, node)
-    if isinstance(inner, exp.Ntile):
-        tiles = _places(inner.this, node, least=1)
-        fold = Fold("ntile", (Constant(tiles),))
-        domain = Number(step=Fraction(1), lo=1, hi=min(tiles, rows))
-        return Value(expression=replace(in_order, function=fold), domain=domain)
-    if isinstance(inner, exp.Rank | exp.DenseRank):
-        if not ordering:
-            raise reject(node, f"{show(node)} needs an ORDER BY.", "Add ORDER BY inside OVER (...).")
-        fold = Fold("rank" if isinstance(inner, exp.Rank) else "dense_rank", ())
-        domain = Number(step=Fraction(1), lo=1, hi=rows)
-        return Value(expression=replace(by_content, function=fold), domain=domain)
     if isinstance(inner, exp.LastValue):
         raise reject(
             node,
             f"{show(node)} ends at the row itself.",
             "Write FIRST_VALUE with the opposite order, or ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING.",
         )
+    return _place_in_order(node, rows, by_content, in_order)
+
+
+def _aggregate(inner: exp.Expression, names: Names, rows: int, over: Over) -> Value:
+    """An aggregate over the rows of a window, also of those only that meet a FILTER."""
+    kind, where = inner, None
+    if isinstance(inner, exp.Filter):
+        check_arguments(inner)
+        kind, where = inner.this, as_flag(translate(inner.expression.this, names), inner).expression
+    whole_of_it = AGGREGATES[type(kind)](kind, names, rows, Folding())
+    found = AGGREGATES[type(kind)](kind, names, rows, Folding(where=where, window=over))
+    fewer = where is not None or over.frame is not None
+    return replace(found, nullable=whole_of_it.nullable or (fewer and not isinstance(kind, exp.Count | exp.CountIf)))
+
+
+def _place_in_order(node: exp.Window, rows: int, by_content: Over, in_order: Over) -> Value:
+    """ROW_NUMBER, NTILE, RANK and DENSE_RANK: whole numbers, up to as many as a person has rows."""
+    inner = node.this
+    if isinstance(inner, exp.RowNumber | exp.Rank | exp.DenseRank) and any(inner.args.values()):
+        raise reject(node, f"{show(inner)} takes no argument.", "Write the order inside OVER (...).")
+    if isinstance(inner, exp.RowNumber):
+        domain = Number(step=Fraction(1), lo=1, hi=rows)
+        return Value(expression=in_order, domain=domain, numbering=not in_order.partition)
+    if isinstance(inner, exp.Ntile):
+        tiles = _places(inner.this, node, least=1)
+        fold = Fold("ntile", (Constant(tiles),))
+        domain = Number(step=Fraction(1), lo=1, hi=min(tiles, rows))
+        return Value(expression=replace(in_order, function=fold), domain=domain)
+    if isinstance(inner, exp.Rank | exp.DenseRank):
+        if not by_content.order:
+            raise reject(node, f"{show(node)} needs an ORDER BY.", "Add ORDER BY inside OVER (...).")
+        fold = Fold("rank" if isinstance(inner, exp.Rank) else "dense_rank", ())
+        domain = Number(step=Fraction(1), lo=1, hi=rows)
+        return Value(expression=replace(by_content, function=fold), domain=domain)
     raise reject(node, f"{show(node)} is not answered within each person.", f"Within each person: {_ANSWERED}.")
 
 

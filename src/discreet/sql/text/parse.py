@@ -59,6 +59,23 @@ _EXAMPLE = "Write one, for example SELECT COUNT(*) FROM a_table."
 
 def parse(text: str, *, limit: int, dialect: Dialect = "duckdb") -> exp.Query:
     """The tree of one SELECT statement, or `Rejected`."""
+    _check_text(text, limit)
+    tree = _inside_brackets(_statement(text, dialect))
+    if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
+        raise Rejected(f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE)
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        name = _statement_name(tree)
+        raise Rejected(f"{name} is not a question.", hint=_HINTS.get(name, "Only SELECT statements are answered."))
+    _check_size(tree)
+    _remember_places(tree, text)
+    _check_selects(tree)
+    _check_clauses(tree)
+    for call in reversed([call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _MARKED]):
+        _arrange(call)
+    return tree
+
+
+def _check_text(text: str, limit: int) -> None:
     if not text.strip():
         raise Rejected("there is no question in this text.", hint=_EXAMPLE)
     if len(text.encode("utf-8", "surrogatepass")) > limit:
@@ -69,6 +86,10 @@ def parse(text: str, *, limit: int, dialect: Dialect = "duckdb") -> exp.Query:
     if NO_TEXT.search(text.replace("\r\n", "\n")):
         raise Rejected("the statement holds characters that are not text.", hint="Remove them.")
     _check_brackets(text)
+
+
+def _statement(text: str, dialect: Dialect) -> exp.Expression:
+    """The tree of a text that is one statement, of whatever kind."""
     try:
         reads = reader(dialect)
         tokens = reads.tokenize(text)
@@ -89,24 +110,17 @@ def parse(text: str, *, limit: int, dialect: Dialect = "duckdb") -> exp.Query:
         raise Rejected("there is no question in this text.", hint=_EXAMPLE)
     if len(trees) != 1:
         raise Rejected("one statement at a time.", hint="Remove what follows the first semicolon.")
-    tree = trees[0]
+    return trees[0]
+
+
+def _inside_brackets(tree: exp.Expression) -> exp.Expression:
+    """The statement that stands in brackets, with what stands behind them."""
     while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
         tree = tree.this
     if isinstance(tree, exp.Subquery) and not {name for name, part in tree.args.items() if part} - _BEHIND_BRACKETS:
         inner = exp.Subquery(this=tree.this, alias=exp.TableAlias(this=exp.to_identifier("bracketed")))
         behind = {name: tree.args.get(name) for name in ("order", "limit", "offset")}
         tree = exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **behind)
-    if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
-        raise Rejected(f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE)
-    if not isinstance(tree, exp.Select | exp.SetOperation):
-        name = _statement_name(tree)
-        raise Rejected(f"{name} is not a question.", hint=_HINTS.get(name, "Only SELECT statements are answered."))
-    _check_size(tree)
-    _remember_places(tree, text)
-    _check_selects(tree)
-    _check_clauses(tree)
-    for call in reversed([call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _MARKED]):
-        _arrange(call)
     return tree
 
 

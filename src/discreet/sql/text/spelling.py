@@ -41,34 +41,37 @@ def _named(node: exp.Expression) -> exp.Expression:
     if not isinstance(node, exp.Anonymous):
         return node
     name, parts = node.name.lower(), node.expressions
-    if name == "iff" and len(parts) == 3:
-        return exp.If(this=parts[0], true=parts[1], false=parts[2])
-    if name == "isnull" and len(parts) == 2:
-        return exp.Coalesce(this=parts[0], expressions=[parts[1]])
-    if name == "zeroifnull" and len(parts) == 1:
-        return exp.Coalesce(this=parts[0], expressions=[exp.Literal.number(0)])
-    if name == "mid" and len(parts) == 3:
-        return exp.Substring(this=parts[0], start=parts[1], length=parts[2])
+    if (name, len(parts)) in _CALLS:
+        return _CALLS[name, len(parts)](*parts)
     if name in NAMED and len(parts) == 1:
         return exp.AnonymousAggFunc(this=name.upper(), expressions=parts)
     if name in _AGGREGATES and len(parts) == 1:
         return _AGGREGATES[name](this=parts[0])
-    if name == "approx_percentile" and len(parts) == 2:
-        return exp.Quantile(this=parts[0], quantile=parts[1])
+    return _of_dates(name, parts) or node
+
+
+def _of_dates(name: str, parts: list[exp.Expression]) -> exp.Expression | None:
+    """DATE_ADD(day, 1, x), DATE_PART('year', x), TO_DATE(x) and their like, where their arguments are of that kind."""
     if name == "date_sub" and len(parts) == 2 and isinstance(parts[1], exp.Interval):
         return exp.Sub(this=parts[0], expression=parts[1])
-    if name in ("suffix", "prefix") and len(parts) == 2:
-        kind = exp.EndsWith if name == "suffix" else exp.StartsWith
-        return kind(this=parts[0], expression=parts[1])
     if name in ("date_add", "dateadd") and len(parts) == 3 and isinstance(parts[0], exp.Column | exp.Literal):
         return exp.Add(this=parts[2], expression=exp.Interval(this=parts[1], unit=exp.var(parts[0].name)))
     if name in ("date_part", "datepart") and len(parts) == 2 and (parts[0].is_string or word(parts[0])):
         return exp.Extract(this=exp.var(parts[0].name), expression=parts[1])
     if name == "to_date" and (len(parts) == 1 or (len(parts) == 2 and parts[1].name.upper() in _DASHED)):
         return exp.Cast(this=parts[0], to=exp.DataType.build("DATE"))
-    return node
+    return None
 
 
+_CALLS: dict[tuple[str, int], Callable[..., exp.Expression]] = {  # by name and number of arguments
+    ("iff", 3): lambda test, yes, no: exp.If(this=test, true=yes, false=no),
+    ("isnull", 2): lambda value, other: exp.Coalesce(this=value, expressions=[other]),
+    ("zeroifnull", 1): lambda value: exp.Coalesce(this=value, expressions=[exp.Literal.number(0)]),
+    ("mid", 3): lambda text, start, length: exp.Substring(this=text, start=start, length=length),
+    ("approx_percentile", 2): lambda value, share: exp.Quantile(this=value, quantile=share),
+    ("suffix", 2): lambda text, end: exp.EndsWith(this=text, expression=end),
+    ("prefix", 2): lambda text, start: exp.StartsWith(this=text, expression=start),
+}
 _DASHED = ("YYYY-MM-DD", "%Y-%M-%D")  # how dates are written here, in the words of other databases
 
 _AGGREGATES: dict[str, type[exp.Expression]] = {
