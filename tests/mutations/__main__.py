@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.mutations.bugs import BUGS, Bug
+from .bugs import BUGS, Bug
 
 ROOT = Path(__file__).parents[2]
 
