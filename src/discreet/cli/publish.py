@@ -9,17 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from discreet.cli.files import require_writable
+from discreet.cli.files import require_writable, write_file
+from discreet.cli.formats import Format, ReportFormat
 from discreet.cli.question import Policy
 
 if TYPE_CHECKING:
     from discreet.census.publication import Publication
     from discreet.census.running import PublicationRun
-
-
-class Format(StrEnum):
-    text = "text"
-    json = "json"
 
 
 class Files(StrEnum):
@@ -28,7 +24,6 @@ class Files(StrEnum):
 
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A publication of the policy.")]
-FormatOption = Annotated[Format, typer.Option("--format", help="How to print it.")]
 Html = Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Also write it as one page.")]
 Out = Annotated[
     Path | None, typer.Option("--out", metavar="FOLDER", help="Also write every table and the microdata as files.")
@@ -47,7 +42,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(family, name="publish")
 
 
-def quote(policy: Policy, name: Name, format: FormatOption = Format.text) -> None:
+def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
     """What a publication would cost and how wrong it would be, by level and table. Free; touches no data."""
     found = _publication(policy, name).quote()
     print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else found)
@@ -59,7 +54,7 @@ def run(
     html: Html = None,
     out: Out = None,
     files: FilesOption = Files.parquet,
-    format: FormatOption = Format.text,
+    format: ReportFormat = Format.table,
 ) -> None:
     """Make a publication: one charge. Running it again is free and changes nothing."""
     require_writable(html)
@@ -73,7 +68,7 @@ def show(
     html: Html = None,
     out: Out = None,
     files: FilesOption = Files.parquet,
-    format: FormatOption = Format.text,
+    format: ReportFormat = Format.table,
 ) -> None:
     """What was published, with its errors. Free; touches no data."""
     require_writable(html)
@@ -106,7 +101,7 @@ def _told(found: Publication, html: Path | None, out: Path | None, files: Files,
     from discreet.census.page import page, text
 
     if html is not None:
-        html.write_text(page(found), encoding="utf-8")
+        write_file(html, page(found))
     if out is not None:
         found.save(out, csv=files is Files.csv)
     print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else text(found))

@@ -16,7 +16,10 @@ SIDE = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """Points (across, up). `kind` is line, dash, spot or column; a line has its band between `lows` and `highs`."""
+    """Points (across, up) of a kind: line, dash, spot, speck or column.
+
+    Bands and error bars go from `lows` to `highs`.
+    """
 
     across: Sequence[float]
     up: Sequence[float]
@@ -62,7 +65,7 @@ def _y(axis: Axis, value: float) -> str:
 
 
 def _shape(curve: Curve, across: Axis, up: Axis) -> str:
-    draw = {"spot": _spots, "column": _columns}.get(curve.kind, _line)
+    draw = {"spot": _spots, "speck": _spots, "column": _columns}.get(curve.kind, _line)
     return f'<g class="c{curve.color}">{draw(curve, across, up)}</g>'
 
 
@@ -87,7 +90,7 @@ def _spots(curve: Curve, across: Axis, up: Axis) -> str:
         if curve.lows:
             low, high = _y(up, curve.lows[place]), _y(up, curve.highs[place])
             reach = f'<path class="line reach" d="M{_x(across, x)} {low}V{high}"/>'
-        parts.append(f'{reach}<path class="spot" d="M{_x(across, x)} {_y(up, y)}h.01">{title}</path>')
+        parts.append(f'{reach}<path class="{curve.kind}" d="M{_x(across, x)} {_y(up, y)}h.01">{title}</path>')
     return "".join(parts)
 
 
