@@ -124,6 +124,8 @@ def notes(answer: Answer) -> list[str]:
         lines.append(f"{name}: where no ± stands, noise may hide what it is divided by, and no margin is known.")
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
+    if answer.certificate.get("today"):
+        lines.append(f"today is {answer.certificate['today']}, in UTC: a part of the question")
     if answer.certificate.get("each_row"):
         lines.append(each_row(answer.certificate["unit"]))
     return [*lines, *left_out(answer.certificate.get("max_rows", {}))]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import partial
 from itertools import chain
@@ -29,7 +30,7 @@ from discreet.offer import Offer, amount_for_margin, offer
 from discreet.policy.policy import Policy
 from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Plan, prove, table_name
+from discreet.sql.plan import Plan, empty_plan, prove, table_name
 from discreet.sql.text.dialect import Dialect, named_dialect
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Sheet
@@ -63,7 +64,7 @@ class View:
     engine: Engine
     public: Mapping[str, pa.Table]
     workbench: Workbench
-    plans: dict[tuple[str, Dialect], Plan] = field(default_factory=dict, repr=False)
+    plans: dict[tuple[str, Dialect, date], Plan] = field(default_factory=dict, repr=False)
     process: int = field(default_factory=os.getpid)
 
     @classmethod
@@ -105,15 +106,18 @@ class View:
 
     def plan(self, sql: str, dialect: Dialect = "duckdb") -> Plan:
         """What will happen to answer a question: proved, and tried where nothing can be read. Plans are kept."""
-        found = self.plans.get((sql, dialect))
+        today = datetime.now(UTC).date()
+        found = self.plans.get((sql, dialect, today))
         if found is None:
-            found = plan(sql, self.policy, self.public, self.of_public, dialect=dialect)
+            found = plan(sql, self.policy, self.public, self.of_public, dialect=dialect, today=today)
             prove(found, self.policy)
             self._rehearse(found)
+            if found.probe and found.blocks:
+                found = self._emptied(found)
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             if len(sql) <= MOST_LETTERS:
-                self.plans[sql, dialect] = found
+                self.plans[sql, dialect, today] = found
         return found
 
     def shape(self, sql: str, *, dialect: str = "duckdb") -> Shape:
@@ -164,6 +168,13 @@ class View:
                 hint="Check types, and that a subquery used as a value has one row and one column.",
             ) from None
 
+    def _emptied(self, found: Plan) -> Plan:
+        """A probe of what would be measured: its names and types, as the statement gives them on made-up numbers."""
+        sql, made_up = next(rehearsals(found))
+        public = {name: self.public[name] for name in found.public}
+        table, _ = split(self._after(sql, public | made_up), found.columns)
+        return empty_plan(list(zip(table.column_names, table.schema.types, strict=True)))
+
     def of_public(self, sql: str) -> pa.Table:
         """A question about public tables alone."""
         return self._after(sql, dict(self.public))
@@ -211,8 +222,10 @@ class View:
 
     def _certificate(self, offered: Offer) -> dict[str, Any]:
         """Enough to audit the release: for whose sake, on what, with which noise, at what cost."""
+        today = offered.plan.today
         return {
             **self.told(offered.cost),
+            **({} if today is None else {"today": today.isoformat()}),
             "max_rows": dict(offered.plan.max_rows),
             **({"each_row": True} if self.policy.each_row else {}),
             "statistics": offered.statistics(),

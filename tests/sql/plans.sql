@@ -35,6 +35,41 @@ SELECT SUM(PI() * age) FROM people;
 SELECT AVG(EXTRACT(EPOCH FROM seen - TIMESTAMP '2024-01-01') / 3600) AS hours FROM visits;
 --> AVG(EXTRACT(EPOCH FROM seen - CAST('2024-01-01' AS TIMEST...: 518400 518400 518400 | 1036800 √537477120000 518400
 
+-- count / one row / group last day: Births by the last day of their month
+SELECT LAST_DAY(born) AS month_end, COUNT(*) AS births FROM people GROUP BY month_end;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / visits / group quarter of an hour: When people are seen, by the quarter of an hour
+SELECT TIME_BUCKET(INTERVAL '15 minutes', seen) AS quarter, COUNT(*) AS seen FROM visits GROUP BY quarter;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- count / visits / group epoch: When people are seen, by six hours since 1970
+SELECT FLOOR(EXTRACT(EPOCH FROM seen) / 21600) * 21600 AS since, COUNT(*) AS seen FROM visits GROUP BY since;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- sum / visits / truncated: What was paid, without cents and tens
+SELECT SUM(TRUNC(cost, -1)) AS paid FROM visits;
+--> SUM(TRUNC(cost, -1)): 300 300 300 | 300 300 300
+
+-- count / one row / series: People by decade, from a series of numbers
+SELECT g, COUNT(*) AS people FROM people JOIN generate_series(0, 12) AS t(g) ON people.age // 10 = t.g GROUP BY g;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / one row / where pattern: Who lives where the code begins with a
+SELECT COUNT(*) FROM people WHERE REGEXP_MATCHES(zip, '^a');
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / visits / group week from Sunday: Visits by the week, which begins on Sunday
+SELECT CAST(day + (-EXTRACT(DOW FROM day) * INTERVAL '1 DAY') AS DATE) AS week, COUNT(*) AS n FROM visits GROUP BY week;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- sum / visits / top joined back: What the two busiest clinics cost by month
+SELECT DATE_TRUNC('month', day) AS month, v.clinic, SUM(cost) AS cost FROM visits v
+JOIN (SELECT clinic AS top, COUNT(*) AS n FROM visits GROUP BY clinic ORDER BY n DESC, top LIMIT 2) AS t
+ON v.clinic = t.top GROUP BY 1, v.clinic;
+--> SUM(cost): 300000 300000 300000 | 600000 √180000000000 300000
+--> COUNT(*): 3 3 3 | 6 √18 3
+
 -- count / one row / where null: Whose diagnosis is unknown?
 SELECT COUNT(*) FROM people WHERE diagnosis IS NULL AND NOT (income IS NULL);
 --> COUNT(*): 1 1 1 | 1 1 1

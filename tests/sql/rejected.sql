@@ -378,7 +378,7 @@ SELECT sex, age, COUNT(*) FROM people GROUP BY sex
 --> is neither aggregated nor in GROUP BY
 
 -- keys alone
-SELECT sex FROM people GROUP BY sex
+SELECT zip FROM people GROUP BY zip
 --> GROUP BY without an aggregate lists which groups exist
 
 -- HAVING without an aggregate
@@ -494,8 +494,8 @@ SELECT COUNT(*) FROM people WHERE random() < 0.5
 --> random() would give another answer each time
 
 -- the time
-SELECT COUNT(*) FROM people WHERE born < now()
---> now() changes from one moment to the next, and an answer must be repeatable
+SELECT COUNT(*) FROM visits WHERE seen < now()
+--> now() is known to the day, and an answer must be repeatable
 
 -- a text without end
 SELECT COUNT(*) FROM people WHERE repeat(zip, 1000000000) = 'a'
@@ -827,12 +827,12 @@ SELECT APPROX_TOP_K(zip, 3) FROM people
 --> GROUP BY x ORDER BY n DESC LIMIT 3
 
 -- today
-SELECT COUNT(*) FROM people WHERE born > CURRENT_DATE - INTERVAL 18 YEAR
---> Write the date out: DATE '2024-12-31'
+SELECT COUNT(*) FROM visits WHERE seen > CURRENT_TIMESTAMP - INTERVAL 18 HOUR
+--> an answer must be repeatable
 
 -- a format of another database
-SELECT TO_CHAR(born, 'YYYY-MM') AS m, COUNT(*) FROM people GROUP BY m
---> Write STRFTIME(day, '%Y-%m')
+SELECT TO_CHAR(born, 'YYYY-WW') AS m, COUNT(*) FROM people GROUP BY m
+--> has a field that is not answered
 
 -- a field of a format that is not known
 SELECT strftime(born, '%Q') AS m, COUNT(*) FROM people GROUP BY m
@@ -975,8 +975,8 @@ SELECT SUM(LOG(1, age)) FROM people
 --> LOG needs a constant base
 
 -- truncated to tenths
-SELECT SUM(TRUNC(income, 1)) FROM people
---> has a part that is not understood (decimals)
+SELECT SUM(TRUNC(income, age)) FROM people
+--> TRUNC needs a constant number of digits
 
 -- a remainder by nothing
 SELECT SUM(age % 0) FROM people
@@ -1203,7 +1203,7 @@ SELECT SUM(EXP(age * 10)) FROM people
 --> can become too large
 
 -- a pattern in each person's groups
-SELECT COUNT(*) FROM (SELECT person_id, REGEXP_MATCHES(note, 'a') AS x FROM visits GROUP BY person_id, note) AS t WHERE x
+SELECT COUNT(*) FROM (SELECT person_id, REGEXP_MATCHES(note, 'a+') AS x FROM visits GROUP BY person_id, note) AS t WHERE x
 --> regular expressions are not answered
 
 -- an identifier among columns
@@ -1243,8 +1243,8 @@ SELECT APPROX_TOP_COUNT(diagnosis, 3) FROM people
 --> ORDER BY n DESC LIMIT 3
 
 -- Monday: rows from nothing
-SELECT g, COUNT(*) FROM people JOIN generate_series(0, 10) AS t(g) ON people.age // 10 = t.g GROUP BY g
---> generate_series(0, 10) is not a table. Write its rows out: (VALUES (1), (2), (3)) AS t(n)
+SELECT g, COUNT(*) FROM people JOIN generate_series(0, 100000) AS t(g) ON people.age // 10 = t.g GROUP BY g
+--> generate_series(0, 100000) is not a table. Write its rows out: (VALUES (1), (2), (3)) AS t(n)
 
 -- Monday: rows of a list
 SELECT u, COUNT(*) FROM people, UNNEST([1, 2]) AS t(u) GROUP BY u
@@ -1287,8 +1287,8 @@ SELECT WIDTH_BUCKET(n, 0, 100, 5) FROM (SELECT sex, COUNT(*) AS n FROM people GR
 --> Write n // 20
 
 -- Monday: quarters of an hour
-SELECT TIME_BUCKET(INTERVAL '15 minutes', seen) AS t, COUNT(*) FROM visits GROUP BY t
---> Write DATE_TRUNC('hour', seen)
+SELECT TIME_BUCKET(INTERVAL '2 months', seen) AS t, COUNT(*) FROM visits GROUP BY t
+--> needs a stride of seconds, minutes, hours, days or weeks
 
 -- Monday: capitals
 SELECT INITCAP(diagnosis) AS d, COUNT(*) FROM people GROUP BY d
@@ -1471,24 +1471,24 @@ SELECT TIMESTAMPDIFF(DAY, m, DATE '2024-12-31') FROM (SELECT MEDIAN(born) AS m F
 --> TIMESTAMPDIFF is not a function that can be answered. Write DATE_DIFF('day', earlier, later)
 
 -- seconds since 1970
-SELECT SUM(EXTRACT(EPOCH FROM seen)) FROM visits
---> is answered for the time between two timestamps
+SELECT SUM(EXTRACT(EPOCH FROM cost)) FROM visits
+--> is answered for dates, timestamps and the time between two timestamps
 
 -- seconds between dates
 SELECT SUM(EPOCH(born - DATE '1990-01-01')) FROM people
---> is answered for the time between two timestamps
+--> is answered for dates, timestamps and the time between two timestamps
 
 -- the last day of the month
-SELECT LAST_DAY(born) AS d, COUNT(*) FROM people GROUP BY d
---> Write DATE_TRUNC('month', day), the first day
+SELECT seen AT TIME ZONE 'Europe/Paris' AS d, COUNT(*) FROM visits GROUP BY d
+--> moments are in UTC here
 
 -- the decade's first day
 SELECT DATE_TRUNC('decade', born) AS d, COUNT(*) FROM people GROUP BY d
 --> decades are YEAR(x) // 10 * 10
 
 -- a date in another order
-SELECT COUNT(*) FROM people WHERE born > TO_DATE('31/01/1990', 'DD/MM/YYYY')
---> Write DATE '2024-12-31', or CAST(x AS DATE)
+SELECT COUNT(*) FROM people WHERE born > TO_DATE('31/01/1990', 'MM/DD/YYYY')
+--> is not a date of that format
 
 -- no such day
 SELECT COUNT(*) FROM people WHERE born > DATE '1990-2-30'

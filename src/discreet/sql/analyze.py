@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 from fractions import Fraction
 from functools import cache, partial
 from typing import cast
@@ -24,7 +25,7 @@ from discreet.algebra import Cast, Expression, Fold, Order, Over, call, weight_o
 from discreet.errors import DiscreetError, EngineFailure
 from discreet.policy.domain import Text as DeclaredText
 from discreet.policy.policy import Policy
-from discreet.sql import rolling, work
+from discreet.sql import rolling
 from discreet.sql.after import after
 from discreet.sql.after.after import Output, Released
 from discreet.sql.after.linear import Form
@@ -34,13 +35,26 @@ from discreet.sql.aggregates.assembly import UNBOUNDED, assemble, people_first
 from discreet.sql.aggregates.readings import Rows
 from discreet.sql.check import Checker
 from discreet.sql.identity import sharing
-from discreet.sql.plan import HALF_WIDTHS, Block, Column, Key, Plan, Unknown, key_position, table_name
+from discreet.sql.limits import check_room, check_work
+from discreet.sql.listing import COUNTED, LISTS, listed
+from discreet.sql.plan import (
+    HALF_WIDTHS,
+    Block,
+    Column,
+    Key,
+    Plan,
+    Unknown,
+    arrow_type,
+    empty_plan,
+    key_position,
+    table_name,
+)
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.joins import conjuncts, join, unbracketed
 from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import ANYTHING, Field, Names, Origins, Relation, distinct_values, links_of, scan
 from discreet.sql.rows.scope import RowScope
-from discreet.sql.text import grouping
+from discreet.sql.text import clients, grouping
 from discreet.sql.text.dialect import Dialect
 from discreet.sql.text.parse import (
     MOST_NODES,
@@ -56,7 +70,9 @@ from discreet.sql.text.parse import (
     written,
 )
 from discreet.sql.text.postgres import kind_of, meant
+from discreet.sql.text.probe import probed
 from discreet.sql.text.spelling import spelled
+from discreet.sql.text.top import shown_by_having
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag
 from discreet.sql.values.value import Coded, Day, Flag, Identity, Missing, Moment, Number, Opaque, Text, Value
@@ -72,14 +88,26 @@ _READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
 _SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", "offset"))
 
 
-def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate, *, dialect: Dialect = "duckdb") -> Plan:
-    """The plan of one question, or `Rejected`. Depends on its text and dialect, the policy and public tables only."""
+def plan(
+    text: str,
+    policy: Policy,
+    public: PublicTables,
+    evaluate: Evaluate,
+    *,
+    dialect: Dialect = "duckdb",
+    today: date | None = None,
+) -> Plan:
+    """The plan of one question, or `Rejected`: it depends on these alone. `today` is what CURRENT_DATE means."""
     tree = parse(text, limit=policy.limits.statement, dialect=dialect)
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate)
+    asks_the_day = any(map(clients.is_clock, tree.walk()))
     try:
-        tree = spelled(meant(tree) if dialect == "postgres" else tree, database=policy.path.stem)
+        tree = spelled(meant(tree) if dialect == "postgres" else tree, database=policy.path.stem, today=today)
+        probe = probed(tree)
         with counted_labels():
-            result = analysis.query(tree, {})
+            result = analysis.query(tree if probe is None else probe, {})
+            if probe is not None and isinstance(result, Released) and not analysis.blocks:  # free as it is
+                result, probe = analysis.query(tree, {}), None
     except RecursionError:
         raise reject(tree, "the statement is nested too deeply to be analyzed.", "Split it.") from None
     except _UNFORESEEN as error:
@@ -89,6 +117,8 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate, *,
         raise reject(
             tree, "the statement has a part that is not understood.", "docs/language.md lists what is."
         ) from None
+    if isinstance(result, Relation) and probe is not None:
+        return empty_plan([(each.name, arrow_type(each.value.domain)) for each in result.listed("")])
     if isinstance(result, Relation) and tree.args.get("group"):
         raise reject(tree.args["group"], _OF_EACH, _SPREAD)
     if isinstance(result, Relation):
@@ -118,42 +148,10 @@ def plan(text: str, policy: Policy, public: PublicTables, evaluate: Evaluate, *,
         public=tuple(sorted(analysis.public_used)),
         combined=tuple(analysis.combined),
         ways=ways,
+        probe=probe is not None,
+        today=today if asks_the_day else None,
         max_rows=tuple(sorted(analysis.private_used.items())),
     )
-
-
-def check_work(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
-    """Refuse a question in which one person alone could cost the engine more than a small part of its time (S21)."""
-    limits, checker = analysis.policy.limits, analysis.checker
-    allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
-    told = work.Work(rows=checker.rows, letters=analysis.letters)
-    queries = [(query, block) for block in blocks if block.same_as is None for query in block.queries]
-    needed = sum(block.passes * told.seconds(query) for query, block in queries)
-    if needed > allowed:
-        rows = max(checker.rows(query.source) for query, _ in queries)
-        raise reject(
-            tree,
-            f"one person alone could keep the engine busy for {_milliseconds(needed)} here, in up to {rows} rows, and"
-            f" {_milliseconds(allowed)} are allowed: a thousandth of the time limits.",
-            "Join fewer rows, aggregate per person before joining (GROUP BY the owner in a subquery), or use fewer"
-            " functions of texts; the curator can declare shorter texts, fewer max_rows, or more seconds.",
-        )
-
-
-def check_room(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
-    """Refuse a question of which more would come back from the engine than there is memory for (S21)."""
-    needed, allowed = sum(block.held for block in blocks if block.same_as is None), analysis.policy.limits.python_memory
-    if needed > allowed:
-        raise reject(
-            tree,
-            f"its groups and aggregates could need {needed // 10**6:,} MB, and {allowed // 10**6:,} MB are allowed, a"
-            " quarter of limits.memory.",
-            "Group by fewer or coarser keys, or ask for fewer aggregates; the curator can raise limits.memory.",
-        )
-
-
-def _milliseconds(seconds: float) -> str:
-    return f"{float(f'{seconds * 1000:.2g}'):,g} ms"
 
 
 def _example(tree: exp.Expression, relation: Relation) -> str:
@@ -325,6 +323,8 @@ class Analysis:
                 )
             case exp.Values():
                 return self.named(after.constants(node), node)
+            case exp.Unnest(expressions=[exp.GenerateSeries() as inner]):  # how a parser may read GENERATE_SERIES
+                return self.series(exp.Table(this=inner, alias=node.args.get("alias")))
             case exp.Unnest():
                 raise reject(node, f"{show(node)} is not a table.", _WRITTEN_OUT)
         raise reject(node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery.")
@@ -365,7 +365,7 @@ class Analysis:
                     node, f"{show(node)} has a part that is not understood ({name}).", "Write the name of a table."
                 )
         if isinstance(node.this, exp.GenerateSeries):
-            raise reject(node, f"{show(node.this)} is not a table.", _WRITTEN_OUT)
+            return self.series(node)
         if columns_of(node):
             raise reject(node, f"{show(node)} names columns by their places.", "Use their own names, as in p.age.")
         if not isinstance(node.this, exp.Identifier):
@@ -381,6 +381,15 @@ class Analysis:
             return after.public_table(table.name, self.public[table.name])
         self.private_used[table.name] = table.max_rows
         return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
+
+    def series(self, node: exp.Table) -> Released:
+        """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or generate_series."""
+        numbers = clients.series(node.this)
+        if not numbers:
+            raise reject(node, f"{show(node.this)} is not a table.", _WRITTEN_OUT)
+        listed = exp.Values(expressions=[exp.Tuple(expressions=[exp.convert(each)]) for each in numbers])
+        names = columns_of(node) or [node.alias or "generate_series"]
+        return after.constants(listed).renamed(names[:1])
 
     def reference(self, relation: Relation, alias: str) -> Relation:
         """A WITH name where it is used: a stage of its own."""
@@ -402,11 +411,15 @@ class Analysis:
         for name, part in node.args.items():
             if name not in _SELECT_PARTS and part not in (None, False, []):
                 raise reject(node, f"{_word(name)} is not answered.", "Leave it out, or write it where it is used.")
-        node = grouping.without_tuples(unbracketed(node))
+        node = shown_by_having(grouping.without_tuples(unbracketed(node)))
         if grouping.has_sets(node):
             return self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
         sources = self.sources(node, environment)
         relation = self.joined(node, sources)
+        if relation is not None and self.lists_keys(node, relation, environment):
+            node = node.copy()
+            node.set("group", exp.Group(expressions=[item.unalias().copy() for item in node.expressions]))
+            node.set("distinct", None)
         if relation is None:
             return after.select(node, [each for each in sources if isinstance(each, Released)], self, environment)
         if node.args.get("where"):
@@ -417,6 +430,19 @@ class Analysis:
                 return self.per_person(node, relation, keys)
             return self.measure(node, relation, environment, keys)
         return self.project(node, relation, environment)
+
+    def lists_keys(self, node: exp.Select, relation: Relation, environment: Environment) -> bool:
+        """Whether SELECT DISTINCT is of public keys, which the policy lists; of owners and texts it is not."""
+        clause = node.args.get("distinct")
+        if clause is None or clause.args.get("on") or node.args.get("group") or has_aggregate(node):
+            return False
+        if any(item.is_star or item.find(exp.Window, exp.Query) for item in node.expressions):
+            return False
+        scope = self.scope(relation, environment)
+        values = [translate(item.unalias(), scope) for item in node.expressions]
+        if any(isinstance(value.domain, _NO_KEYS) for value in values):
+            return False
+        return all(isinstance(self.key(value)[0], Key) for value in values)
 
     def columns_of(self, node: exp.Select, environment: Environment) -> frozenset[str]:
         """The names of the columns of all that a SELECT reads; blocks that were met on the way are forgotten."""
@@ -530,16 +556,15 @@ class Analysis:
         self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
         released = rewrite.released()
         found = [key for key, _ in keys.values()]
+        if not rewrite.requests and len(self.blocks) == rewrite.index + 1:
+            self.blocks.pop()
+            return listed(node, released, found, table_name(rewrite.index))
         origins = {value.identity: names.origins(meaning) for value, meaning in zip(values, meanings, strict=True)}
         groups = math.prod(key.size for key in found if isinstance(key, Key))
         unknown = any(isinstance(key, Unknown) for key in found)
         touched, keys_touched = _touched(relation, keys, origins, groups)
         if not rewrite.requests:
-            raise reject(
-                node,
-                "GROUP BY without an aggregate lists which groups exist.",
-                "Add COUNT(*), which tells how large each group is.",
-            )
+            raise reject(node, LISTS, COUNTED)
         rows = Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
         measured = partial(assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=node)
         assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
@@ -632,6 +657,7 @@ class Analysis:
             )
 
 
+_NO_KEYS = (Opaque, Missing, Text)
 _UNFORESEEN = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
     *(SqlglotError, pa.ArrowException),

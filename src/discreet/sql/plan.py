@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -42,8 +42,9 @@ from discreet.sql.check import Bound, Checker
 from discreet.sql.nearest import nearest
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.text.parse import quoted
 from discreet.sql.values.unify import flag_as_number
-from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, Text, careful, widened
+from discreet.sql.values.value import Coded, Day, Domain, Flag, Moment, Number, Text, careful, widened
 
 MOST_DIGITS = 40  # of the position of a key in its domain
 HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
@@ -337,6 +338,49 @@ class Plan:
     combined: tuple[Form, ...] = ()  # of several numbers: their half-widths are columns of `HALF_WIDTHS`
     ways: tuple[Way, ...] = ()
     max_rows: tuple[tuple[str, int], ...] = ()  # of the private tables that are read: what is beyond is in no answer
+    today: date | None = None  # what CURRENT_DATE meant, where it was asked for
+    probe: bool = False  # no row can come of it: only names and types are asked for
+
+
+def empty_plan(columns: Sequence[tuple[str, pa.DataType]]) -> Plan:
+    """A plan that reads nothing and costs nothing: no rows, under these names and of these types."""
+    listed = ", ".join(f"CAST(NULL AS {_sql_type(kind)}) AS {quoted(name)}" for name, kind in columns)
+    return Plan(
+        blocks=(),
+        after=f"SELECT {listed} WHERE FALSE",
+        listed=None,
+        columns=tuple(Column(name=name, measured=False, estimate=None) for name, _ in columns),
+        selected=False,
+        public=(),
+        probe=True,
+    )
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    """The type of what runs after noise that gives this type of Arrow."""
+    if pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        return f"{_sql_type(kind.value_type)}[]"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    named = {pa.bool_(): "BOOLEAN", pa.int32(): "INTEGER", pa.int64(): "BIGINT", pa.date32(): "DATE"}
+    named |= {pa.float64(): "DOUBLE", pa.timestamp("us"): "TIMESTAMP"}
+    return named.get(kind, "VARCHAR")
+
+
+def arrow_type(domain: Domain) -> pa.DataType:
+    """The type in which values of a domain are shown; of an identifier, text."""
+    match domain:
+        case Number():
+            return number_type(domain.step, domain.largest)
+        case Flag():
+            return pa.bool_()
+        case Day():
+            return pa.timestamp("us") if domain.stamp else pa.date32()
+        case Moment():
+            return pa.timestamp("us")
+        case Coded(values=values) if values and all(isinstance(each, int) for each in values):
+            return pa.int64()
+    return pa.string()
 
 
 def prove(plan: Plan, policy: Policy) -> None:
@@ -362,6 +406,8 @@ def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> 
             position = careful(widened(value, domain.largest) - lo)
         case Flag():
             position = flag_as_number(value)
+        case Day(lo=first, grain="week") if first.weekday():  # weeks that begin on another day than Monday
+            position = careful(call("date_diff", "day", first, value) // 7)
         case Day(lo=first, grain=grain):
             position = careful(call("date_diff", grain, first, value))
         case Moment(lo=start, step=step):

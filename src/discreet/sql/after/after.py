@@ -291,6 +291,8 @@ def select(node: exp.Select, tables: list[Released], analysis: Analysis, environ
         if isinstance(part, exp.Query | exp.Subquery):
             inside.append(subquery(part, analysis, environment))
             return embedded(part, inside[-1])
+        if isinstance(part, exp.Anonymous) and part.name.lower() == "row_to_json":
+            return _as_json(part, sources)
         if isinstance(part, exp.Column):
             _known(part, sources)
         return rebuilt(whole_division(part, kind), rewrite)
@@ -344,6 +346,20 @@ def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Chan
         if node.args.get(name):
             tree.set(name, rebuilt(node.args[name], late))
     finish(tree, node, late)
+
+
+def _as_json(node: exp.Anonymous, sources: Mapping[str, Released]) -> exp.Expression:
+    """ROW_TO_JSON(t): the columns of a table, by their names."""
+    only = node.expressions[0] if len(node.expressions) == 1 else None
+    table = sources.get(only.name.lower()) if isinstance(only, exp.Column) and not only.table else None
+    if table is None or only is None:
+        raise reject(node, f"{show(node)} is not answered.", "Write ROW_TO_JSON(t), of a table in FROM.")
+    pairs = [
+        part
+        for output in table.outputs
+        for part in (exp.Literal.string(output.name), exp.column(output.name, table=only.name, quoted=True))
+    ]
+    return exp.cast(exp.Anonymous(this="json_object", expressions=pairs), "VARCHAR")
 
 
 def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:

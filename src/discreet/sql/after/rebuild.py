@@ -37,6 +37,8 @@ AGGREGATES = (
     exp.Quantile,
     exp.PercentileCont,
     exp.PercentileDisc,
+    exp.GroupConcat,
+    exp.ArrayAgg,
 )
 _WINDOWS = (
     exp.Window,
@@ -87,6 +89,8 @@ def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expres
         return _clamp(node, rewrite)
     if isinstance(node, exp.Bracket):
         return _element(node, rewrite)
+    if "clock" in node.meta:
+        raise reject(node, f"{show(node)} is known to the day alone.", "Write CURRENT_DATE.")
     if type(node) not in _KNOWN:
         raise reject(node, f"{show(node)} is not answered on aggregated results.", "docs/language.md lists what is.")
     if isinstance(node, exp.ArgMax | exp.ArgMin) and node.args.get("count"):
@@ -115,6 +119,8 @@ def _total(copy: exp.Expression) -> exp.Expression:
     """What gives NULL where the operation has no result."""
     if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
         copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
+    if type(copy) is exp.Cast and copy.args["to"].this == exp.DataType.Type.DECIMAL and not copy.args["to"].expressions:
+        return exp.TryCast(this=copy.this, to=exp.DataType.build("DOUBLE"))  # Postgres's NUMERIC
     if type(copy) is exp.Cast:
         return exp.TryCast(this=copy.this, to=copy.args["to"])
     if isinstance(copy, exp.Add | exp.Sub | exp.Mul | exp.Neg | exp.Abs) and not copy.find(*_NOT_TRIED):

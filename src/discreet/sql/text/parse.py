@@ -210,6 +210,12 @@ def written(name: str) -> str:
     return identifier
 
 
+def quoted(name: str) -> str:
+    """A name between quotes."""
+    identifier: str = exp.to_identifier(name, quoted=True).sql(dialect="duckdb")
+    return identifier
+
+
 def _check_brackets(text: str) -> None:
     """Refuse deep nesting before the parser recurses into it (brackets inside strings count too: harmless)."""
     depth = deepest = 0
@@ -303,13 +309,14 @@ _PARTS: dict[type[exp.Expression], frozenset[str]] = {  # of clauses that other 
     exp.Offset: frozenset(("expression",)),
 }
 _BEHIND_BRACKETS = frozenset(("this", "order", "limit", "offset"))
-_MARKED = tuple(name + _ASIDE for name in _TURNED)
+_FORMATS = ("TO_CHAR", "TO_DATE", "TO_TIMESTAMP")  # whose formats `formats` reads
+_MARKED = tuple(name + _ASIDE for name in (*_TURNED, *_FORMATS))
 _UNITS = ("second", "minute", "hour", "day", "month", "quarter", "year")  # not weeks: elsewhere they begin on Sundays
 
 
 def _set_aside(tokens: list[Token]) -> list[Token]:
     for token, following in pairwise(tokens):
-        if token.text.upper() in _TURNED and following.token_type is TokenType.L_PAREN:
+        if token.text.upper() in (*_TURNED, *_FORMATS) and following.token_type is TokenType.L_PAREN:
             token.text += _ASIDE
     return tokens
 
@@ -318,6 +325,8 @@ def _arrange(call: exp.Anonymous) -> None:
     """DATE_DIFF(later, earlier, DAY), DATEDIFF(later, earlier), DATE_TRUNC(day, YEAR), as DuckDB writes them."""
     name, parts = call.name.removesuffix(_ASIDE).upper(), list(call.expressions)
     call.set("this", name)
+    if name in _FORMATS:
+        return
     if len(parts) not in {"DATE_TRUNC": (2,), "TIMESTAMPDIFF": (3,)}.get(name, (2, 3)):
         raise reject(call, f"{show(call)} has too few arguments, or too many.", _ORDERS[name])
     first, last = word(parts[0]), word(parts[-1])

@@ -7,28 +7,36 @@ tables are; the analysis then knows one of them. A rule that does not recognize 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import partial
 
 from sqlglot import exp
 
 from discreet.sql.aggregates import NAMED
+from discreet.sql.text import clients
 from discreet.sql.text.parse import reject, show, whole, word
 
 Rule = Callable[[exp.Expression], exp.Expression]
 
 
-def spelled(tree: exp.Query, *, database: str = "") -> exp.Query:
+def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -> exp.Query:
     """The statement in one spelling; `database` is what the policy is called where tables have three names."""
+    schemas = partial(_unqualified, databases=("", database.lower()))
+    rules: tuple[Rule, ...] = (clients.clocks(today), clients.pattern, *RULES, *clients.RULES, schemas)
 
-    rules: tuple[Rule, ...] = (*RULES, partial(_unqualified, databases=("", database.lower())))
-
-    def apply(node: exp.Expression) -> exp.Expression:
+    def apply(given: exp.Expression) -> exp.Expression:
+        node = given
         for rule in rules:
             other = rule(node)
             for known in ("place", "written"):  # a refusal names what was written, where it was written
                 if other is not node and known in node.meta:
                     other.meta.setdefault(known, node.meta[known])
             node = other
+        if node is not given:  # `transform` does not look into what is new
+            for part in list(node.iter_expressions()):
+                made = part.transform(apply, copy=False)
+                if made is not part:
+                    part.replace(made)
         return node
 
     found = tree.transform(apply, copy=False)

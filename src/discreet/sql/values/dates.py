@@ -6,7 +6,8 @@ import math
 import re
 from calendar import monthrange
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -64,7 +65,7 @@ _LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
     "century": lambda day: (day.year - 1) // 100 + 1,
     "isoyear": lambda day: day.isocalendar().year,
 }
-_DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})\s*")
+_DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})\s*(?:[+-]00(?::?00)?|Z)?\s*")
 _MOMENT = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})((?:[ T].+)?)")
 
 
@@ -81,9 +82,9 @@ def parse_moment(text: str) -> datetime | None:
     try:
         year, month, day, clock = written.groups() if written is not None else ("", "", "", "")
         found = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{clock}")
-    except ValueError:
+        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
+    except (OverflowError, ValueError):
         return None
-    return found if found.tzinfo is None else None
 
 
 def day_constant(day: date) -> Value:
@@ -217,6 +218,8 @@ def _moved(value: Value, gap: timedelta, found: Expression, node: exp.Expression
         bounds = Day(lo=domain.lo + gap, hi=domain.hi + gap)
     except OverflowError:
         raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
+    if domain.grain == "week":  # still one day of each week
+        bounds = replace(bounds, grain="week")
     return Value(expression=found, domain=bounds, nullable=value.nullable)
 
 
@@ -281,7 +284,9 @@ def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> V
     try:
         if isinstance(domain, Day):
             lo, hi = (_months_later(end, months) + gap for end in (domain.lo, domain.hi))
-            return Value(expression=Cast(moved, "DATE"), domain=Day(lo=lo, hi=hi), nullable=value.nullable)
+            grain: Grain = "week" if domain.grain == "week" and not months else "day"
+            found = Day(lo=lo, hi=hi, grain=grain)
+            return Value(expression=Cast(moved, "DATE"), domain=found, nullable=value.nullable)
         first, last = domain.lo + gap, domain.hi + gap
         if months:  # moves of days keep their order; of times within the last days of a month, not
             first = _midnight(_months_later(first.date(), months))
@@ -334,16 +339,72 @@ def _extract(node: exp.Expression, read: Read) -> Value:
 
 
 def _seconds(node: exp.Expression, gap: exp.Expression, read: Read) -> Value:
-    """EXTRACT(EPOCH FROM later - earlier), of timestamps: how many seconds have passed."""
+    """EXTRACT(EPOCH FROM later - earlier): how many seconds have passed; of one timestamp, since 1970."""
     inner = gap.unnest()
     if isinstance(inner, exp.Sub):
         later, earlier = read_constants(read(inner.this), read(inner.expression), node)
         if any(isinstance(each.domain, Moment) for each in (later, earlier)):
             return _apart(as_moment(earlier, node), as_moment(later, node))
+    value = read(gap)
+    if isinstance(value.domain, Day | Moment):
+        return _apart(moment_constant(datetime(1970, 1, 1)), as_moment(value, node))
     raise reject(
         node,
-        f"{show(node)} is answered for the time between two timestamps.",
-        "Write EXTRACT(EPOCH FROM later - earlier), or DATE_DIFF('second', TIMESTAMP '2024-01-01', seen).",
+        f"{show(node)} is answered for dates, timestamps and the time between two timestamps.",
+        "Write EXTRACT(EPOCH FROM later - earlier), or EXTRACT(EPOCH FROM seen).",
+    )
+
+
+def _from_seconds(node: exp.Expression, read: Read) -> Value:
+    """TO_TIMESTAMP(seconds): the moment so many seconds after 1970."""
+    value = read(node.this)
+    if not isinstance(value.domain, Number) or (value.domain.step * 1_000_000).denominator != 1:
+        raise reject(
+            node, f"{show(node)} needs whole seconds.", "Write TO_TIMESTAMP(FLOOR(EXTRACT(EPOCH FROM seen) / 60) * 60)."
+        )
+    step = value.domain.step
+    try:
+        lo, hi = (
+            datetime(1970, 1, 1) + timedelta(microseconds=int(step * units * 1_000_000))
+            for units in (value.domain.lo, value.domain.hi)
+        )
+    except OverflowError:
+        raise reject(node, f"{show(node)} leaves the calendar.", "Count seconds since 1970.") from None
+    microseconds = Cast(value.expression, "BIGINT") * int(step * 1_000_000)
+    return Value(
+        expression=call("make_timestamp", microseconds),
+        domain=Moment(lo=lo, hi=hi, step=step),
+        nullable=value.nullable,
+    )
+
+
+_STRIDE = re.compile(r"\s*([0-9]{1,6})\s*(second|minute|hour|day|week)s?\s*", re.IGNORECASE)
+
+
+def _binned(node: exp.Expression, read: Read) -> Value:
+    """DATE_BIN('15 minutes', seen, TIMESTAMP '2001-01-01'): the start of the stretch, counted from the origin."""
+    stride, value = node.this, as_moment(read(node.expression), node)
+    start = node.args.get("unit") or node.args.get("origin")
+    origin = as_moment(read(start), node) if start is not None else moment_constant(datetime(2000, 1, 3))
+    written = stride.this.name + " " + str(stride.args.get("unit") or "") if isinstance(stride, exp.Interval) else ""
+    found = _STRIDE.fullmatch(written or (stride.name if isinstance(stride, exp.Literal) else ""))
+    seconds = int(found[1]) * _UNITS[found[2].lower()][1] if found is not None else 0
+    if not seconds or not origin.constant:
+        raise reject(
+            node,
+            f"{show(node)} needs a stride of seconds, minutes, hours, days or weeks, and an origin, written out.",
+            "Write DATE_BIN('15 minutes', seen, TIMESTAMP '2001-01-01').",
+        )
+    assert isinstance(value.domain, Moment)
+    assert isinstance(origin.domain, Moment)
+    gap = timedelta(seconds=seconds)
+    first = origin.domain.lo + (value.domain.lo - origin.domain.lo) // gap * gap  # no later than any value
+    passed = call("date_diff", "microsecond", first, value.expression) // (seconds * 1_000_000)
+    began = int(seconds_between(datetime(1970, 1, 1), first) * 1_000_000)
+    return Value(
+        expression=call("make_timestamp", passed * (seconds * 1_000_000) + began),
+        domain=Moment(lo=first, hi=value.domain.hi, step=Fraction(seconds)),
+        nullable=value.nullable,
     )
 
 
@@ -547,5 +608,7 @@ FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.DateDiff: _date_diff,
     exp.DayOfWeekIso: _named_part("isodow"),
     exp.TimeToStr: _formatted,
+    exp.UnixToTime: _from_seconds,
+    exp.DateBin: _binned,
     exp.TimeToUnix: lambda node, read: _seconds(node, node.this, read),
 }

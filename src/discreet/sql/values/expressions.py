@@ -110,10 +110,9 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
     ((exp.Rand, exp.Uuid), "{node} would give another answer each time.", "Leave it out: the noise is added for you."),
     (
         (exp.ToChar,),
-        "TO_CHAR and the like are not answered.",
-        "Write STRFTIME(day, '%Y-%m') for dates, CAST(x AS VARCHAR) for numbers.",
+        "{node} is not answered.",
+        "Write STRFTIME(day, '%Y-%m') or TO_CHAR(day, 'YYYY-MM') for dates, CAST(x AS VARCHAR) for numbers.",
     ),
-    ((exp.DateBin,), "{node} is not answered.", "Write DATE_TRUNC('hour', seen), or HOUR(seen) // 6."),
     ((exp.Initcap,), "{node} is not answered.", "Write UPPER(x) or LOWER(x)."),
     ((exp.AddMonths,), "{node} is not answered.", "Write day + INTERVAL 3 MONTH."),
     ((exp.TimestampDiff, exp.MonthsBetween), "{node} is not answered.", "Write DATE_DIFF('month', earlier, later)."),
@@ -160,6 +159,8 @@ _ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
     exp.Least: frozenset(("ignore_nulls",)),
     exp.Greatest: frozenset(("ignore_nulls",)),
     exp.Round: frozenset(("decimals",)),
+    exp.Trunc: frozenset(("decimals",)),
+    exp.DateBin: frozenset(("unit", "origin", "zone")),
     exp.Div: frozenset(("typed", "safe")),
     exp.Cast: frozenset(("to", "_type")),
     exp.TryCast: frozenset(("to", "_type", "safe")),
@@ -225,9 +226,24 @@ def _plus_or_minus(sign: int) -> Translator:
 
 def _compare(operator: str) -> Translator:
     def apply(node: exp.Expression, scope: Scope) -> Value:
-        return comparison(operator, translate(node.this, scope), translate(node.expression, scope), node)
+        left, right = translate(node.this, scope), translate(node.expression, scope)
+        _check_clock(node, left, right)
+        return comparison(operator, left, right, node)
 
     return apply
+
+
+def _check_clock(node: exp.Expression, *values: Value) -> None:
+    """Refuse NOW() beside moments: it is known to the day. Beside days it is past midnight, whatever the hour."""
+    clock = next((part for part in node.walk() if "clock" in part.meta), None)
+    if clock is not None:
+        days = [value for value in values if isinstance(value.domain, Day) and not value.domain.stamp]
+        if len(days) < len(values) - 1:
+            raise reject(
+                node,
+                f"{show(clock)} is known to the day, and an answer must be repeatable.",
+                "Write CURRENT_DATE, or DATE_TRUNC('day', NOW()).",
+            )
 
 
 def _and_or(operator: str) -> Translator:
@@ -247,6 +263,7 @@ def _between(node: exp.Between, scope: Scope) -> Value:
     if node.args.get("symmetric"):
         raise reject(node, "BETWEEN SYMMETRIC is not answered.", "Write BETWEEN with the smaller bound first.")
     value, low, high = (translate(part, scope) for part in (node.this, node.args["low"], node.args["high"]))
+    _check_clock(node, value, low, high)
     above, below = comparison(">=", value, low, node), comparison("<=", value, high, node)
     return flag(call("AND", above.expression, below.expression), above, below)
 
@@ -393,16 +410,22 @@ def _real(name: str, function: Callable[[float], float], *, above: float = -math
     )
 
 
-def _round(node: exp.Round, scope: Scope) -> Value:
-    digits = 0
-    if node.args.get("decimals") is not None:
-        places = translate(node.args["decimals"], scope)
-        if not places.constant or not isinstance(places.domain, Number) or places.domain.step.denominator != 1:
-            raise reject(node, "ROUND needs a constant number of digits.", "Write ROUND(x, 2).")
-        digits = int(places.domain.at(places.domain.lo))
-    if abs(digits) > 12:
-        raise reject(node, "ROUND to more than 12 digits is not answered.", "Write ROUND(x, 2).")
-    return numbers.rounded(as_number(translate(node.this, scope), node), Fraction(10) ** -digits, "nearest", node)
+def _rounded_to(how: numbers.Rounding) -> Translator:
+    """ROUND(x, 2), and TRUNC(x, -4), which goes toward zero."""
+
+    def apply(node: exp.Expression, scope: Scope) -> Value:
+        digits, name = 0, "ROUND" if how == "nearest" else "TRUNC"
+        if node.args.get("decimals") is not None:
+            places = translate(node.args["decimals"], scope)
+            constant = places.constant or isinstance(node.args["decimals"], exp.Neg)
+            if not constant or not isinstance(places.domain, Number) or places.domain.step.denominator != 1:
+                raise reject(node, f"{name} needs a constant number of digits.", f"Write {name}(x, 2).")
+            digits = int(places.domain.at(places.domain.lo))
+        if abs(digits) > 12:
+            raise reject(node, f"{name} to more than 12 digits is not answered.", f"Write {name}(x, 2).")
+        return numbers.rounded(as_number(translate(node.this, scope), node), Fraction(10) ** -digits, how, node)
+
+    return apply
 
 
 def _power(node: exp.Pow, scope: Scope) -> Value:
@@ -465,7 +488,9 @@ def _cast(node: exp.Cast, scope: Scope) -> Value:
     if target in (kind.DOUBLE, kind.FLOAT):
         return as_number(value, node)
     if target is kind.DECIMAL:
-        sizes = [whole(part.this) for part in node.args["to"].expressions] or [18, 3]
+        if not node.args["to"].expressions:  # Postgres's NUMERIC, which keeps all digits
+            return as_number(value, node)
+        sizes = [whole(part.this) for part in node.args["to"].expressions]
         digits = sizes[1] if len(sizes) > 1 else 0
         if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
             raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
@@ -619,8 +644,8 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Sign: _numeric_function(lambda value, node: numbers.sign(value)),
     exp.Floor: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "down", node)),
     exp.Ceil: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "up", node)),
-    exp.Round: _round,
-    exp.Trunc: _numeric_function(lambda value, node: numbers.rounded(value, Fraction(1), "toward_zero", node)),
+    exp.Round: _rounded_to("nearest"),
+    exp.Trunc: _rounded_to("toward_zero"),
     exp.Pow: _power,
     exp.Sqrt: _numeric_function(_square_root),
     exp.Cbrt: _real("cbrt", math.cbrt),

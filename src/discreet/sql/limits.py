@@ -1,0 +1,49 @@
+"""What one question may take: of one person's share in the engine's time, and of memory (S21)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from discreet.sql import work
+from discreet.sql.plan import Block
+from discreet.sql.text.parse import reject
+
+if TYPE_CHECKING:
+    from discreet.sql.analyze import Analysis
+
+
+def check_work(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
+    """Refuse a question in which one person alone could cost the engine more than a small part of its time (S21)."""
+    limits, checker = analysis.policy.limits, analysis.checker
+    allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
+    told = work.Work(rows=checker.rows, letters=analysis.letters)
+    queries = [(query, block) for block in blocks if block.same_as is None for query in block.queries]
+    needed = sum(block.passes * told.seconds(query) for query, block in queries)
+    if needed > allowed:
+        rows = max(checker.rows(query.source) for query, _ in queries)
+        raise reject(
+            tree,
+            f"one person alone could keep the engine busy for {_milliseconds(needed)} here, in up to {rows} rows, and"
+            f" {_milliseconds(allowed)} are allowed: a thousandth of the time limits.",
+            "Join fewer rows, aggregate per person before joining (GROUP BY the owner in a subquery), or use fewer"
+            " functions of texts; the curator can declare shorter texts, fewer max_rows, or more seconds.",
+        )
+
+
+def check_room(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
+    """Refuse a question of which more would come back from the engine than there is memory for (S21)."""
+    needed, allowed = sum(block.held for block in blocks if block.same_as is None), analysis.policy.limits.python_memory
+    if needed > allowed:
+        raise reject(
+            tree,
+            f"its groups and aggregates could need {needed // 10**6:,} MB, and {allowed // 10**6:,} MB are allowed, a"
+            " quarter of limits.memory.",
+            "Group by fewer or coarser keys, or ask for fewer aggregates; the curator can raise limits.memory.",
+        )
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{float(f'{seconds * 1000:.2g}'):,g} ms"

@@ -1,0 +1,46 @@
+"""GROUP BY public keys without an aggregate: the policy's own list of them, which is exact and free."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date, datetime
+
+from sqlglot import exp
+
+from discreet.sql.after.after import Released
+from discreet.sql.plan import Key, Unknown
+from discreet.sql.text.parse import reject
+
+MOST_LISTED = 10_000  # combinations of public keys that are listed free of charge
+LISTS = "GROUP BY without an aggregate lists which groups exist."
+COUNTED = "Add COUNT(*), which tells how large each group is."
+
+
+def listed(node: exp.Select, released: Released, keys: Sequence[Key | Unknown], table: str) -> Released:
+    """What a SELECT over the noisy table of a block gives, over a list of its keys instead.
+
+    Nothing is read: who is there, and whether anybody is, does not matter. Keys that are not public are refused.
+    """
+    public = [key for key in keys if isinstance(key, Key)]
+    cells = math.prod(key.size for key in public)
+    if not keys or len(public) < len(keys) or cells > MOST_LISTED:
+        raise reject(node, LISTS, COUNTED)
+    rows = itertools.product(*(key.labels().to_pylist() for key in public))
+    written = [exp.Tuple(expressions=[_written_out(each) for each in row]) for row in rows]
+    names = [exp.to_identifier(f"k{index}") for index in range(len(public))]
+    alias = exp.TableAlias(this=exp.to_identifier(table, quoted=True), columns=names)
+    tree = released.tree.copy()
+    tree.set("from_", exp.From(this=exp.Values(expressions=written, alias=alias)))
+    return replace(released, tree=tree, noisy=False)
+
+
+def _written_out(value: object) -> exp.Expression:
+    """A public value as it is written in SQL, with its type."""
+    if isinstance(value, datetime):
+        return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), "TIMESTAMP")
+    if isinstance(value, date):
+        return exp.cast(exp.Literal.string(value.isoformat()), "DATE")
+    return exp.convert(value)

@@ -1,0 +1,333 @@
+"""What the clients of Postgres write, in words that the analysis knows: one rule for each habit.
+
+As in `spelling`, a rule turns one spelling into another that means the same, and returns other nodes as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import date
+
+from sqlglot import exp
+
+from discreet.sql.text.formats import formatted
+from discreet.sql.text.parse import reject, show, whole
+
+Rule = Callable[[exp.Expression], exp.Expression]
+_UTC = ("utc", "etc/utc", "gmt", "z", "zulu", "+00", "+00:00")
+
+
+def _in_utc(node: exp.Expression) -> exp.Expression:
+    """x AT TIME ZONE 'UTC' and CAST(x AS TIMESTAMPTZ): moments are in UTC here."""
+    if isinstance(node, exp.AtTimeZone):
+        zone = node.args.get("zone")
+        if not isinstance(zone, exp.Literal) or zone.name.lower() not in _UTC:
+            raise reject(
+                node, f"{show(node)}: moments are in UTC here.", "Write AT TIME ZONE 'UTC', or shift by hours."
+            )
+        return exp.Cast(this=node.this, to=exp.DataType.build("TIMESTAMP"))
+    if isinstance(node, exp.DataType) and node.this == exp.DataType.Type.TIMESTAMPTZ:
+        return exp.DataType.build("TIMESTAMP")
+    return node
+
+
+def _listed(node: exp.Expression) -> exp.Expression:
+    """x = ANY('{CA,NY}') is x IN ('CA', 'NY'); x <> ALL(...) is NOT IN."""
+    if type(node) not in (exp.EQ, exp.NEQ):
+        return node
+    other = node.expression
+    every = isinstance(other, exp.All) or (isinstance(other, exp.Anonymous) and other.name.lower() == "all")
+    if not every and not isinstance(other, exp.Any):
+        return node
+    if isinstance(node, exp.NEQ) is not every:
+        return node
+    inner = other.expressions[0] if isinstance(other, exp.Anonymous) and other.expressions else other.this
+    inner = inner.unnest() if isinstance(inner, exp.Expression) else inner
+    inner = inner.this if isinstance(inner, exp.Cast) else inner
+    found: list[exp.Expression] = []
+    if isinstance(inner, exp.Array):
+        found = inner.expressions
+    elif isinstance(inner, exp.Literal) and inner.is_string and re.fullmatch(r"\{[^{}\"\\]*\}", inner.name):
+        found = [exp.Literal.string(each.strip()) for each in inner.name[1:-1].split(",") if each.strip()]
+    if not found:
+        return node
+    among = exp.In(this=node.this, expressions=found)
+    return exp.Not(this=among) if every else among
+
+
+def pattern(node: exp.Expression) -> exp.Expression:
+    """ILIKE ('%' || REPLACE('ada', '_', '!_') || '%'): a pattern that is put together from constants."""
+    like = node.this if isinstance(node, exp.Escape) else node
+    if isinstance(like, exp.Like | exp.ILike) and not isinstance(like.expression, exp.Literal):
+        text = _text(like.expression)
+        if text is not None:
+            like.set("expression", exp.Literal.string(text))
+    return node
+
+
+def _text(node: exp.Expression | None) -> str | None:
+    """The text that an expression of constants stands for, if it is one."""
+    match node:
+        case exp.Literal() if node.is_string:
+            return str(node.this)
+        case exp.Paren():
+            return _text(node.this)
+        case exp.Cast() if node.args["to"].this in exp.DataType.TEXT_TYPES:
+            return _text(node.this)
+        case exp.DPipe():
+            parts = [_text(part) for part in (node.this, node.expression)]
+        case exp.Concat():
+            parts = [_text(part) for part in node.expressions]
+        case exp.Lower() | exp.Upper():
+            inner = _text(node.this)
+            return inner and (inner.lower() if isinstance(node, exp.Lower) else inner.upper())
+        case exp.Replace():
+            found = [_text(part) for part in (node.this, node.expression, node.args.get("replacement"))]
+            if None in found or not found[1]:
+                return None
+            text, old, new = (str(each) for each in found)
+            return text.replace(old, new)
+        case _:
+            return None
+    return None if None in parts else "".join(str(part) for part in parts)
+
+
+def _counted(node: exp.Expression) -> exp.Expression:
+    """LIMIT 10::INTEGER, LIMIT ('5'::int4)."""
+    if not isinstance(node, exp.Limit | exp.Offset) or node.expression is None:
+        return node
+    inner = node.expression
+    while isinstance(inner, exp.Paren | exp.Cast):
+        inner = inner.this
+    if inner is not node.expression and isinstance(inner, exp.Literal) and inner.name.isdigit():
+        node.set("expression", exp.Literal.number(inner.name))
+    return node
+
+
+def _only(node: exp.Expression) -> exp.Expression:
+    """FROM ONLY visits: no table here has others below it."""
+    if isinstance(node, exp.Table) and node.args.get("only"):
+        node.set("only", None)
+    return node
+
+
+def _first_of_groups(node: exp.Expression) -> exp.Expression:
+    """DISTINCT ON (k) ... GROUP BY k: a group has one row."""
+    if not isinstance(node, exp.Select) or not node.args.get("distinct") or not node.args.get("group"):
+        return node
+    on = node.args["distinct"].args.get("on")
+    keys = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()] if on is not None else []
+    grouped = node.args["group"].expressions
+    if keys and all(any(key == each for each in keys) for key in grouped) and len(keys) >= len(grouped) > 0:
+        node.set("distinct", None)
+    return node
+
+
+_PLAIN = re.compile(r"(\^?)((?:[^\\^$.|?*+()\[\]{}%_]|\\[.$*+?()\[\]{}|^-])*)(\$?)")
+
+
+def _regular(node: exp.Expression) -> exp.Expression:
+    """name ~ '^Ka' is name LIKE 'Ka%', where the pattern has nothing but letters between its ends."""
+    if not isinstance(node, exp.RegexpLike | exp.RegexpILike) or not node.expression.is_string:
+        return node
+    found = _PLAIN.fullmatch(node.expression.name)
+    if found is None or any(
+        part for name, part in node.args.items() if name not in ("this", "expression", "full_match")
+    ):
+        return node
+    text = re.sub(r"\\(.)", r"\1", found[2])
+    pattern = f"{'' if found[1] else '%'}{text}{'' if found[3] else '%'}"
+    kind = exp.ILike if isinstance(node, exp.RegexpILike) else exp.Like
+    return kind(this=node.this, expression=exp.Literal.string(pattern))
+
+
+def _years_of(node: exp.Expression) -> exp.Expression:
+    """EXTRACT(YEAR FROM AGE(later, earlier)): how many whole years have passed."""
+    if not isinstance(node, exp.Extract) or node.this.name.lower() not in ("year", "years"):
+        return node
+    gap = node.expression.unnest()
+    if not isinstance(gap, exp.Anonymous) or gap.name.lower() != "age" or len(gap.expressions) not in (1, 2):
+        return node
+    later, earlier = gap.expressions if len(gap.expressions) == 2 else (exp.CurrentDate(), gap.expressions[0])
+    return exp.Anonymous(this="timestampdiff", expressions=[exp.Literal.string("year"), earlier, later])
+
+
+def _sundays(node: exp.Expression) -> exp.Expression:
+    """day + (-EXTRACT(DOW FROM day) * INTERVAL '1 DAY'): the Sunday before, as weeks begin in some countries."""
+    if not isinstance(node, exp.Add | exp.Sub):
+        return node
+    moved = node.expression.unnest()
+    if not isinstance(moved, exp.Mul) or not isinstance(moved.expression, exp.Interval):
+        return node
+    days, length = moved.this.unnest(), moved.expression
+    back = isinstance(days, exp.Neg) == isinstance(node, exp.Add)
+    days = days.this.unnest() if isinstance(days, exp.Neg) else days
+    unit = str(length.args.get("unit") or "").lower().removesuffix("s")
+    if not back or not isinstance(days, exp.Extract) or unit != "day" or length.this is None or length.this.name != "1":
+        return node
+    if days.this.name.lower() not in ("dow", "dayofweek") or not _same_day(node.this, days.expression):
+        return node
+    one = exp.Interval(this=exp.Literal.string("1"), unit=exp.var("DAY"))
+    next_day = exp.Add(this=exp.cast(days.expression, "DATE"), expression=one)
+    monday = exp.DateTrunc(this=next_day, unit=exp.Literal.string("week"))
+    return exp.Paren(this=exp.Sub(this=exp.cast(monday, "DATE"), expression=one.copy()))
+
+
+def _same_day(node: exp.Expression, other: exp.Expression) -> bool:
+    """Whether both are the day of one expression, whatever is written around it."""
+
+    def bare(part: exp.Expression) -> exp.Expression:
+        while isinstance(part, exp.Paren | exp.Cast | exp.DateTrunc | exp.TimestampTrunc):
+            unit = part.args.get("unit")
+            if unit is not None and unit.name.lower() != "day":
+                return part
+            part = part.this
+        return part
+
+    return bool(bare(node) == bare(other))
+
+
+def _last_day(node: exp.Expression) -> exp.Expression:
+    """LAST_DAY(day): a day before the next month."""
+    if not isinstance(node, exp.LastDay) or node.args.get("unit") is not None:
+        return node
+    month, day = (exp.Interval(this=exp.Literal.string("1"), unit=exp.var(unit)) for unit in ("MONTH", "DAY"))
+    first = exp.cast(exp.DateTrunc(this=node.this, unit=exp.Literal.string("month")), "DATE")
+    return exp.Paren(this=exp.Sub(this=exp.Add(this=first, expression=month), expression=day))
+
+
+def _beside(node: exp.Expression) -> exp.Expression:
+    """CROSS JOIN LATERAL (SELECT p.c * 2 AS n) AS v: v.n is the expression itself."""
+    if not isinstance(node, exp.Select):
+        return node
+    named: dict[tuple[str, str], exp.Expression] = {}
+    kept = []
+    for join in node.args.get("joins") or []:
+        items = list(_computed(join.this)) if not join.args.get("on") else []
+        if items and not join.args.get("side"):
+            alias = join.this.alias_or_name.lower()
+            named |= {(alias, name.lower()): item for name, item in items}
+        else:
+            kept.append(join)
+    if not named:
+        return node
+    node.set("joins", kept)
+    inside = {name for _, name in named}
+
+    def expression(part: exp.Expression) -> exp.Expression:
+        if not isinstance(part, exp.Column):
+            return part
+        found = named.get((part.table.lower(), part.name.lower()))
+        if found is None and not part.table and part.name.lower() in inside:
+            found = next(item for (_, name), item in named.items() if name == part.name.lower())
+        return exp.Paren(this=found.copy()) if found is not None else part
+
+    node.set("expressions", [_renamed(item, item.transform(expression)) for item in node.expressions])
+    for clause in ("where", "group", "having", "qualify", "order"):
+        if node.args.get(clause):
+            node.set(clause, node.args[clause].transform(expression))
+    return node
+
+
+def _renamed(item: exp.Expression, made: exp.Expression) -> exp.Expression:
+    if isinstance(item, exp.Column) and made is not item and not isinstance(made, exp.Column):
+        return exp.alias_(made, item.name, quoted=True)
+    return made
+
+
+def _computed(source: exp.Expression) -> Iterator[tuple[str, exp.Expression]]:
+    """The items of LATERAL (SELECT a, b) without a FROM clause."""
+    query = source.this if isinstance(source, exp.Lateral) else None
+    select = query.this if isinstance(query, exp.Subquery) else query
+    plain = isinstance(select, exp.Select) and {name for name, part in select.args.items() if part} == {"expressions"}
+    if plain and select is not None and not any(item.find(exp.AggFunc, exp.Window) for item in select.expressions):
+        yield from ((item.output_name, item.unalias()) for item in select.expressions if item.output_name)
+
+
+def clocks(today: date | None) -> Rule:
+    """CURRENT_DATE is the day of asking: a constant of the question."""
+
+    def rule(node: exp.Expression) -> exp.Expression:
+        if today is None or not is_clock(node):
+            return node
+        if isinstance(node, exp.CurrentDate) or node.name.lower() == "today":
+            return exp.cast(exp.Literal.string(today.isoformat()), "DATE")
+        # A microsecond past midnight: what it is to a day, and to every coarser part of the calendar.
+        found = exp.cast(exp.Literal.string(f"{today.isoformat()} 00:00:00.000001"), "TIMESTAMP")
+        if not _to_the_day(node):
+            found.meta["clock"] = True
+        return found
+
+    return rule
+
+
+def is_clock(node: exp.Expression) -> bool:
+    """CURRENT_DATE, NOW() and the like."""
+    name = node.name.lower() if isinstance(node, exp.Anonymous) and not node.expressions else ""
+    return isinstance(node, exp.CurrentDate | _NOW) or name in ("today", *_NOW_NAMES)
+
+
+_NOW = exp.CurrentTimestamp | exp.Localtimestamp | exp.CurrentDatetime
+_NOW_NAMES = ("now", "getdate", "sysdate", "get_current_timestamp", "transaction_timestamp", "statement_timestamp")
+_HOURS = ("hour", "minute", "second", "millisecond", "microsecond")
+
+
+def _to_the_day(node: exp.Expression) -> bool:
+    """Whether only the day of a moment is looked at: DATE_TRUNC('month', NOW()), CAST(NOW() AS DATE)."""
+    above = node.find_ancestor(exp.DateTrunc, exp.TimestampTrunc, exp.Cast, exp.Predicate, exp.Query)
+    if isinstance(above, exp.Cast):
+        within = bool(above.args["to"].this == exp.DataType.Type.DATE)
+    else:
+        unit = above.args.get("unit") if isinstance(above, exp.DateTrunc | exp.TimestampTrunc) else None
+        within = unit is not None and unit.name.lower() not in _HOURS
+    units = [str(each.args.get("unit")).lower() for each in above.find_all(exp.Interval)] if above is not None else []
+    return within and not any(unit.removesuffix("s") in _HOURS for unit in units)
+
+
+def _lengths(node: exp.Expression) -> exp.Expression:
+    """-5 * INTERVAL '1 YEAR' is INTERVAL '-5' YEAR."""
+    if not isinstance(node, exp.Mul):
+        return node
+    for times, length in ((node.this, node.expression), (node.expression, node.this)):
+        if isinstance(length, exp.Interval) and length.args.get("unit") is not None and length.this is not None:
+            count, each = _number(times.unnest()), re.fullmatch("-?[0-9]{1,6}", length.this.name)
+            if count is not None and each is not None:
+                total = exp.Literal.string(str(count * int(each[0])))
+                return exp.Interval(this=total, unit=length.args["unit"])
+    return node
+
+
+def series(node: exp.GenerateSeries) -> list[int] | None:
+    """The numbers of GENERATE_SERIES(1, 10) and GENERATE_SERIES(0, 100, 10), written out; None where it is not that."""
+    start, end, step = (_number(node.args.get(name)) for name in ("start", "end", "step"))
+    step = 1 if node.args.get("step") is None else step
+    if start is None or end is None or not step or abs(end - start) // abs(step) >= MOST_SERIES:
+        return None
+    return list(range(start, end + (1 if step > 0 else -1), step))
+
+
+MOST_SERIES = 2_000  # numbers that a series may have: as many as rows of a table that is written out
+
+
+def _number(node: exp.Expression | None) -> int | None:
+    if isinstance(node, exp.Neg):
+        inner = whole(node.this)
+        return None if inner is None else -inner
+    return whole(node)
+
+
+RULES: tuple[Rule, ...] = (
+    formatted,
+    _in_utc,
+    _listed,
+    _counted,
+    _only,
+    _first_of_groups,
+    _regular,
+    _years_of,
+    _sundays,
+    _lengths,
+    _last_day,
+    _beside,
+)

@@ -1,0 +1,93 @@
+"""The top groups, joined back: FROM visits JOIN (SELECT clinic, COUNT(*) ... LIMIT 2) AS t ON clinic = t.clinic.
+
+Charts of the largest groups over time are asked so. The inner query is noisy, and a noisy result meets no private
+rows. But where the outer query groups by what they meet on, the join only says which groups are shown: HAVING clinic
+IN (...), which runs after noise.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from discreet.sql.aggregates import aggregates_in
+from discreet.sql.text.parse import whole
+
+
+def shown_by_having(node: exp.Select) -> exp.Select:
+    """The SELECT with such joins as conditions in HAVING; others as they are."""
+    for join in node.args.get("joins") or []:
+        pairs = _pairs(join)
+        if pairs:
+            changed = _changed(node, join, pairs)
+            if changed is not None:
+                return shown_by_having(changed)
+    return node
+
+
+def _pairs(join: exp.Join) -> list[tuple[exp.Column, str]]:
+    """What the outer query joins on, with the inner query's column; none where it is no join of that kind."""
+    query = join.this.this if isinstance(join.this, exp.Subquery) else None
+    inner = not join.args.get("side") and str(join.args.get("kind") or "").upper() in ("", "INNER")
+    if not isinstance(query, exp.Select) or not inner or not join.args.get("on") or not query.args.get("group"):
+        return []
+    if not any(query.args.get(clause) for clause in ("limit", "having")):
+        return []
+    plain = [item for item in query.expressions if not aggregates_in(item)]
+    names, alias = [item.output_name.lower() for item in plain], join.this.alias.lower()
+    pairs = []
+    on = join.args["on"].unnest()
+    for part in on.flatten() if isinstance(on, exp.And) else [on]:
+        part = part.unnest()
+        sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+        own = [side for side in sides if isinstance(side, exp.Column) and _is_of(side, alias, names)]
+        rest = [side for side in sides if isinstance(side, exp.Column) and side not in own]
+        if len(own) != 1 or len(rest) != 1:
+            return []
+        pairs.append((rest[0], own[0].name))
+    # One row of each: the keys of the inner query are all that it is joined on.
+    return pairs if len(pairs) == len(names) == len(query.args["group"].expressions) else []
+
+
+def _is_of(column: exp.Column, alias: str, names: list[str]) -> bool:
+    if column.table:
+        return str(column.table).lower() == alias
+    return str(column.name).lower() in names
+
+
+def _changed(node: exp.Select, join: exp.Join, pairs: list[tuple[exp.Column, str]]) -> exp.Select | None:
+    """The SELECT without the join, if it groups by what is joined on and names nothing else of the inner query."""
+    alias = join.this.alias.lower()
+    meant = {name.lower(): column for column, name in pairs}
+
+    def outer(part: exp.Expression) -> exp.Expression:
+        if isinstance(part, exp.Column) and part.table.lower() == alias and part.name.lower() in meant:
+            return meant[part.name.lower()].copy()
+        return part
+
+    made = node.copy()
+    made.set("joins", [each for each in made.args["joins"] if each != join])
+    items = [(item.alias_or_name, item.unalias().transform(outer)) for item in made.expressions]
+    made.set("expressions", [exp.alias_(item, name, quoted=True) if name else item for name, item in items])
+    for clause in ("where", "group", "having", "order", "qualify"):
+        if made.args.get(clause):
+            made.set(clause, made.args[clause].transform(outer))
+    if any(column.table.lower() == alias for column in made.find_all(exp.Column)) or not made.args.get("group"):
+        return None
+    groups = [_meaning(key, made) for key in made.args["group"].expressions]
+    if any(column not in groups for column, _ in pairs):
+        return None
+    for column, name in pairs:
+        source = exp.Subquery(this=join.this.this.copy(), alias=exp.TableAlias(this=exp.to_identifier("top")))
+        listed = exp.select(exp.column(name, table="top", quoted=True)).from_(source)
+        made.having(exp.In(this=column.copy(), query=exp.Subquery(this=listed)), copy=False)
+    return made
+
+
+def _meaning(key: exp.Expression, node: exp.Select) -> exp.Expression:
+    place = whole(key)
+    if place and place <= len(node.expressions):
+        return node.expressions[place - 1].unalias()
+    for item in node.expressions:
+        if isinstance(key, exp.Column) and not key.table and isinstance(item, exp.Alias) and item.alias == key.name:
+            return item.this
+    return key
