@@ -558,4 +558,34 @@ BUGS = (
         "named = (table.select(",
         "tests/test_many_keys.py::test_texts_have_wide_offsets",
     ),
+    bug(
+        "a level of a publication that is not paid for",
+        "census/plan.py",
+        "    used = [noise for row in noises for noise in row if noise is not None]\n",
+        "    used = [noise for row in noises[1:] for noise in row if noise is not None]\n",
+        "tests/census/test_publication.py::test_one_charge_and_the_same_bytes",
+    ),
+    bug(
+        "a publication where whoever changes place counts once",
+        "census/plan.py",
+        'times = 2 if policy.neighbors == "change_one" else 1',
+        "times = 1",
+        "tests/census/test_publication.py::test_no_person_moves_more_than_claimed",
+    ),
+    bug(
+        "an invariant by accident",
+        "vault/allowance.py",
+        "        counts = _rolled_up(exact.unwrap(), maps, sizes)\n",
+        "        counts = _rolled_up(exact.unwrap(), maps, sizes)\n"
+        "        if len(counts) == 1:\n            return counts\n",
+        "tests/census/test_neighbors.py::test_replay",
+    ),
+    bug(
+        "whole numbers that look at the exact ones",
+        "census/running.py",
+        "            noisy = measure(self.plan, allowance, self.fetch)\n",
+        "            noisy = measure(self.plan, allowance, self.fetch)\n"
+        '            noisy[0, 0][:] = sum(self.fetch(self.plan.counted).unwrap().column("s0").to_pylist())\n',
+        "tests/census/test_neighbors.py::test_replay",
+    ),
 )

@@ -7,7 +7,7 @@ table along `Grid.chain`, from the total to all columns:
     expect    in proportion to the coarser table, then drawn towards the estimate of each table, the more so the more
               precise the estimate is beside how much such counts differ between places (`_drawn_to`)
     fit       shifted so that the cells of a coarser cell add up to its number
-    round     by running sums: each number goes to a neighboring whole number, and their sum stays what it is
+    round     down, and those with the largest remainders get what is missing
 
 Why it cannot fail: the left half's number of a coarser cell lies between 0 and the place's number u of it, which is the
 sum of the place's finer cells u_i. `fit` gives real numbers between 0 and u_i with that sum, `round` whole ones. What
@@ -80,7 +80,7 @@ def fit(expected: Floats, most: Floats, group: Integers, wanted: Floats) -> Floa
     """Numbers between 0 and `most` that add up to `wanted` in each group, near the expected ones.
 
     All log odds of a group are shifted by the same amount, which is found by halving an interval. `wanted` must lie
-    between 0 and the group's sum of `most`. What halving leaves is for `round_up_to` to mend.
+    between 0 and the group's sum of `most`. What halving leaves is for `round_to` to mend.
     """
     share = np.clip(expected / np.maximum(most, _LEAST), 1e-6, 1 - 1e-6)
     odds = np.log(share / (1 - share))
@@ -92,26 +92,21 @@ def fit(expected: Floats, most: Floats, group: Integers, wanted: Floats) -> Floa
     return np.asarray(most / (1 + np.exp(-odds - high[group])))
 
 
-def round_up_to(values: Floats, most: Integers, group: Integers, wanted: Integers) -> Integers:
-    """Whole numbers from 0 to `most` that add up to `wanted` in each group, near the values; groups are in order.
+def round_to(values: Floats, most: Integers, group: Integers, wanted: Integers) -> Integers:
+    """Whole numbers from 0 to `most` that add up to `wanted` in each group, near the values.
 
-    A number is how many whole numbers the running sum passes at it. Where the values do not quite add up to `wanted`,
-    or a number passes `most`, the rest is filled in from the front: there is room, as `wanted` is at most the sum of
-    `most`.
+    All are rounded down, and those with the largest remainders get the rest. Where the values do not quite add up to
+    `wanted`, what is missing goes where there is room: there is, as `wanted` is at most the sum of `most`.
     """
     sums = np.bincount(group, weights=values, minlength=len(wanted))
     values = values * np.divide(wanted, sums, out=np.zeros(len(wanted)), where=sums > 0)[group]
-    first = np.searchsorted(group, np.arange(len(wanted)))
-    running = np.cumsum(values)
-    before = np.append(0.0, running)[first]
-    offset = _offsets(len(wanted))
-    ends = np.floor(running - before[group] + offset[group] + 1e-7)
-    last = np.append(group[1:] != group[:-1], True) if len(group) else np.zeros(0, dtype=bool)
-    ends[last] = wanted[group[last]]
-    begins = np.append(0.0, ends[:-1])
-    begins[np.append(True, last[:-1]) if len(group) else last] = 0
-    whole = np.clip((ends - begins).astype(np.int64), 0, most)
-    return _mended(whole, most, group, wanted)
+    low = np.minimum(np.floor(values + 1e-9).astype(np.int64), most)
+    rest = wanted - np.bincount(group, weights=low, minlength=len(wanted)).astype(np.int64)
+    order = np.lexsort((-np.where(low < most, values - low, -1.0), group))
+    rank = np.empty(len(order), dtype=np.int64)
+    first = np.searchsorted(group[order], np.arange(len(wanted)))
+    rank[order] = np.arange(len(order)) - first[group[order]]
+    return _mended(np.minimum(low + (rank < rest[group]), most), most, group, wanted)
 
 
 def _mended(whole: Integers, most: Integers, group: Integers, wanted: Integers) -> Integers:
@@ -120,8 +115,7 @@ def _mended(whole: Integers, most: Integers, group: Integers, wanted: Integers) 
     if lacking.any():
         room = np.where(lacking[group] > 0, most - whole, whole)
         passed = np.cumsum(room) - room
-        starts = np.searchsorted(group, np.arange(len(wanted)))
-        passed = passed - np.append(passed, 0)[np.minimum(starts, len(passed) - 1)][group]
+        passed = passed - passed[np.searchsorted(group, group)]
         moved = np.clip(np.abs(lacking)[group] - passed, 0, room)
         whole = whole + np.sign(lacking)[group] * moved
     return whole
@@ -129,11 +123,6 @@ def _mended(whole: Integers, most: Integers, group: Integers, wanted: Integers) 
 
 def _sums_by(group: Integers, values: Floats | Integers) -> Floats:
     return np.asarray(np.bincount(group, weights=values), dtype=np.float64)
-
-
-def _offsets(size: int) -> Floats:
-    """Where running sums begin between two whole numbers: well spread, the same every time, and no secret."""
-    return np.asarray((np.arange(1, size + 1) * 0.6180339887498949) % 1.0)
 
 
 # --- the split --------------------------------------------------------------------------------------------------------
@@ -248,7 +237,7 @@ class Splitter:
         order = np.argsort(group, kind="stable")
         fitted = fit(expected[order], most[order].astype(np.float64), group[order], coarse.astype(np.float64))
         left = np.empty(len(order), dtype=np.int64)
-        left[order] = round_up_to(fitted, most[order], group[order], coarse)
+        left[order] = round_to(fitted, most[order], group[order], coarse)
         return left
 
     def _told_by(self, before: Columns, table: Columns) -> list[Columns]:
@@ -328,7 +317,7 @@ def at_the_top(estimate: Estimate, grid: Grid, total: int | None, zeros: Flags |
         sums = np.bincount(group, weights=expected)
         even = np.where(sums[group] > 0, expected, open_)[order]
         finer = np.empty(len(cells), dtype=np.int64)
-        finer[order] = round_up_to(even, most, group[order], coarse)
+        finer[order] = round_to(even, most, group[order], coarse)
         coarse = finer
     cell = np.flatnonzero(coarse)
     return Counts(place=np.zeros(len(cell), dtype=np.int64), cell=cell, count=coarse[cell])

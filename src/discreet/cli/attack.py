@@ -240,12 +240,21 @@ def census(
     file: Annotated[Path | None, typer.Argument(metavar="STATS", help="Published statistics, as JSON.")] = None,
     cap: Annotated[int, typer.Option(help="Stop after this many solutions.")] = 5000,
     seconds: Annotated[float, typer.Option(help="Stop after this time.")] = 60.0,
+    publication: Annotated[
+        Path | None, typer.Option("--publication", metavar="FOLDER", help="Instead: what `publish --out` wrote.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="FILE:PLACE", help="The people it is of, and their place.")
+    ] = None,
     demo: Demo = False,
     html: Html = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """List the sets of people that fit a page of statistics."""
+    """List the sets of people that fit a page of statistics; or hold a publication against its people."""
     if _told("census", demo, html, format):
+        return
+    if publication is not None or against is not None:
+        _give_away(publication, against, format)
         return
     from discreet.attacks import census as attack
 
@@ -258,6 +267,23 @@ def census(
         )
     rows = [[f"{share:.1%}", *record.values()] for record, share in found.certainty[:MOST_SHOWN]]
     columns = ("certainty", *(found.certainty[0][0] if found.certainty else ()))
+    _print(found, found.as_json(), format, columns, rows)
+
+
+def _give_away(publication: Path | None, against: str | None, format: Format) -> None:
+    """Exact, swapped and published tables beside the people they are about."""
+    from discreet.attacks.given_away import given_away
+
+    original, _, place = (against or "").rpartition(":")
+    if publication is None or not original or not place:
+        raise UsageError("Give both: --publication FOLDER, and --against people.parquet:block with the place's column.")
+    listed, people = _tables(publication / "microdata.parquet", Path(original))
+    found = given_away(people, listed, place=place)
+    columns = ("tables", "people", "same record", "but for one column", "alone of a kind", "found", "claimed", "right")
+    rows = []
+    for way in found.ways:
+        counts = (way.people, way.exact, way.partial, way.alone, way.found, way.claims)
+        rows.append([way.name, *(f"{each:,}" for each in counts), f"{way.right / max(way.claims, 1):.0%}"])
     _print(found, found.as_json(), format, columns, rows)
 
 
