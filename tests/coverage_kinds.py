@@ -82,6 +82,7 @@ _PLAIN = {
     "case": "CASE WHEN COUNT(*) > 55 THEN COUNT(*) ELSE 0 END",
     "logarithm": "LN(SUM(age))",
 }
+_T = "WITH t AS (SELECT g, COUNT(*) AS n FROM people GROUP BY g)"
 _GROUPED = "SELECT g, {} AS x FROM people GROUP BY g"
 KINDS = {
     **{name: _GROUPED.format(expression) for name, expression in _PLAIN.items()},
@@ -106,6 +107,32 @@ KINDS = {
     "outer arithmetic": (
         "SELECT g, 1 - r / 2 AS x FROM (SELECT g, COUNT(*) FILTER (WHERE smoker) * 1.0 / COUNT(*) AS r "
         "FROM people GROUP BY g) AS t"
+    ),
+    "share of the total": "SELECT g, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS x FROM people GROUP BY g",
+    "share by a subquery": (
+        "SELECT g, 100.0 * SUM(age) / (SELECT SUM(age) FROM people WHERE smoker) AS x FROM people GROUP BY g"
+    ),
+    "rounded share": (
+        "SELECT g, sex, ROUND(100.0 * COUNT(*) / SUM(COUNT(*)) OVER (PARTITION BY g), 1) AS x "
+        "FROM people GROUP BY g, sex"
+    ),
+    "step from the row before": f"{_T} SELECT g, n - LAG(n) OVER (ORDER BY g) AS x FROM t",
+    "change from the row before": f"{_T} SELECT g, n * 1.0 / LAG(n) OVER (ORDER BY g) - 1 AS x FROM t",
+    "running total": f"{_T} SELECT g, SUM(n) OVER (PARTITION BY g // 4 ORDER BY g) AS x FROM t",
+    "moving average": (f"{_T} SELECT g, AVG(n) OVER (ORDER BY g ROWS BETWEEN 3 PRECEDING AND CURRENT ROW) AS x FROM t"),
+    "less the mean": f"{_T} SELECT g, n - AVG(n) OVER () AS x FROM t",
+    "sums of groups": f"{_T} SELECT g // 4 AS h, SUM(n) AS x FROM t GROUP BY h",
+    "columns side by side": (
+        "WITH t AS (SELECT g, sex, COUNT(*) AS n FROM people GROUP BY g, sex) "
+        "SELECT g, SUM(CASE WHEN sex = 'F' THEN n ELSE 0 END) * 1.0 / SUM(n) AS x FROM t GROUP BY g"
+    ),
+    "quotient of two tables": (
+        "SELECT a.g, a.n * 1.0 / b.n AS x FROM (SELECT g, COUNT(*) AS n FROM people WHERE smoker GROUP BY g) AS a "
+        "JOIN (SELECT g, COUNT(*) AS n FROM people WHERE NOT smoker GROUP BY g) AS b ON a.g = b.g"
+    ),
+    "shares of a few": (
+        "SELECT g, COUNT(*) FILTER (WHERE age > 50) * 1.0 / SUM(COUNT(*) FILTER (WHERE age > 50)) "
+        "OVER (PARTITION BY g // 2) AS x FROM people GROUP BY g"
     ),
     "stacked": "SELECT g, COUNT(*) AS x FROM people GROUP BY g UNION ALL SELECT 999, 2 * SUM(age) FROM people",
 }

@@ -79,15 +79,18 @@ def cell(value: Any, margin: float | None) -> str:
     return text if margin is None else f"{text} ± {_short(margin)}"
 
 
-def cells(values: Sequence[Any], margins: Sequence[float | None]) -> list[str]:
-    """A column's values with their margins, one ± under the other."""
+def cells(values: Sequence[Any], margins: Sequence[float | None], *, unknown: bool = False) -> list[str]:
+    """A column's values with their margins, one ± under the other; ± ? where a noisy number's is `unknown`."""
     texts = [cell(value, margin) for value, margin in zip(values, margins, strict=True)]
-    halves = [
-        text.partition(" ± ") if margin is not None else (text, "", "")
-        for text, margin in zip(texts, margins, strict=True)
-    ]
+    halves = [_halves(*each, unknown=unknown) for each in zip(texts, values, margins, strict=True)]
     widest = max((len(margin) for _, _, margin in halves), default=0)
     return [f"{value} ± {margin.ljust(widest)}" if mark else value for value, mark, margin in halves]
+
+
+def _halves(text: str, value: Any, margin: float | None, *, unknown: bool) -> tuple[str, str, str]:
+    if margin is not None:
+        return text.partition(" ± ")
+    return (text, " ± ", "?") if unknown and value is not None else (text, "", "")
 
 
 def _short(margin: float) -> str:
@@ -106,7 +109,8 @@ def answer_text(answer: Answer) -> str:
         answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
     ):
         listed = values.to_pylist()
-        texts = [name, *cells(listed, margins.to_pylist())]
+        unknown = name in answer.certificate.get("without_margin", {})
+        texts = [name, *cells(listed, margins.to_pylist(), unknown=unknown)]
         numeric = any(isinstance(each, int | float | Decimal) for each in listed)
         width = max(map(len, texts))
         columns.append([text.rjust(width) if numeric else text.ljust(width) for text in texts])
@@ -120,8 +124,7 @@ def notes(answer: Answer) -> list[str]:
     beside = answer.certificate.get("beside_ranks", {})
     for name, ranks in answer.certificate.get("ranks", {}).items():
         lines.append(f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 %")
-    for name in answer.certificate.get("without_margin", []):
-        lines.append(f"{name}: where no ± stands, noise may hide what it is divided by, and no margin is known.")
+    lines += [f"{name}: where ± ? stands, {why}" for name, why in answer.certificate.get("without_margin", {}).items()]
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
     if answer.certificate.get("today"):

@@ -29,6 +29,7 @@ from discreet.mechanisms import to_row
 from discreet.offer import Offer, amount_for_margin, offer
 from discreet.policy.policy import Policy
 from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
+from discreet.sql.after.joint import joint_margins
 from discreet.sql.analyze import plan
 from discreet.sql.plan import Plan, empty_plan, prove, table_name
 from discreet.sql.text.dialect import Dialect, named_dialect
@@ -211,6 +212,10 @@ class View:
             else tables[table_name(0)].select(listed)
         )
         table, margins = split(result, offered.plan.columns)
+        public = {name: self.public[name] for name in offered.plan.public}
+        noise = [each.noise for each in offered.blocks]
+        for place, found in joint_margins(offered.plan, noisy, noise, table, public, self._after).items():
+            margins = margins.set_column(place, margins.column_names[place], found)
         certificate = self._certificate(offered)
         unknown = without_margin(table, margins, offered.plan.columns)
         if unknown:

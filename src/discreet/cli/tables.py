@@ -39,7 +39,8 @@ def print_answer(answer: Answer, console: Console | None = None, *, quiet: bool 
         listed = values.to_pylist()
         numeric = any(isinstance(each, int | float | Decimal) for each in listed)
         table.add_column(plainly(name), justify="right" if numeric else "left", overflow="fold")
-        columns.append(cells(listed, margins.to_pylist()))
+        unknown = name in answer.certificate.get("without_margin", {})
+        columns.append(cells(listed, margins.to_pylist(), unknown=unknown))
     for row in zip(*columns, strict=True):
         table.add_row(*map(plainly, row))
     console.print(table)

@@ -95,7 +95,8 @@ def straight_half_widths(slopes: Floats, noises: Sequence[Noise]) -> Floats:
     """Of sum(slope * noise), for many slopes at once (numbers by groups).
 
     How many standard deviations hold 95 % follows from the kurtosis, within a hundredth: 1.96 of a normal number and
-    ln 20 / √2 of a Laplace one. Half a unit of each number is added for the grid (see `mechanisms.combined`).
+    ln 20 / √2 of a Laplace one. Half a unit of each number is added for the grid (see `mechanisms.combined`); of many
+    numbers less: what the grid takes from each is one of many small errors, and those of both signs.
     """
     parts = [part(noise) for noise in noises]
     variances = np.array([each.draws * each.spread**2 * (1 if each.gaussian else 2) for each in parts])
@@ -107,7 +108,7 @@ def straight_half_widths(slopes: Floats, noises: Sequence[Noise]) -> Floats:
         peaked = np.divide(
             np.tensordot(fourth, shares**4, 1), variance**2, out=np.ones_like(variance), where=variance > 0
         )
-        grid = np.abs(shares).sum(axis=0) / 2
+        grid = np.minimum(np.abs(shares).sum(axis=0) / 2, 0.5 + 0.6 * np.sqrt((shares**2).sum(axis=0)))
         return np.asarray((np.interp(peaked, _PEAKED, _DEVIATIONS) * np.sqrt(variance) + grid) * steepest)
 
 

@@ -28,6 +28,8 @@ from discreet.policy.policy import Policy
 from discreet.sql import rolling
 from discreet.sql.after import after
 from discreet.sql.after.after import Output, Released
+from discreet.sql.after.again import Kind, Measured, again
+from discreet.sql.after.estimates import Linear
 from discreet.sql.after.linear import Form
 from discreet.sql.after.rebuild import as_sql
 from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
@@ -37,6 +39,7 @@ from discreet.sql.check import Checker
 from discreet.sql.identity import sharing
 from discreet.sql.limits import check_room, check_work
 from discreet.sql.listing import COUNTED, LISTS, listed
+from discreet.sql.picks import Picked
 from discreet.sql.plan import (
     HALF_WIDTHS,
     Block,
@@ -129,6 +132,11 @@ def plan(
     )
     check_work(tree, blocks, analysis)
     check_room(tree, blocks, analysis)
+    kinds, once_more = again(
+        result.tree,
+        [each.margin is not None and not result.distinct for each in result.outputs],
+        {table_name(index): _measured(block) for index, block in enumerate(blocks)},
+    )
     return Plan(
         blocks=blocks,
         after=as_sql(shown),
@@ -141,8 +149,9 @@ def plan(
                 also=each.also,
                 forms=() if each.margin is None or each.estimate else each.forms,
                 simulated=each.margin is not None and not each.estimate and not each.forms and not result.distinct,
+                noisy=kind is not Kind.PUBLIC,
             )
-            for each in result.outputs
+            for each, kind in zip(result.outputs, kinds, strict=True)
         ),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),
@@ -151,7 +160,17 @@ def plan(
         probe=probe is not None,
         today=today if asks_the_day else None,
         max_rows=tuple(sorted(analysis.private_used.items())),
+        again=once_more,
     )
+
+
+def _measured(block: Block) -> Measured:
+    """How a block's noisy table depends on noise."""
+    kinds = {f"k{index}": Kind.PUBLIC for index in range(len(block.keys))}
+    for index, estimate in enumerate(block.estimates):
+        straight = Kind.STRAIGHT if isinstance(estimate, Linear) else Kind.SMOOTH
+        kinds[f"a{index}"] = Kind.UNKNOWN if isinstance(estimate, Picked) else straight
+    return Measured(kinds=kinds, selected=bool(block.unknown))
 
 
 def _example(tree: exp.Expression, relation: Relation) -> str:

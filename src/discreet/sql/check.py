@@ -142,19 +142,16 @@ class Checker:
         for name, limit in limits(source, where):
             over = self.inside(source, name)
             if isinstance(over, Over) and over.function == Fold("dense_rank", ()) and not over.partition:
-                ranked = {each.value for each in over.order}
-                if all(self.resolved(key, source) in ranked for key in keys):
-                    most.append(limit)
+                query = source.query if isinstance(source, Stage) else None
+                below = query.source if isinstance(query, Select) else source
+                ranked = {part for each in over.order for part in (each.value, self.resolved(each.value, below))}
+                most += [limit] if all(self.resolved(key, source) in ranked for key in keys) else []
         return min(most)
 
     def resolved(self, key: Expression, source: Source) -> Expression:
         """A key as an expression over the rows inside the stage that it is read from."""
-
-        def inner(column: Column) -> Expression:
-            found = self.inside(source, column.name) if isinstance(source, Stage) else None
-            return column if found is None else found
-
-        return with_columns(key, inner)
+        stage = source.stage if isinstance(source, Stage) else None
+        return with_columns(key, lambda each: (self.inside(source, each.name) if each.stage == stage else None) or each)
 
     def origins(self, node: Expression, source: Source) -> Origins:
         """The sources whose rows decide the value of an expression; all rows of the person for windows and EXISTS."""

@@ -36,6 +36,7 @@ from discreet.budget import Neighbors
 from discreet.mechanisms.shapes import Keys, Nearby
 from discreet.policy.declaration import HIDDEN
 from discreet.policy.policy import Policy
+from discreet.sql.after.again import Again
 from discreet.sql.after.estimates import Estimate, as_written, number_type
 from discreet.sql.after.linear import Form
 from discreet.sql.check import Bound, Checker
@@ -304,6 +305,7 @@ class Column:
     forms: tuple[Form, ...] = ()  # of computed ones that are linear in noise: one, or one for each grouping
 
     simulated: bool = False  # computed, and not linear in noise: its margins are simulated
+    noisy: bool = False  # computed from noisy numbers, in whatever way
 
     @property
     def told(self) -> bool:
@@ -338,6 +340,7 @@ class Plan:
     combined: tuple[Form, ...] = ()  # of several numbers: their half-widths are columns of `HALF_WIDTHS`
     ways: tuple[Way, ...] = ()
     max_rows: tuple[tuple[str, int], ...] = ()  # of the private tables that are read: what is beyond is in no answer
+    again: Again | None = None  # the same statement on changed numbers, for margins of what is made of several rows
     today: date | None = None  # what CURRENT_DATE meant, where it was asked for
     probe: bool = False  # no row can come of it: only names and types are asked for
 

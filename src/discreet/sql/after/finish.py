@@ -39,10 +39,10 @@ MOST_MOVED = 1 << 20  # rows with redrawn noise that are held at once
 
 def noisy_table(block: Block, noisy: Noisy, mechanisms: Sequence[Noise], run: Run, *, name: str) -> pa.Table:
     """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
-    columns = _keys(block, noisy.survivors)
+    columns = keys_of(block, noisy.survivors)
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
-            columns[f"a{index}"] = _picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
+            columns[f"a{index}"] = picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
             columns[f"m{index}"] = pa.nulls(len(columns[f"a{index}"]), pa.float64())
             continue
         numbers, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
@@ -105,13 +105,13 @@ def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
     names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
     survivors = pa.table(names, [f"u{index}" for index in range(len(names))]) if names else None
     few = replace(block, keys=keys)
-    columns = {name: values[:64] for name, values in _keys(few, survivors).items()}
+    columns = {name: values[:64] for name, values in keys_of(few, survivors).items()}
     rows = len(columns["k0"]) if keys else 1
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
             pick = block.picks[estimate.pick]
             cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(pick.quantiles))))
-            columns[f"a{index}"] = _picked(pick, cells)
+            columns[f"a{index}"] = picked(pick, cells)
         else:
             numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in range(forms[estimate.measurement]))
             columns[f"a{index}"] = estimate.values(numbers)
@@ -120,13 +120,13 @@ def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
     return pa.table(columns)
 
 
-def _picked(pick: Pick, cells: Any) -> pa.Array:
+def picked(pick: Pick, cells: Any) -> pa.Array:
     if not pick.listed:
         return pick.decode(cells[:, 0])
     return pa.FixedSizeListArray.from_arrays(pick.decode(cells.ravel()), cells.shape[1])
 
 
-def _keys(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
+def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
     """The key columns of the whole grid, in the order of the keys' values; survivors vary slowest."""
     sizes = block.sizes if survivors is None else [survivors.num_rows, *block.sizes]
     places = list(np.unravel_index(np.arange(math.prod(sizes)), sizes)) if sizes else []
@@ -153,9 +153,10 @@ def _derived_margins(
 ) -> list[pa.Array]:
     """Half-widths of computed columns: the expression is evaluated again with the declared noise redrawn (S11).
 
-    Each redrawn noise is taken off and, for `_half_widths`, also put on; then each noisy number is moved by itself, for
-    the slopes. A divisor that is zero or changes its sign has passed a pole, beyond which a quotient has no bound: that
-    counts as infinitely far, as in Fieller's interval. Groups are taken in parts, so that few rows are held at once.
+    Each redrawn noise is taken off and, for `simulated_half_widths`, also put on; then each noisy number is moved by
+    itself, for the slopes. A divisor that is zero or changes its sign has passed a pole, beyond which a quotient has no
+    bound: that counts as infinitely far, as in Fieller's interval. Groups are taken in parts, so that few rows are held
+    at once.
     """
     noises = [mechanisms[index] for index, numbers in enumerate(noisy.numbers) for _ in numbers]
     drawn = redrawn(noises, max(60, redraws(table.num_rows) // 2))
@@ -216,7 +217,8 @@ def _derived_margin(
     with np.errstate(invalid="ignore", over="ignore"):  # infinities have no slope
         slopes = (around[1] - around[0]) / (2 * np.array(_steps(noises), dtype=np.float64)[:, None])
     both = values[: 2 * pairs].reshape(2, pairs, groups)
-    return _half_widths(_floats(center, 0), both, slopes, noises, drawn)
+    widths = simulated_half_widths(_floats(center, 0), both, slopes, noises, drawn)
+    return arrow.array(widths, mask=~np.isfinite(widths))
 
 
 def _with_divisors(sql: str) -> list[str]:
@@ -230,7 +232,9 @@ def _floats(table: pa.Table, index: int) -> Any:
     return arrow.numbers(table.column(index).cast(pa.float64()))
 
 
-def _half_widths(center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]) -> pa.Array:
+def simulated_half_widths(
+    center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise], drawn: Sequence[Any]
+) -> Any:
     """From answers with noise taken off and put on: replicas[0] and replicas[1], a row for each redrawn noise.
 
     Noise is symmetric, so an interval that holds for it must hold on both sides: of each pair the farther counts. Of
@@ -246,8 +250,7 @@ def _half_widths(center: Any, replicas: Any, slopes: Any, noises: Sequence[Noise
     widths = redrawn_quantile(farther)
     straight = (bend <= np.maximum(farther, widths[None, :]) / 2).all(axis=0)
     farthest = np.where(np.isfinite(farther), farther, 0.0).max(axis=0)
-    widths = np.where(straight, simulated(farther, slopes, noises, drawn), np.maximum(widths, farthest))
-    return arrow.array(widths, mask=~np.isfinite(widths))
+    return np.asarray(np.where(straight, simulated(farther, slopes, noises, drawn), np.maximum(widths, farthest)))
 
 
 def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
@@ -273,13 +276,27 @@ def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Tab
     return table, pa.Table.from_arrays(margins, names=shown)
 
 
-def without_margin(table: pa.Table, margins: pa.Table, columns: Sequence[Column]) -> list[str]:
-    """The computed columns that have a number somewhere, and no margin there: noise may hide what it is divided by."""
-    return [
-        column.name
+_DIVIDED = "noise may hide what it is divided by, and no margin is known."
+_SEVERAL = (
+    "no margin is known: it is computed from several noisy numbers in a way that noise moves to one side (ranks,"
+    " maxima, filters on noisy numbers, sums of quotients), or there are too many of them."
+)
+
+
+def without_margin(table: pa.Table, margins: pa.Table, columns: Sequence[Column]) -> dict[str, str]:
+    """The computed columns that have a number somewhere, and no margin there: with the reason."""
+    return {
+        column.name: _DIVIDED if column.simulated else _SEVERAL
         for index, column in enumerate(columns)
-        if column.simulated and margins.column(index).null_count > table.column(index).null_count
-    ]
+        if column.noisy
+        and column.estimate is None
+        and _is_number(table.column(index).type)
+        and margins.column(index).null_count > table.column(index).null_count
+    }
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def _shown(column: pa.ChunkedArray) -> pa.ChunkedArray:

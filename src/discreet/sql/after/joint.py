@@ -1,0 +1,212 @@
+"""Margins of what is computed from several noisy rows, found by computing it again on changed numbers (S11).
+
+A column that is linear in the noise is told by its slopes: each noisy number is moved by itself, and the half-width of
+the sum of all draws follows. One that is a quotient or the like is computed again with noise redrawn as well, as
+`finish` does for columns of one row. Everything is made from released numbers, so it costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from discreet import arrow
+from discreet.errors import EngineFailure
+from discreet.mechanisms.simulate import Noise, part, redrawn, straight_half_widths
+from discreet.sql.after.again import DRAW, DRAWS, Again, Kind, value
+from discreet.sql.after.finish import Noisy, Run, added_up, keys_of, picked, simulated_half_widths
+from discreet.sql.picks import Picked
+from discreet.sql.plan import Block, Plan, table_name
+
+Floats = npt.NDArray[np.float64]
+MOST_MOVED = 1 << 20  # rows of changed tables that are held at once
+MOST_ROWS = 5_000  # of an answer whose margins are found so
+_PAIRS = (60, 300)  # of redrawn noise, off and on: at least, at most
+_WIDEST = 2.1185  # deviations that hold 95 % of any sum of Laplace and normal numbers
+_UNSURE = 1.25  # times a deviation that a few hundred redraws told: it is larger with 1 in 10^5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moves:
+    """How far each noisy number is moved in each change: redrawn noise off, then on; then one number off, then on."""
+
+    noises: tuple[Noise, ...]
+    drawn: Sequence[Any]  # for each number
+    steps: npt.NDArray[np.int64]
+    alone: bool  # whether numbers are also moved one by one
+
+    @property
+    def pairs(self) -> int:
+        return len(self.drawn[0])
+
+    @property
+    def changes(self) -> int:
+        """With the first, in which nothing is changed."""
+        return 1 + 2 * self.pairs + (2 * len(self.noises) if self.alone else 0)
+
+    def of(self, begin: int, end: int) -> Any:
+        """The changes of numbers from one place to another, a row for each change."""
+        size = end - begin
+        off = np.array([self.drawn[place] for place in range(begin, end)]).T.reshape(self.pairs, size)
+        parts = [np.zeros((1, size), dtype=off.dtype), -off, off]
+        if self.alone:
+            one = np.zeros((len(self.noises), size), dtype=np.int64)
+            one[np.arange(begin, end), np.arange(size)] = self.steps[begin:end]
+            parts += [-one, one]
+        return np.concatenate(parts)
+
+
+def joint_margins(
+    plan: Plan,
+    noisy: Sequence[Noisy],
+    noise: Sequence[Sequence[Noise]],
+    answer: pa.Table,
+    public: Mapping[str, pa.Table],
+    run: Run,
+) -> dict[int, pa.Array]:
+    """Half-widths of the columns that `plan.again` wants, by their place in the answer."""
+    asked = plan.again
+    if asked is None or not 0 < answer.num_rows <= MOST_ROWS:
+        return {}
+    moves = _moves(plan, noisy, noise)
+    if moves is None:
+        return {}
+    try:
+        found = run(asked.sql, _tables(plan, noisy, moves) | dict(public))
+    except EngineFailure:
+        return {}
+    place = _placed(found, answer, asked)
+    result = {}
+    for column in asked.wanted:
+        values = _spread(found, value(column), place, changes=moves.changes, rows=answer.num_rows)
+        widths = _widths(values, asked.kinds[column], moves) + asked.slacks[column]
+        result[column] = arrow.array(widths, mask=~np.isfinite(widths))
+    return result
+
+
+def _own(plan: Plan) -> list[int]:
+    """The blocks whose numbers have noise of their own."""
+    return [index for index, block in enumerate(plan.blocks) if block.same_as is None and block.rolled is None]
+
+
+def _moves(plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Sequence[Noise]]) -> _Moves | None:
+    """None where there are too many numbers to change them often enough."""
+    noises: list[Noise] = []
+    for index in _own(plan):
+        for each, components in zip(noise[index], noisy[index].numbers, strict=True):
+            noises += [each] * sum(map(len, components))
+    rows = sum(_rows(plan.blocks[index], noisy[index]) for index in range(len(plan.blocks)))
+    pairs = min(_PAIRS[1], MOST_MOVED // (2 * max(rows, 1)))
+    if not noises or pairs < _PAIRS[0]:
+        return None
+    return _Moves(
+        noises=tuple(noises),
+        drawn=redrawn(noises, pairs),
+        steps=np.array([max(1, round(part(each).spread)) for each in noises], dtype=np.int64),
+        alone=2 * len(noises) * rows <= MOST_MOVED,
+    )
+
+
+def _rows(block: Block, noisy: Noisy) -> int:
+    return math.prod(block.sizes) * (1 if noisy.survivors is None else noisy.survivors.num_rows)
+
+
+def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.Table]:
+    """Every noisy table, once for each change."""
+    own: dict[int, list[list[tuple[Any, ...]]]] = {}  # numbers of a block, change by change
+    begin = 0
+    for index in _own(plan):
+        measured = []
+        for components in noisy[index].numbers:
+            moved = []
+            for values in components:
+                moved.append(np.asarray(values)[None, :] + moves.of(begin, begin + len(values)))
+                begin += len(values)
+            measured.append(moved)
+        own[index] = [[tuple(each[change] for each in moved) for moved in measured] for change in range(moves.changes)]
+    for index, block in enumerate(plan.blocks):
+        if block.rolled is not None and block.same_as is None:
+            source = plan.blocks[block.rolled.block]
+            own[index] = [added_up(block, source, numbers) for numbers in own[block.rolled.block]]
+    tables = {DRAWS: pa.table({DRAW: arrow.array(np.arange(moves.changes))})}
+    for index, block in enumerate(plan.blocks):
+        if block.estimates:
+            first = index if block.same_as is None else block.same_as
+            tables[table_name(index)] = _changed(block, noisy[index], own[first])
+    return tables
+
+
+def _changed(block: Block, noisy: Noisy, numbers: Sequence[Sequence[tuple[Any, ...]]]) -> pa.Table:
+    rows, changes = _rows(block, noisy), len(numbers)
+    again = arrow.array(np.tile(np.arange(rows), changes))
+    columns = {name: values.take(again) for name, values in keys_of(block, noisy.survivors).items()}
+    for index, estimate in enumerate(block.estimates):
+        if isinstance(estimate, Picked):  # of which nothing is known here: whatever reads it is of kind UNKNOWN
+            columns[f"a{index}"] = picked(block.picks[estimate.pick], noisy.picks[estimate.pick]).take(again)
+            continue
+        count = len(numbers[0][estimate.measurement])
+        together = tuple(
+            np.concatenate([each[estimate.measurement][place] for each in numbers]) for place in range(count)
+        )
+        columns[f"a{index}"] = estimate.values(together)
+    columns[DRAW] = arrow.array(np.repeat(np.arange(changes), rows))
+    return pa.table(columns)
+
+
+# --- which row is which -----------------------------------------------------------------------------------------------
+
+
+def _placed(found: pa.Table, answer: pa.Table, asked: Again) -> npt.NDArray[np.int64]:
+    """For each row of all changes the row of the answer that it is, by its public columns; -1 where it is not told."""
+    code = np.zeros(answer.num_rows + found.num_rows, dtype=np.int64)
+    for index, kind in enumerate(asked.kinds):
+        if kind is not Kind.PUBLIC:
+            continue
+        own = answer.column(index).combine_chunks()
+        every = pa.concat_arrays([own, found.column(index).combine_chunks().cast(own.type, safe=False)])
+        place = arrow.numbers(every.dictionary_encode(null_encoding="encode").indices).astype(np.int64)
+        _, code = np.unique(code * (place.max(initial=0) + 1) + place, return_inverse=True)
+    rows, changed = code[: answer.num_rows], code[answer.num_rows :]
+    here = np.full(int(code.max(initial=0)) + 1, -1, dtype=np.int64)
+    here[rows] = np.arange(answer.num_rows)
+    shared = np.bincount(rows, minlength=len(here)) > 1
+    here[shared] = -1
+    return here[changed]
+
+
+def _spread(found: pa.Table, name: str, place: npt.NDArray[np.int64], *, changes: int, rows: int) -> Floats:
+    """A column's values by change and row of the answer; NaN where there is none, or more than one."""
+    values = np.full((changes, rows), np.nan)
+    draw, number = arrow.numbers(found.column(DRAW)).astype(np.int64), arrow.numbers(found.column(name))
+    known = place >= 0
+    at = draw[known] * rows + place[known]
+    values.ravel()[at] = number[known]
+    values.ravel()[np.bincount(at, minlength=changes * rows) > 1] = np.nan
+    return values
+
+
+# --- half-widths ------------------------------------------------------------------------------------------------------
+
+
+def _widths(values: Floats, kind: Kind, moves: _Moves) -> Floats:
+    """Half-widths from the values of each change; infinite or NaN where they are not known."""
+    pairs, count = moves.pairs, len(moves.noises)
+    center, both = values[0], values[1 : 1 + 2 * pairs].reshape(2, pairs, -1)
+    if not moves.alone:
+        with np.errstate(invalid="ignore", over="ignore"):
+            distance = np.abs(both - center)
+            spread = np.sqrt((distance**2).mean(axis=(0, 1)))
+        straight = kind is Kind.STRAIGHT
+        return np.asarray(_UNSURE * (_WIDEST * spread if straight else distance.max(axis=(0, 1))))
+    around = values[1 + 2 * pairs :].reshape(2, count, -1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        slopes = (around[1] - around[0]) / (2 * moves.steps.astype(np.float64)[:, None])
+    if kind is Kind.STRAIGHT:
+        return straight_half_widths(slopes, moves.noises)
+    return np.asarray(simulated_half_widths(center, both, slopes, moves.noises, moves.drawn))

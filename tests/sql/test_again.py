@@ -1,0 +1,143 @@
+"""Columns made of several noisy rows: which have a margin, and that what has none says so (S11)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coverage_kinds import curator
+from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
+from discreet.mechanisms.simulate import straight_half_widths
+from discreet.sql.after.again import Kind
+
+T = "WITH t AS (SELECT g, sex, COUNT(*) AS n, AVG(age) AS m, MEDIAN(age) AS q FROM people GROUP BY g, sex)"
+CASES = {
+    "g + 1": Kind.PUBLIC,
+    "CASE sex WHEN 'F' THEN 1 ELSE 2 END": Kind.PUBLIC,
+    "ROW_NUMBER() OVER (ORDER BY g, sex)": Kind.PUBLIC,
+    "COUNT(*) OVER ()": Kind.PUBLIC,
+    "n + g": Kind.STRAIGHT,
+    "-n * 3 / 7": Kind.STRAIGHT,
+    "n - LAG(n) OVER (ORDER BY g, sex)": Kind.STRAIGHT,
+    "COALESCE(LAG(n) OVER (ORDER BY g, sex), 0)": Kind.STRAIGHT,
+    "SUM(n) OVER (PARTITION BY sex ORDER BY g)": Kind.STRAIGHT,
+    "CASE WHEN sex = 'F' THEN n ELSE 0 END": Kind.STRAIGHT,
+    "n - (SELECT AVG(n) FROM t)": Kind.STRAIGHT,
+    "ROUND(n / 3, 1)": Kind.STRAIGHT,
+    "m": Kind.SMOOTH,
+    "n * n": Kind.SMOOTH,
+    "100.0 * n / SUM(n) OVER ()": Kind.SMOOTH,
+    "n / (SELECT SUM(n) FROM t)": Kind.SMOOTH,
+    "LN(n)": Kind.SMOOTH,
+    "CASE WHEN n = 0 THEN NULL ELSE m / n END": Kind.SMOOTH,
+    "q": Kind.UNKNOWN,
+    "n + q": Kind.UNKNOWN,
+    "RANK() OVER (ORDER BY n)": Kind.UNKNOWN,
+    "MAX(n) OVER ()": Kind.UNKNOWN,
+    "SUM(n) OVER (ORDER BY n)": Kind.UNKNOWN,
+    "SUM(m) OVER ()": Kind.UNKNOWN,
+    "SUM(n * n) OVER ()": Kind.UNKNOWN,
+    "SUM(GREATEST(n, 0)) OVER ()": Kind.UNKNOWN,
+    "SUM(ROUND(n / 3)) OVER ()": Kind.UNKNOWN,
+    "CASE WHEN n > 5 THEN n ELSE 0 END": Kind.UNKNOWN,
+    "n - (SELECT MAX(n) FROM t)": Kind.UNKNOWN,
+    "n - (SELECT COUNT(*) FROM t WHERE n > 5)": Kind.UNKNOWN,
+    "n - (SELECT SUM(n) FROM t WHERE n > 5)": Kind.UNKNOWN,
+}
+
+
+@pytest.fixture(scope="module")
+def made() -> Any:
+    return curator("sum")[0]
+
+
+def kinds(made: Any, sql: str) -> tuple[Kind, ...]:
+    """The kinds of all columns; `m` is there so that some column always has none."""
+    from discreet.sql import analyze
+
+    found: list[tuple[Kind, ...]] = []
+
+    def spied(*arguments: Any) -> Any:
+        answer = again(*arguments)
+        found.append(answer[0])
+        return answer
+
+    again = analyze.again
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(analyze, "again", spied)
+        made._view.plans.clear()
+        made._view.plan(sql)
+    return found[-1]
+
+
+@pytest.mark.parametrize("expression", CASES)
+def test_how_a_column_depends_on_noise(made: Any, expression: str) -> None:
+    assert kinds(made, f"{T} SELECT g, sex, {expression} AS x FROM t") == (0, 0, CASES[expression])
+
+
+def test_rows_that_noise_chooses_have_no_known_sum(made: Any) -> None:
+    filtered = "SELECT SUM(n) AS x FROM (SELECT g, COUNT(*) AS n FROM people GROUP BY g HAVING COUNT(*) > 50) AS t"
+    assert kinds(made, filtered) == (Kind.UNKNOWN,)
+    survivors = "SELECT SUM(n) AS x FROM (SELECT word, COUNT(*) AS n FROM people GROUP BY word) AS t"
+    assert kinds(made, survivors) == (Kind.UNKNOWN,)
+    grouped = f"{T} SELECT n // 10 AS k, SUM(n) AS x FROM t GROUP BY k"
+    assert kinds(made, grouped)[1] == Kind.UNKNOWN
+
+
+def test_what_has_no_margin_says_so(made: Any) -> None:
+    answer = made.ask(f"{T} SELECT SUM(n) AS s, MAX(n) AS largest FROM t", analyst="alice", epsilon="0.5")
+    [whole], [largest] = answer.margins.column("s").to_pylist(), answer.margins.column("largest").to_pylist()
+    assert whole is not None
+    assert largest is None
+    assert list(answer.certificate["without_margin"]) == ["largest"]
+    shown = str(answer).splitlines()
+    assert shown[1].endswith("± ?")
+    assert any(line.startswith("largest: where ± ? stands") for line in shown)
+
+
+def test_every_row_of_an_ordered_and_cut_answer_has_its_own_margin(made: Any) -> None:
+    sql = f"{T} SELECT g, sex, n * 1.0 / SUM(n) OVER (PARTITION BY g) AS x FROM t QUALIFY n > 20 ORDER BY x LIMIT 7"
+    answer = made.ask(sql, analyst="alice", epsilon="0.5")
+    margins = answer.margins.column("x").to_pylist()
+    assert len(margins) == 7
+    assert None not in margins
+    assert len(set(margins)) > 1
+
+
+def test_margins_of_sums_do_not_grow_with_the_grid() -> None:
+    """200 numbers on a grid of ones, each with noise of scale 5: the sum is within 1.96 deviations and little more."""
+    laplace = DiscreteLaplace(scale=Fraction(5), l1=Fraction(1))
+    normal = DiscreteGaussian(sigma=Fraction(5), l2_squared=Fraction(1))
+    for noise, deviation in ((laplace, 5 * 2**0.5), (normal, 5.0)):
+        [width] = straight_half_widths(np.ones((200, 1)), [noise] * 200)
+        assert 1.96 * deviation * 200**0.5 < width < 2.1 * deviation * 200**0.5 + 9
+
+
+@pytest.mark.parametrize("scale", ["1/4", "1/2", "1", "3", "10"])
+@pytest.mark.parametrize("slopes", [[1] * 2, [1] * 8, [1] * 64, [7, *[1] * 30], [5, 5, *[1] * 60], list(range(1, 8))])
+def test_half_widths_of_sums_cover_by_their_masses(scale: str, slopes: list[int]) -> None:
+    """The exact distribution of sum(slope * noise), by convolution: at least 95 % within the half-width."""
+    spread = float(Fraction(scale))
+    for noise, mass in (
+        (DiscreteLaplace(scale=Fraction(scale), l1=Fraction(1)), lambda x: np.exp(-np.abs(x) / spread)),
+        (DiscreteGaussian(sigma=Fraction(scale), l2_squared=Fraction(1)), lambda x: np.exp(-(x**2) / 2 / spread**2)),
+    ):
+        reach = int(40 * spread + 20)
+        one = mass(np.arange(-reach, reach + 1))
+        total = np.ones(1)
+        for slope in slopes:
+            spaced = np.zeros(2 * reach * slope + 1)
+            spaced[::slope] = one / one.sum()
+            total = np.convolve(total, spaced) if len(total) < 5000 else _by_transform(total, spaced)
+        [width] = straight_half_widths(np.array(slopes, dtype=np.float64)[:, None], [noise] * len(slopes))
+        middle, within = len(total) // 2, int(width)
+        assert total[max(0, middle - within) : middle + within + 1].sum() >= 0.95
+
+
+def _by_transform(one: Any, other: Any) -> Any:
+    size = len(one) + len(other) - 1
+    wide = 1 << (size - 1).bit_length()
+    return np.maximum(np.fft.irfft(np.fft.rfft(one, wide) * np.fft.rfft(other, wide), wide)[:size], 0)
