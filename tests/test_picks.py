@@ -10,6 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -22,16 +23,17 @@ from scipy import stats
 
 import discreet
 from by_definition import rho
-from discreet.algebra import Aggregate, Cast, Column, Expression, Scan, Sum
+from discreet.algebra import Aggregate, Cast, Column, Expression, Nearest, Scan, Sum
 from discreet.bounds import BEYOND, suggested
 from discreet.budget import Budget, Charge
 from discreet.curator import Curator, create_ledger
 from discreet.engines.spelling import Spelling
+from discreet.errors import Unproved
 from discreet.measure import measure
 from discreet.mechanisms import Quantiles
 from discreet.offer import _ranks, offer
 from discreet.sql import picks
-from discreet.sql.nearest import nearest
+from discreet.sql.nearest import COARSE, FEWEST, _widths, nearest
 from discreet.sql.picks import FAN, MOST_CELLS, Pick
 from discreet.sql.values.value import Number
 from discreet.vault.allowance import Allowance
@@ -552,3 +554,22 @@ def _fits(often: list[int], mechanism: Any, counts: list[int]) -> bool:
         if not least <= seen <= most:
             return False
     return True
+
+
+@pytest.mark.parametrize("groups", [1, 7, 300, 1 << 20])
+def test_cells_of_every_step_lie_within_those_of_the_step_before(groups: int) -> None:
+    """Otherwise rows would be read with two wide cells, and one person would count twice."""
+    for cells in (1, 2, 255, 1 << 16, (1 << 16) + 1, 10**9 + 7, (1 << 32) - 1, 10**15 + 3, 9 * 10**18 - 1, 1 << 63):
+        widths = _widths(cells, groups)
+        assert widths[-1] == 1
+        assert all(wide % narrow == 0 for wide, narrow in pairwise(widths))
+        assert all(wide // narrow <= COARSE for wide, narrow in pairwise(widths))
+        assert -(-cells // widths[0]) <= max(FEWEST, COARSE // groups)
+
+
+def test_cells_that_overlap_are_never_read() -> None:
+    counted = Aggregate(Scan("visits", "t"), (Column("t", "cost"),), (Sum(),))
+    assert Nearest(counted, (6, 3, 1), ())
+    for widths in ((7, 3, 1), (6, 3), (6, 4, 1)):
+        with pytest.raises(Unproved, match="do not lie within one another"):
+            Nearest(counted, widths, ())

@@ -13,8 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import date, datetime
+from itertools import pairwise
 from typing import Literal as OneOf
 from typing import TypeVar
+
+from discreet.errors import Unproved
 
 OWNER = "#owner"  # the hidden column of every private source: whom a row belongs to
 
@@ -419,6 +422,11 @@ class Nearest:
     counted: Aggregate
     widths: tuple[int, ...]
     ranks: tuple[Rank, ...]
+
+    def __post_init__(self) -> None:
+        # Privacy: a narrow cell in two wide ones would be read with both, and its rows would count twice.
+        if self.widths[-1] != 1 or any(wide % narrow for wide, narrow in pairwise(self.widths)):
+            raise Unproved(f"cells of {self.widths} do not lie within one another")
 
     @property
     def source(self) -> Source:

@@ -180,3 +180,14 @@ SELECT COUNT(*) FROM people JOIN (VALUES (CAST('-1701411834604692317316873037158
 -- the last moment of the calendar was a traceback, and nanoseconds in the answer one after the charge
 SELECT s.x, COUNT(*) FROM people p JOIN (VALUES (1, CAST('9999-12-31 23:59:59.999999' AS TIMESTAMP)), (2, NULL)) AS s(l, x) ON p.age > s.l GROUP BY s.x ORDER BY 2;
 SELECT CAST('2024-01-01 00:00:00.123456789' AS TIMESTAMP_NS) AS t, COUNT(*) FROM people;
+
+-- a factor beyond 64 bits met numbers that were all zero: nothing was computed
+SELECT clinic, COUNT(*), SUM(CLAMP(4500000000000000000, -0.25, 100) + 9223372036854775807) FROM visits GROUP BY 1;
+SELECT POWER(SUM(GREATEST(4500000000000000000, 0.001)), 3) AS a, COUNT(*) % COUNT(DATE '2024-01-15') + 0 AS b FROM visits;
+
+-- narrow cells of a fine grid lay in two wide ones, and their rows were read twice
+SELECT b.clinic, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY (a.big % b.big)) FROM visits a JOIN visits b ON a.person_id = b.person_id GROUP BY b.clinic;
+
+-- what max_groups keeps was not proved where keys were handed through two subqueries
+SELECT GREATEST(r.v, r.w) AS k, COUNT(*) FROM (SELECT w, v FROM (SELECT person_id AS o, LAST_VALUE(1e3) OVER (PARTITION BY person_id ORDER BY cost ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS w, LN(big) AS v FROM visits) AS i WHERE i.w = 2) AS r GROUP BY GREATEST(r.v, r.w);
+SELECT r.x AS k, COUNT(*) FROM (SELECT DISTINCT person_id AS o, TRY_CAST(big AS BIGINT) - 0.001 AS x, CAST(day AS TIMESTAMP) FROM visits) AS r GROUP BY 1;

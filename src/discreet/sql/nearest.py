@@ -18,11 +18,17 @@ def nearest(counted: Aggregate, choices: Sequence[Nearby], *, groups: int) -> Ne
 
 
 def _widths(cells: int, groups: int) -> tuple[int, ...]:
-    """Of the cells that are counted at each step, in cells of the finest grid; the last is 1."""
-    widths = [-(-cells // max(FEWEST, COARSE // groups))]
-    while widths[-1] > 1:
-        widths.append(-(-widths[-1] // COARSE))
-    return tuple(widths)
+    """Of the cells that are counted at each step, in cells of the finest grid; the last is 1.
+
+    Each is a multiple of the next. Privacy: were they not, a narrow cell could lie in two wide ones, its rows would be
+    read with both, and one person would count twice.
+    """
+    widest = -(-cells // max(FEWEST, COARSE // groups))
+    steps = 0
+    while COARSE ** (steps + 1) <= widest:
+        steps += 1
+    least = -(-widest // COARSE**steps)
+    return tuple(dict.fromkeys([*(least * COARSE**step for step in range(steps, -1, -1)), 1]))
 
 
 def _rank(choice: Nearby) -> Rank:

@@ -109,7 +109,8 @@ class Linear:
         whole = [int(factor * scale) for factor in self.factors]
         if scale == 1 and whole.count(0) == len(whole) - 1 and 1 in whole:
             return components[whole.index(1)]
-        largest = sum(abs(factor) * _largest(numbers) for factor, numbers in zip(whole, components, strict=True))
+        parts = zip(whole, components, strict=True)
+        largest = sum(abs(factor) * max(1, _largest(numbers)) for factor, numbers in parts)
         kind = np.int64 if 2 * largest + scale < 2**62 else object
         total: Any = 0
         for factor, numbers in zip(whole, components, strict=True):
