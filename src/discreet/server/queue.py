@@ -1,7 +1,9 @@
 """Workers, and one fair queue for all analysts: nobody waits because somebody else asks a lot.
 
 A free worker takes the oldest question of whoever has the fewest running, and of those whoever was served longest ago.
-While several ask, none of them has more than half of the workers. What nobody waits for any more is not begun.
+While several ask, none of them has more than half of the workers; and whoever has several waiting lets the only
+question of another run for a moment before the next begins: threads of one process get in each other's way. What nobody
+waits for any more is not begun.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import Any, TypeVar
 
 Made = TypeVar("Made")
 RECENT = 5.0  # seconds for which whoever asked counts as somebody who asks
+ALONE = 0.03  # seconds that the only question of one has before the next of a crowd begins
 
 
 class Crowded(Exception):
@@ -42,8 +45,10 @@ class Queue:
         self._pool = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="discreet-worker")
         self._waiting: dict[str, deque[_Job]] = {}
         self._running: dict[str, int] = {}
+        self._began: dict[str, float] = {}  # when the newest running question of each began
         self._seen: dict[str, float] = {}
         self._served: dict[str, float] = {}
+        self._looking = False
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopping = False
@@ -93,8 +98,24 @@ class Queue:
             while jobs[0].done.done():
                 jobs.popleft()
         share = self._share()
-        able = [who for who in self._waiting if self._running.get(who, 0) < share]
+        able = [who for who in self._waiting if self._running.get(who, 0) < share and not self._yields(who)]
         return min(able, key=lambda who: (self._running.get(who, 0), self._served.get(who, 0.0)), default=None)
+
+    def _yields(self, who: str) -> bool:
+        """Say whether a crowd waits for another's only question, and look again when its moment is over."""
+        if len(self._waiting[who]) < 2:
+            return False
+        now = time.monotonic()
+        alone = [began for other, began in self._began.items() if other != who and other not in self._waiting]
+        left = max((began + ALONE - now for began in alone), default=0.0)
+        if left > 0 and not self._looking:
+            self._looking = True
+            asyncio.get_running_loop().call_later(left, self._look_again)
+        return left > 0
+
+    def _look_again(self) -> None:
+        self._looking = False
+        self._dispatch()
 
     def _share(self) -> int:
         """Return how many workers one may have: all, or half of them while others ask too."""
@@ -110,7 +131,7 @@ class Queue:
     def _begin(self, who: str, job: _Job) -> None:
         loop = asyncio.get_running_loop()
         self._running[who] = self._running.get(who, 0) + 1
-        self._served[who] = time.monotonic()
+        self._served[who] = self._began[who] = time.monotonic()
         self.waited = self._served[who] - job.since
 
         def carried_out() -> None:
@@ -125,7 +146,7 @@ class Queue:
     def _ended(self, who: str, job: _Job, made: Any, error: BaseException | None) -> None:
         self._running[who] -= 1
         if not self._running[who]:
-            del self._running[who]
+            del self._running[who], self._began[who]
         if not job.done.done():
             if error is None:
                 job.done.set_result(made)

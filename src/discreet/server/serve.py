@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import signal
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from discreet.server.pgwire.login import is_loopback
 from discreet.server.tls import Tls
 from discreet.server.users import UserFile
 
+SWITCH = 0.0005  # seconds after which a busy thread lets others run; with Python's own 5 ms answers wait for floods
 _log = logging.getLogger("discreet.server")
 
 
@@ -81,6 +83,7 @@ class Server:
 
 async def serve(server: Server, postgres: Address | None, opened: Callable[[str, int], None]) -> bool:
     """Serve until SIGTERM or Ctrl-C; `opened` is told where."""
+    sys.setswitchinterval(SWITCH)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
