@@ -89,7 +89,9 @@ def _name(node: exp.Expression) -> tuple[str, bool]:
         case exp.Subquery(this=exp.Select() as select):
             first = select.expressions[0]
             return (first.alias, True) if isinstance(first, exp.Alias) else _name(first)
-        case exp.Binary() | exp.Literal() | exp.Null() | exp.Neg() | exp.Not() | exp.Interval():
+        case exp.Literal() | exp.Null() | exp.Neg() | exp.Not() | exp.Interval():
+            return "", False
+        case exp.Binary() if "written" not in node.meta:  # POWER(x, 2) is a function, x ^ 2 is not
             return "", False
     known = _NAMED.get(type(node))
     written = _WRITTEN_NAME.match(str(node.meta.get("written", "")))
@@ -178,6 +180,7 @@ def resolve(node: exp.Expression, column: ColumnKind) -> exp.Expression:
                 f"{show(node)}: whether both are whole numbers, so that the fraction is dropped, cannot be told.",
                 "Write CAST(x AS NUMERIC) / y, or CAST(x AS INTEGER) / CAST(y AS INTEGER).",
             )
+        node.meta["whole"] = True  # for whoever asks how its value is written
         return _copied(exp.IntDiv(this=node.this, expression=node.expression), node)
     if isinstance(node, exp.Concat | exp.ConcatWs) and "postgres" in node.meta:
         parts = [_letter(part) if kind_of(part, column) == "boolean" else part for part in node.expressions]

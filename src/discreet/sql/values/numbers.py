@@ -314,4 +314,4 @@ def is_float(node: exp.Expression) -> bool:
         return node.args["to"].this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
     if isinstance(node, _KEPT):
         return any(is_float(part) for part in node.iter_expressions())
-    return isinstance(node, _FLOATS)
+    return isinstance(node, _FLOATS) and "whole" not in node.meta
