@@ -28,8 +28,9 @@ from discreet.policy.policy import Policy
 from discreet.sql import rolling
 from discreet.sql.after import after
 from discreet.sql.after.after import Output, Released
-from discreet.sql.after.again import Kind, Measured, again
-from discreet.sql.after.estimates import Linear
+from discreet.sql.after.again import again
+from discreet.sql.after.joint import measured
+from discreet.sql.after.kinds import Kind
 from discreet.sql.after.linear import Form
 from discreet.sql.after.rebuild import as_sql
 from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
@@ -39,7 +40,6 @@ from discreet.sql.check import Checker
 from discreet.sql.identity import sharing
 from discreet.sql.limits import check_room, check_work
 from discreet.sql.listing import COUNTED, LISTS, listed
-from discreet.sql.picks import Picked
 from discreet.sql.plan import (
     HALF_WIDTHS,
     Block,
@@ -135,7 +135,7 @@ def plan(
     kinds, once_more = again(
         result.tree,
         [each.margin is not None and not result.distinct for each in result.outputs],
-        {table_name(index): _measured(block) for index, block in enumerate(blocks)},
+        {table_name(index): measured(block) for index, block in enumerate(blocks)},
     )
     return Plan(
         blocks=blocks,
@@ -162,15 +162,6 @@ def plan(
         max_rows=tuple(sorted(analysis.private_used.items())),
         again=once_more,
     )
-
-
-def _measured(block: Block) -> Measured:
-    """How a block's noisy table depends on noise."""
-    kinds = {f"k{index}": Kind.PUBLIC for index in range(len(block.keys))}
-    for index, estimate in enumerate(block.estimates):
-        straight = Kind.STRAIGHT if isinstance(estimate, Linear) else Kind.SMOOTH
-        kinds[f"a{index}"] = Kind.UNKNOWN if isinstance(estimate, Picked) else straight
-    return Measured(kinds=kinds, selected=bool(block.unknown))
 
 
 def _example(tree: exp.Expression, relation: Relation) -> str:

@@ -19,8 +19,10 @@ import pyarrow as pa
 from discreet import arrow
 from discreet.errors import EngineFailure
 from discreet.mechanisms.simulate import Noise, part, redrawn, straight_half_widths
-from discreet.sql.after.again import DRAW, DRAWS, Again, Kind, value
+from discreet.sql.after.again import DRAWS, Again, Measured, value
+from discreet.sql.after.estimates import Linear
 from discreet.sql.after.finish import Noisy, Run, added_up, keys_of, picked, simulated_half_widths
+from discreet.sql.after.kinds import DRAW, Kind
 from discreet.sql.picks import Picked
 from discreet.sql.plan import Block, Plan, table_name
 
@@ -60,6 +62,15 @@ class _Moves:
             one[np.arange(begin, end), np.arange(size)] = self.steps[begin:end]
             parts += [-one, one]
         return np.concatenate(parts)
+
+
+def measured(block: Block) -> Measured:
+    """How a block's noisy table depends on noise."""
+    kinds = {f"k{index}": Kind.PUBLIC for index in range(len(block.keys))}
+    for index, estimate in enumerate(block.estimates):
+        straight = Kind.STRAIGHT if isinstance(estimate, Linear) else Kind.SMOOTH
+        kinds[f"a{index}"] = Kind.UNKNOWN if isinstance(estimate, Picked) else straight
+    return Measured(kinds=kinds, selected=bool(block.unknown))
 
 
 def joint_margins(

@@ -1,0 +1,233 @@
+"""How a column of a statement above noise depends on it: what kind of margin can be found (S11).
+
+PUBLIC     the same whatever the noise
+STRAIGHT   linear in the noise: sums, differences, running totals
+SMOOTH     computed from straight ones row by row: quotients, products, logarithms
+UNKNOWN    all else. A rank, a maximum, a count of rows that pass a noisy filter, or a sum of quotients: noise
+           moves these to one side, and drawing it again around noisy numbers does not show how far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+from sqlglot import exp
+
+DRAW = "#draw"  # the column that numbers the changes
+
+
+class Kind(IntEnum):
+    """How a column depends on noise."""
+
+    PUBLIC = 0
+    STRAIGHT = 1
+    SMOOTH = 2
+    UNKNOWN = 3
+
+
+@dataclass(slots=True, kw_only=True)
+class Read:
+    """A table that is read: the kinds of its columns by name, and whether it has the column `DRAW`."""
+
+    tree: exp.Expression
+    names: list[str]
+    kinds: list[Kind]
+    noisy: bool
+    selected: bool = False  # which rows there are is for noise to decide
+
+    def kind(self, name: str) -> Kind | None:
+        for own, kind in zip(self.names, self.kinds, strict=True):
+            if own.lower() == name.lower():
+                return kind
+        return None
+
+
+@dataclass(slots=True, kw_only=True)
+class Scope:
+    """What names mean within one SELECT."""
+
+    sources: dict[str, Read] = field(default_factory=dict)
+    aliases: dict[str, Kind] = field(default_factory=dict)
+    subqueries: dict[int, Read] = field(default_factory=dict)
+    selected: bool = False
+
+    def column(self, node: exp.Column) -> Kind:
+        for alias, source in self.sources.items():
+            if node.table.lower() in ("", alias):
+                kind = source.kind(node.name)
+                if kind is not None:
+                    return kind
+        return self.aliases.get(node.name.lower(), Kind.UNKNOWN)
+
+
+@dataclass(slots=True, kw_only=True)
+class PublicRead(Read):
+    """A public table: whatever its columns are called."""
+
+    def kind(self, name: str) -> Kind | None:
+        return Kind.PUBLIC
+
+
+_THROUGH = (exp.Paren, exp.Alias, exp.Try, exp.Neg, exp.Distinct)
+_BENT = (exp.Sqrt, exp.Ln, exp.Log, exp.Exp)
+_FROM_ANOTHER_ROW = (exp.Lag, exp.Lead, exp.FirstValue, exp.LastValue)
+_NUMBERED = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
+
+
+def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
+    """How an expression depends on noise."""
+
+    def of(part: Any) -> Kind:
+        return kind_of(part, scope, draws=draws)
+
+    def most(parts: Sequence[Any]) -> Kind:
+        return max((of(part) for part in parts if isinstance(part, exp.Expression)), default=Kind.PUBLIC)
+
+    match node:
+        case exp.Column():
+            return Kind.PUBLIC if draws and node.name == DRAW else scope.column(node)
+        case exp.Subquery():
+            table = scope.subqueries.get(id(node))
+            if table is None or table.selected or len(table.kinds) != 1:
+                return Kind.UNKNOWN if table is None or table.noisy else Kind.PUBLIC
+            return table.kinds[0]
+        case exp.Window():
+            return _windowed_kind(node, scope)
+        case exp.Add() | exp.Sub() | exp.Coalesce():
+            return most([node.this, *([node.expression] if node.args.get("expression") else node.expressions)])
+        case exp.Mul():
+            left, right = of(node.this), of(node.expression)
+            return max(left, right, Kind.SMOOTH if left and right else Kind.PUBLIC)
+        case exp.Div():
+            below = of(node.expression)
+            return max(of(node.this), below, Kind.SMOOTH if below else Kind.PUBLIC)
+        case exp.Nullif():
+            return of(node.this) if of(node.expression) is Kind.PUBLIC else Kind.UNKNOWN
+        case exp.Cast() if _to_double(node):
+            return of(node.this)
+        case exp.Case() | exp.If():
+            return _case_kind(node, of)
+        case exp.Filter():
+            return of(node.this) if of(node.expression.this) is Kind.PUBLIC else Kind.UNKNOWN
+        case exp.AggFunc():
+            return _aggregate_kind(node, scope, of)
+    inner, _ = unrounded(node)
+    if inner is not node:
+        return (
+            of(inner)
+            if not isinstance(node.parent, exp.Expression) or _is_item(node)
+            else max(Kind.PUBLIC if of(inner) is Kind.PUBLIC else Kind.UNKNOWN, of(inner))
+        )
+    if isinstance(node, _THROUGH):
+        return of(node.this) if isinstance(node.this, exp.Expression) else most(node.expressions)
+    if isinstance(node, _BENT):
+        parts = most(list(_children(node)))
+        return max(parts, Kind.SMOOTH) if parts else parts
+    return Kind.PUBLIC if most(list(_children(node))) is Kind.PUBLIC else Kind.UNKNOWN
+
+
+def _children(node: exp.Expression) -> Iterator[exp.Expression]:
+    for part in node.args.values():
+        yield from (each for each in (part if isinstance(part, list) else [part]) if isinstance(each, exp.Expression))
+
+
+def _is_item(node: exp.Expression) -> bool:
+    """Whether it is a whole item of a SELECT list."""
+    parent = node.parent
+    while isinstance(parent, exp.Alias | exp.Paren):
+        parent = parent.parent
+    return isinstance(parent, exp.Select)
+
+
+def _windowed_kind(node: exp.Window, scope: Scope) -> Kind:
+    order = node.args.get("order")
+    around = [*(node.args.get("partition_by") or []), *(each.this for each in (order.expressions if order else []))]
+    function = node.this
+    if scope.selected or any(kind_of(part, scope) is not Kind.PUBLIC for part in around):
+        return Kind.UNKNOWN
+    if isinstance(function, _NUMBERED):
+        return Kind.PUBLIC
+    if isinstance(function, _FROM_ANOTHER_ROW):
+        parts = [kind_of(part, scope) for part in _children(function)]
+        return max(parts, default=Kind.PUBLIC)
+    return kind_of(function, scope)
+
+
+def _aggregate_kind(node: exp.AggFunc, scope: Scope, of: Callable[[Any], Kind]) -> Kind:
+    """Sums and means of straight numbers are straight, over rows that noise does not choose."""
+    parts = [of(part) for part in _children(node)]
+    kind = max(parts, default=Kind.PUBLIC)
+    if scope.selected:
+        return Kind.UNKNOWN
+    if isinstance(node, exp.Sum | exp.Avg) and not node.find(exp.Distinct):
+        return kind if kind <= Kind.STRAIGHT else Kind.UNKNOWN
+    if isinstance(node, exp.First) or kind is Kind.PUBLIC:
+        return kind
+    return Kind.PUBLIC if isinstance(node, exp.Count) and not node.find(exp.Distinct) else Kind.UNKNOWN
+
+
+def _case_kind(node: exp.Case | exp.If, of: Callable[[Any], Kind]) -> Kind:
+    """Public conditions choose between rows. One about a noisy number may guard what is only computed beyond zero."""
+    branches = node.args.get("ifs") or [node]
+    values = [each.args["true"] for each in branches]
+    last = node.args.get("default") if isinstance(node, exp.Case) else node.args.get("false")
+    values += [last] if last is not None else []
+    kinds = max(of(each) for each in values)
+    conditions = [each.this for each in branches]
+    if isinstance(node, exp.Case) and node.this is not None:
+        return kinds if of(node.this) is Kind.PUBLIC else Kind.UNKNOWN
+    if all(of(each) is Kind.PUBLIC for each in conditions):
+        return kinds
+    plain = all(isinstance(each, exp.Literal | exp.Null) for each in values if of(each) is Kind.PUBLIC)
+    guards = all(of(each) is Kind.PUBLIC or _about_zero(each, of) for each in conditions)
+    return max(kinds, Kind.SMOOTH) if plain and guards and kinds else Kind.UNKNOWN
+
+
+def _about_zero(node: exp.Expression, of: Callable[[Any], Kind]) -> bool:
+    """x = 0, x <> 0, or x > 0 before a root or a logarithm: a number that noise may take past zero has no margin."""
+    if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE):
+        return False
+    zero = isinstance(node.expression, exp.Literal) and node.expression.name in ("0", "0.0")
+    return zero and of(node.this) in (Kind.STRAIGHT, Kind.SMOOTH)
+
+
+def _to_double(node: exp.Cast) -> bool:
+    return str(getattr(node.args["to"].this, "value", "")) in ("DOUBLE", "FLOAT")
+
+
+_WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
+
+
+def unrounded(node: exp.Expression) -> tuple[exp.Expression, float]:
+    """What stands under roundings, and how far they take it from that in all."""
+    slack = 0.0
+    while True:
+        step: float | None = None
+        if isinstance(node, exp.Alias | exp.Paren):
+            step = 0.0
+        elif isinstance(node, exp.Floor | exp.Ceil) and node.args.get("decimals") is None:
+            step = 1.0
+        elif isinstance(node, exp.Round) and not node.args.get("truncate"):
+            digits = node.args.get("decimals")
+            plain = digits is None or (isinstance(digits, exp.Literal) and digits.name.isdigit())
+            step = 10.0 ** -int(digits.name if digits is not None else 0) if plain else None
+        elif isinstance(node, exp.Cast):
+            step = _cast_step(node)
+        if step is None:
+            return node, slack
+        slack += step
+        node = node.this
+
+
+def _cast_step(node: exp.Cast) -> float | None:
+    kind = node.args["to"]
+    name = str(getattr(kind.this, "value", ""))
+    if _to_double(node):
+        return 0.0
+    if name in _WHOLE:
+        return 1.0
+    sizes = [each.this.name for each in kind.expressions] if name == "DECIMAL" else []
+    return 10.0 ** -int(sizes[1]) if len(sizes) == 2 and sizes[1].isdigit() else None
