@@ -302,7 +302,7 @@ WRONG = [
     (REST, 'store: "a\\r"', "4:8: This holds a control character"),
     (REST, "store: '\ud800'", "This is not valid YAML: it holds a character that is not allowed."),
     (REST, "sorce: data", "4:1: A policy has no key sorce. Did you mean source?"),
-    (REST, "source: [a]", "4:9: source must be a folder or a .duckdb file, not a list."),
+    (REST, "source: [a]", "4:9: source must be a folder, a .duckdb, .sqlite or .xlsx file, or"),
     (REST, "releases: {'a;b': 3}", "4:12: release 'a;b': write the name with letters, digits and underscores."),
     (REST, "releases: {daily: 3}", "4:19: releases.daily must be a mapping, not 3."),
     (REST, "releases: {daily: {a: 1, a: 2}}", "4:26: a is given twice"),

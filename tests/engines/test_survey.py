@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -12,8 +11,7 @@ from small_sources import policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
-from discreet.engines.survey import check, init
-from discreet.errors import PolicyError, UsageError
+from discreet.engines.survey import check
 from discreet.policy.policy import Policy
 
 PEOPLE = pa.table(
@@ -93,71 +91,6 @@ def test_tables_from_python_can_be_checked(tmp_path: Path) -> None:
     assert check(policy, {"people": PEOPLE}).problems == ()
 
 
-def test_a_policy_to_begin_with(folder: Path) -> None:
-    text = init(folder, beside=folder.parent)
-    assert "source: data\n" in text
-    for value in ("SECRET", "HIDDEN", "31337"):
-        assert value not in text
-    assert "      pay: ???  # DOUBLE: {decimal: [lo, hi], step: 0.01}\n" in text
-    assert "      'a column': ???  # BIGINT: " in text
-    assert "      kind: ???  # " in text
-    assert "      # marks: BIGINT[] cannot be asked about\n" in text
-    assert "      note: ???  # CSV: " in text
-    with pytest.raises(PolicyError) as caught:
-        Policy.parse(text, path="new.yaml")
-    assert all("is still open: instead of ??? write" in problem.message for problem in caught.value.problems)
-    assert len(caught.value.problems) == text.count(": ???  #")
-
-
-def test_names_that_break_a_line_stay_in_it(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    names = ["id", "two\nlines", "\x1b[2J", "\u202ex", "\x85y"]
-    table = pa.table([[1]] * len(names), names).append_column("list\n  of", [[[1]]])
-    pyarrow.parquet.write_table(table, tmp_path / "data" / "people.parquet")
-    text = init(tmp_path / "data", beside=tmp_path)
-    assert all(character.isprintable() for line in text.split("\n") for character in line)
-    with pytest.raises(PolicyError) as caught:
-        Policy.parse(text, path="new.yaml")
-    assert not any("not YAML" in problem.message for problem in caught.value.problems)
-    assert text.count(": ???  #") == len(names) + 3  # and the unit, the owner and the budget
-
-
-def test_a_row_with_a_field_too_many_is_no_header(tmp_path: Path) -> None:
-    """Were the header looked for, it would be found in somebody's values."""
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "people.csv").write_text("id,x\n" + "1,2\n" * 50 + "77,31337,9\n")
-    text = init(tmp_path / "data", beside=tmp_path)
-    assert "      x: ???  # CSV: " in text
-    assert "31337" not in text
-
-
-def test_once_filled_in_it_is_a_policy(folder: Path) -> None:
-    text = init(folder, beside=folder.parent)
-    text = (
-        text.replace("unit: ???", "unit: person")
-        .replace("owner: ???", "owner: id")
-        .replace("epsilon: ???", "epsilon: 1")
-    )
-    policy = Policy.parse(text.replace(": ???", ": text"), path=folder.parent / "policy.yaml")
-    assert list(policy.tables["people"].columns) == [name for name in PEOPLE.column_names if name != "marks"]
-    assert check(policy).problems == ()
-    assert prepare(policy, policy.source, policy.store, 1).tables[0].kept == 2
-
-
-def test_beginning_from_a_file_or_a_database(folder: Path, tmp_path: Path) -> None:
-    assert init(folder / "visits.csv") == init(folder)
-    with duckdb.connect(str(tmp_path / "town.duckdb")) as connection:
-        connection.execute("CREATE TABLE people (id INTEGER, kind ENUM ('SECRET'))")
-    text = init(tmp_path / "town.duckdb")
-    assert "      kind: ???  # ENUM: " in text
-    assert "SECRET" not in text
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UsageError, match="no Parquet or CSV files"):
-        init(tmp_path / "empty")
-    with pytest.raises(UsageError, match="does not exist"):
-        init(tmp_path / "nowhere")
-
-
 def test_a_snapshot_of_an_earlier_version_is_told(tmp_path: Path) -> None:
     policy = policy_of("  people: {owner: id}\n", tmp_path)
     (tmp_path / "data").mkdir()
@@ -168,3 +101,25 @@ def test_a_snapshot_of_an_earlier_version_is_told(tmp_path: Path) -> None:
     notes.write_text(notes.read_text().replace(', "rules": 2', ""))
     assert any("Snapshot 1 was made by an earlier version" in note for note in check(policy).notes)
     DuckDB.open(policy, 1).close()
+
+
+def test_findings_are_grouped_by_what_they_are_about(folder: Path) -> None:
+    policy = policy_of("  visits: {owner: row, columns: {note: text}}\n", folder.parent)
+    groups = check(policy).groups
+    assert list(groups) == ["Whom it protects", "The budget", "What can be asked", "What is left out"]
+    assert groups["Whom it protects"][0].startswith("EACH ROW of visits is taken to be one person.")
+    assert [note for found in groups.values() for note in found] == list(check(policy).notes)
+
+
+def test_an_owner_that_cannot_be_one_is_told_before_and_after_the_snapshot(folder: Path) -> None:
+    (folder / "people.csv").unlink(missing_ok=True)
+    tables = "  people: {owner: age, columns: {age: {integer: [0, 120]}}}\n"
+    (folder / "people.parquet").unlink()
+    (folder / "people.csv").write_text("age\n" + "40\n41\n" * 50)
+    policy = policy_of(tables, folder.parent)
+    before = check(policy).groups
+    assert "is declared to have 121 values: at most so many people can be told apart" in before["Whom it protects"][0]
+    assert "The snapshot" not in before
+    prepare(policy, policy.source, policy.store, 1)
+    (said,) = check(policy).groups["The snapshot"]
+    assert said.startswith("Only 2 % of the rows of people are in the snapshot. Does age tell people apart?")

@@ -40,7 +40,7 @@ READER_GONE = 141  # as if SIGPIPE had ended it: `discreet ... | head -1`
 _interrupted = threading.Event()
 
 FAMILIES = (
-    *("demo", "curate", "question", "local", "synthetic", "release", "publish", "anonymity", "attack", "audit"),
+    *("demo", "init", "curate", "question", "local", "synthetic", "release", "publish", "anonymity", "attack", "audit"),
     *("user", "serve", "completion"),
 )
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat
 from discreet.cli.question import Policy, Quiet
 from discreet.errors import UsageError
@@ -19,30 +18,15 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    app.command()(init)
     app.command()(check)
     app.command()(snapshot)
     app.command()(ledger)
     app.command()(bounds)
 
 
-def init(
-    data: Annotated[str, typer.Argument(metavar="DATA", help="A folder of Parquet or CSV files, or a .duckdb file.")],
-    out: Annotated[Path, typer.Option(help="Where to write the policy.")] = Path("policy.yaml"),
-) -> None:
-    """Write a policy to fill in, from the schema of some data. Ranges and values are yours to state."""
-    from discreet.engines.survey import init as skeleton
-
-    if out.exists():
-        raise UsageError(f"{out} is there already. Name another file with --out.")
-    require_writable(out)
-    write_file(out, skeleton(data, beside=out.parent))
-    print(f"Wrote {out}. Fill in what is left open, then: discreet check {out}, and discreet ledger {out} --create.")
-
-
 def check(policy: Policy, format: ReportFormat = Format.table) -> None:
-    """Validate a policy against its source; say what would be refused and why, and whether the source moved on."""
-    from discreet.accounting.calibrate import overtaking
+    """Validate a policy against its source; say what would be refused and why, and what to do next."""
+    from discreet.cli.tables import output, plainly
     from discreet.engines.survey import check as survey
     from discreet.errors import PolicyError
     from discreet.policy.policy import Policy as PolicyValue
@@ -51,20 +35,52 @@ def check(policy: Policy, format: ReportFormat = Format.table) -> None:
     findings = survey(declared)
     if findings.problems:
         raise PolicyError(*findings.problems)
-    notes = list(findings.notes)
-    if declared.budget.delta:
-        count = overtaking(epsilon=declared.budget.epsilon, delta=declared.budget.delta)
-        using = "this policy uses" if declared.budget.accountant == "zcdp" else "write"
-        notes.append(
-            f"Beyond about {count} equal questions, {using} accountant: zcdp: it has smaller margins than plain sums."
-        )
-    notes += _limits_apart(declared)
+    groups = {title: list(notes) for title, notes in findings.groups.items()}
+    groups.setdefault("The budget", []).extend([*_better_accountant(declared), *_limits_apart(declared)])
+    step = _next_step(policy, declared)
     if format is Format.json:
-        print(json.dumps({"problems": [], "notes": notes}, ensure_ascii=False))
+        notes = [note for found in groups.values() for note in found]
+        print(json.dumps({"problems": [], "notes": notes, "next": step}, ensure_ascii=False))
         return
-    for note in notes:
-        print(f"- {note}")
-    print("The policy and its source agree.")
+    console = output()
+    for title, found in groups.items():
+        if found:
+            console.print(plainly(title), style="bold")
+        for note in found:
+            console.print(plainly(f"- {note}"), style="yellow" if "EACH ROW" in note else "", soft_wrap=True)
+    console.print("The policy and its source agree.", style="green")
+    console.print(plainly(f"Next: {step}"), soft_wrap=True)
+
+
+def _better_accountant(declared: PolicyValue) -> list[str]:
+    """When zcdp is the better way to add up; nothing where a ledger has fixed another one for good."""
+    from discreet.accounting.calibrate import overtaking
+
+    uses = declared.budget.accountant == "zcdp"
+    if not declared.budget.delta or (not uses and Path(declared.ledger).exists()):
+        return []
+    count = overtaking(epsilon=declared.budget.epsilon, delta=declared.budget.delta)
+    using = "this policy uses" if uses else "write"
+    fixed = "" if uses else " It is fixed when the ledger is created."
+    more = f"Beyond about {count} equal questions, {using} accountant: zcdp: it has smaller margins than plain sums."
+    return [more + fixed]
+
+
+def _next_step(path: str, declared: PolicyValue) -> str:
+    """What a curator does after this: a ledger, a snapshot, a question."""
+    from discreet.engines.stores import store_of
+
+    if not Path(declared.ledger).exists():
+        return f"discreet ledger {path} --create"
+    store = store_of(declared)
+    numbers = store.numbers()
+    if not numbers:
+        return f"discreet snapshot {path}"
+    if store.snapshot(numbers[-1]).digest != declared.digest:
+        return f"discreet snapshot {path}  (the tables are declared otherwise than in snapshot {numbers[-1]})"
+    who = next(iter(declared.analysts), "curator")
+    table = next(table.name for table in declared.tables.values() if not table.public)
+    return f'discreet ask {path} "SELECT COUNT(*) FROM {table}" --analyst {who} --epsilon 0.1'
 
 
 def _limits_apart(declared: PolicyValue) -> list[str]:
@@ -73,7 +89,7 @@ def _limits_apart(declared: PolicyValue) -> list[str]:
     from discreet.ledger import Ledger
 
     if not Path(declared.ledger).exists():
-        return ["There is no ledger yet: discreet ledger POLICY --create makes one."]
+        return []
     terms = terms_of(declared)
     with Ledger.open(str(declared.ledger), terms) as book:
         if book.limits == (terms.limit, dict(terms.analysts)):

@@ -67,11 +67,11 @@ def _column(values: Any) -> Any:
     kind = getattr(values, "dtype", None)
     listed = getattr(getattr(kind, "categories", None), "dtype", None)  # of a categorical column of pandas
     if kind is None or "object" in (str(kind), str(listed)):
-        return pa.array([_text(value) for value in values], pa.string())
+        return pa.array([text_of(value) for value in values], pa.string())
     return pa.array(values)
 
 
-def _text(value: object) -> str | None:
+def text_of(value: object) -> str | None:
     """One object as text, NULL where it is none; a function of that object alone, which never fails."""
     match value:
         case str():
@@ -88,7 +88,7 @@ def _text(value: object) -> str | None:
             return value.isoformat() if value == value else None  # NaT is a datetime that is not itself
         case _ if hasattr(value, "item") and type(value).__module__ == "numpy" and getattr(value, "shape", ()) == ():
             plain = value.item()
-            return None if type(plain) is type(value) else _text(plain)
+            return None if type(plain) is type(value) else text_of(plain)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Where the data comes from: a folder of Parquet or CSV files, one .duckdb file, or tables passed from Python.
+"""Where the data comes from: a folder of Parquet or CSV files, a database or workbook, or tables passed from Python.
 
 A source is only read, only here and only to make a snapshot. Nothing is guessed from names in Python's scope: what is
 passed in is registered, and DuckDB's replacement scans stay off.
@@ -19,6 +19,7 @@ from discreet.engines.duckdb.locked import connect
 from discreet.engines.files import CSV, PARQUET, delimiter_of, guessed, parquet, texts
 from discreet.engines.frames import arrow
 from discreet.engines.quoting import literal, name
+from discreet.engines.readers import Reader, reader_at
 from discreet.errors import EngineFailure, UsageError
 
 DATABASES = (".duckdb", ".db", ".ddb")
@@ -48,7 +49,14 @@ class Given:
     tables: Mapping[str, Any]
 
 
-Source = Folder | Database | Given
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreign:
+    """A SQLite file, a workbook or a PostgreSQL database, read whole by a reader of readers.py."""
+
+    reader: Reader
+
+
+Source = Folder | Database | Given | Foreign
 
 
 def source_at(location: object) -> Source:
@@ -60,11 +68,14 @@ def source_at(location: object) -> Source:
         return Given(tables=location)
     if location is None:
         raise UsageError("The policy names no source: add `source: data/` to it, or pass the tables from Python.")
+    reader = reader_at(str(location))
+    if reader is not None:
+        return Foreign(reader=reader)
     if isinstance(location, str) and ("://" in location or location == "spark"):
         kind = location.split(":", 1)[0]
         raise UsageError(
-            f"A {kind} source is not built yet. Name a folder of Parquet or CSV files or a .duckdb file, or pass the "
-            "tables from Python."
+            f"A {kind} source is not built yet. Name a folder of Parquet or CSV files, a .duckdb, .sqlite or .xlsx "
+            "file or postgresql://..., or pass the tables from Python."
         )
     path = Path(str(location))
     if path.is_dir():
@@ -72,7 +83,8 @@ def source_at(location: object) -> Source:
     if path.is_file() and path.suffix in DATABASES:
         return Database(path=path)
     if path.exists():
-        raise UsageError(f"The source {path} is neither a folder nor a .duckdb file: name the folder it lies in.")
+        known = "a folder nor a .duckdb, .sqlite or .xlsx file"
+        raise UsageError(f"The source {path} is neither {known}: name the folder it lies in.")
     raise UsageError(f"The source {path} does not exist. A relative path starts at the policy file.")
 
 
@@ -101,8 +113,8 @@ def engine_errors(doing: str) -> Iterator[None]:
         raise EngineFailure from None
 
 
-def attach(connection: Any, source: Source) -> None:
-    """Make the source's tables readable through `scan`."""
+def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> None:
+    """Make the source's tables readable through `scan`; of a foreign source `rows` of these, and no row of others."""
     import duckdb
 
     if isinstance(source, Database):
@@ -116,13 +128,17 @@ def attach(connection: Any, source: Source) -> None:
     elif isinstance(source, Given):
         for table, content in source.tables.items():
             connection.register(f"#{table}", arrow(table, content))
+    elif isinstance(source, Foreign):
+        wanted = {each.lower() for each in rows}
+        for table in source.reader.tables():
+            connection.register(f"#{table}", source.reader.read(table, rows=table.lower() in wanted))
 
 
 def scan(source: Source, table: str, *, as_text: bool) -> str:
     """What to write after FROM. CSV is read as text where values will be cast one by one, so that no value can fail."""
     if isinstance(source, Database):
         return f"{name(_ATTACHED)}.main.{name(table)}"
-    if isinstance(source, Given):
+    if isinstance(source, Given | Foreign):
         return name(f"#{table}")
     files = files_of(source, table)
     if files[0].name.endswith(PARQUET):
@@ -141,6 +157,8 @@ def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
     """The names of the tables that the source has, whether declared or not."""
     if isinstance(source, Given):
         return tuple(source.tables)
+    if isinstance(source, Foreign):
+        return source.reader.tables()
     if isinstance(source, Database):
         here = f"WHERE database_name = {literal(_ATTACHED)} AND schema_name = 'main' AND NOT internal"
         sql = f"SELECT table_name FROM duckdb_tables() {here} UNION SELECT view_name FROM duckdb_views() {here}"
@@ -181,7 +199,7 @@ Fingerprint = dict[str, list[int | str]]  # file, from the source's folder -> si
 
 def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:
     """What the source looks like now, or None when it came from Python and cannot be looked at again."""
-    if isinstance(source, Given):
+    if isinstance(source, Given) or (isinstance(source, Foreign) and source.reader.file is None):
         return None
     return {label: [*_stat(file), _digest(file)] for label, file in _files(source, tables).items()}
 
@@ -200,6 +218,9 @@ def _files(source: Source, tables: Iterable[str]) -> dict[str, Path]:
         return {}
     if isinstance(source, Database):
         return {source.path.name: source.path}
+    if isinstance(source, Foreign):
+        file = source.reader.file
+        return {} if file is None else {file.name: file}
     found = {}
     for table in tables:
         with suppress(UsageError):

@@ -194,7 +194,9 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
     if not unit.isprintable():
         reader.problem(fields["unit"], "unit must be one line of letters, such as person.")
     neighbors = reader.word(fields.get("neighbors"), "neighbors", ("add_remove", "change_one")) or "add_remove"
-    source = reader.string(fields.get("source"), "source", "a folder or a .duckdb file")
+    source = reader.string(
+        fields.get("source"), "source", "a folder, a .duckdb, .sqlite or .xlsx file, or postgresql://..."
+    )
     ledger = reader.string(fields.get("ledger"), "ledger", "a file") or f"{path.stem}.ledger"
     store = reader.string(fields.get("store"), "store", "a folder") or f"{path.stem}.store"
     tables = _tables(reader, fields.get("tables"))

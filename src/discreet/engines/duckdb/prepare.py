@@ -121,7 +121,7 @@ def _filled(
     with engine_errors("Preparing a snapshot"):
         connection = loading(path, memory=policy.limits.memory, threads=threads)
         try:
-            attach(connection, source)
+            attach(connection, source, rows=policy.tables)
             reports = _Work(connection, policy, source, key, progress, scratch=scratch).tables()
             connection.execute("CHECKPOINT")
             return reports
@@ -133,7 +133,7 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
     """The tables of a policy as they are now, prepared into an open connection that nobody else uses."""
     found = source_at(source)
     with engine_errors("Reading the source"):
-        attach(connection, found)
+        attach(connection, found, rows=policy.tables)
         for carefully in (scratch,) if _copies_first(policy) else (None, scratch):
             connection.execute("BEGIN")  # never committed: nothing of it has to reach the disk
             try:

@@ -1,0 +1,242 @@
+"""A policy to begin with: from names, types, constraints and a codebook, and never from values (S1).
+
+Columns of which nothing can be said are left out, as comments with what could be written; so the draft is a policy as
+soon as it says whose the rows are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from discreet.engines.codebook import Codebook
+from discreet.engines.duckdb import encode
+from discreet.engines.readers import Declared
+from discreet.engines.source import (
+    DATABASES,
+    Folder,
+    Foreign,
+    Source,
+    attach,
+    columns_of,
+    engine_errors,
+    is_csv,
+    loading,
+    scan,
+    source_at,
+    tables_in,
+)
+from discreet.engines.suggest import HINTS, UNKNOWN, Suggestion, of_checks, of_name, of_type, of_values, owner_among
+from discreet.errors import UsageError
+from discreet.policy.document import PLACEHOLDER
+
+_HEAD = """\
+# A policy to begin with, from names and types alone: no value of the data was looked at. Check every line against what
+# everybody may know; what is commented out cannot be asked about until you say what it may contain (docs/policy.md).
+source: {source}
+unit: person  # check: whom you protect (person, patient, household)
+neighbors: add_remove
+tables:
+"""
+_TAIL = """\
+budget:
+  epsilon: 1  # check: for all questions of all analysts together, ever; around 1 or smaller protects well
+  delta: 1e-9
+analysts:
+  alice: {epsilon: 0.5}  # check: who may ask, and how much of the budget each may spend
+"""
+_CHECKABLE = "# or about nobody and known to all? Then write only {public: true}"
+_KINDS = (  # of the type names that databases declare
+    (r"BOOL", encode.BOOLEAN),
+    (r"INT|SERIAL|OID", encode.WHOLE),
+    (r"TIMESTAMP|DATETIME", encode.TIMESTAMP),
+    (r"DATE", encode.DATE),
+    (r"REAL|FLOA|DOUB", encode.FLOAT),
+    (r"NUMERIC|DECIMAL|MONEY", encode.DECIMAL),
+    (r"UUID", encode.UUID),
+    (r"CHAR|TEXT|CLOB|ENUM|CITEXT|NAME", encode.TEXT),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDraft:
+    """A column: the type that the source declares, its kind, and what may be said about it."""
+
+    name: str
+    type: str
+    family: str
+    suggestion: Suggestion | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableDraft:
+    """A table: whose its rows are (YAML), why we think so, and its columns."""
+
+    name: str
+    owner: str
+    why: str
+    columns: tuple[ColumnDraft, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a policy for some data may begin as."""
+
+    source: str | None
+    tables: tuple[TableDraft, ...]
+
+    def text(self) -> str:
+        """The policy file."""
+        head = _HEAD.format(source=_yaml(self.source or "data"))
+        if self.source is None:
+            head = head.replace("source: data\n", "")  # tables are passed from Python
+        return head + "".join(map(_table_text, self.tables)) + _TAIL
+
+    def asked(self, ask: Callable[[str, ColumnDraft], str | None]) -> Draft:
+        """The draft with what somebody answers about each column: a declaration, or None to leave it out."""
+        tables = []
+        for table in self.tables:
+            columns = []
+            for column in table.columns:
+                declaration = ask(table.name, column)
+                columns.append(replace(column, suggestion=Suggestion(declaration=declaration, why="you said so")))
+            tables.append(replace(table, columns=tuple(columns)))
+        return replace(self, tables=tuple(tables))
+
+
+def draft(data: object, *, beside: str | Path | None = None, codebook: Codebook | None = None) -> Draft:
+    """A draft for data at a path or address, or for tables from Python.
+
+    `beside` is the folder in which the policy will stand, so that its source can be written from there.
+    """
+    location = data if isinstance(data, Mapping) or (isinstance(data, str) and "://" in data) else _place(str(data))
+    source = source_at(location)
+    tables = _schemas(source)
+    if not tables:
+        raise UsageError(f"There are no Parquet or CSV files and no tables in {data}.")
+    # A password does not belong in a policy: PGPASSWORD or ~/.pgpass holds it.
+    written = None if isinstance(location, Mapping) else re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", str(location))
+    if isinstance(location, Path) and beside is not None:
+        written = os.path.relpath(location, beside)
+    drafts = tuple(_drafted(name, declared, codebook, tables) for name, declared in tables.items())
+    return Draft(source=written, tables=drafts)
+
+
+def _place(data: str) -> Path:
+    path = Path(data)
+    whole = isinstance(_quietly(path), Foreign) or path.suffix in DATABASES
+    return path.parent if path.is_file() and not whole else path  # a data file stands for the folder it lies in
+
+
+def _quietly(path: Path) -> Source | None:
+    try:
+        return source_at(path)
+    except UsageError:
+        return None
+
+
+def _schemas(source: Source) -> dict[str, Declared]:
+    """Of every table the types of its columns, '' where nothing declares one; and what its database declares."""
+    connection = loading(None)
+    try:
+        with engine_errors("Reading the schema"):
+            attach(connection, source)
+            found = {}
+            for name in tables_in(connection, source):
+                if isinstance(source, Foreign):
+                    found[name] = source.reader.declared(name)
+                else:
+                    types = columns_of(connection, scan(source, name, as_text=True))
+                    csv = isinstance(source, Folder) and is_csv(source, name)
+                    found[name] = Declared(types=dict.fromkeys(types, "") if csv else types)
+            return found
+    finally:
+        connection.close()
+
+
+def _family(kind: str) -> str:
+    """The kind of values of a type, as DuckDB or another database writes it."""
+    if not kind:
+        return UNKNOWN
+    if encode.family(kind) != encode.OTHER or kind.endswith("]"):
+        return encode.family(kind)
+    return next((family for pattern, family in _KINDS if re.search(pattern, kind.upper())), encode.OTHER)
+
+
+def _drafted(name: str, declared: Declared, codebook: Codebook | None, tables: Mapping[str, Declared]) -> TableDraft:
+    families = {column: _family(kind) for column, kind in declared.types.items()}
+    checks = of_checks(declared.checks, families)
+    columns = []
+    for column, family in families.items():
+        found = (
+            (codebook.get(name, column) if codebook is not None else None)
+            or (of_values(declared.values[column], "from ENUM") if column in declared.values else None)
+            or checks.get(column)
+            or (_key() if column in declared.foreign or declared.primary == (column,) else None)
+            or of_name(column, family)
+            or of_type(family)
+        )
+        columns.append(ColumnDraft(name=column, type=declared.types[column], family=family, suggestion=found))
+    owner, why = _owner(name, declared, tables)
+    return TableDraft(name=name, owner=owner, why=why, columns=tuple(columns))
+
+
+def _key() -> Suggestion:
+    return Suggestion(declaration="{identifier: true}", why="from the keys")
+
+
+def _owner(name: str, declared: Declared, tables: Mapping[str, Declared]) -> tuple[str, str]:
+    """Whose a row is: a column whose name says it, the keys of the database, or a question."""
+    by_name = owner_among(declared.types)
+    if by_name is not None and by_name.lower() != "id":
+        return _yaml(by_name), "from the name: check that it tells people apart"
+    for column, (other, key) in declared.foreign.items():
+        there = tables.get(other)
+        if there is not None and column == key and owner_among(there.types) not in (None, "id"):
+            return f"{{through: {_yaml(other)}, on: {_yaml(column)}}}", "from the keys: check"
+    if by_name is not None:
+        return _yaml(by_name), "from the name: check that one id is one person"
+    if declared.primary and not declared.foreign:
+        keys = [_yaml(column) for column in declared.primary]
+        return keys[0] if len(keys) == 1 else f"[{', '.join(keys)}]", "from the primary key: check that it is a person"
+    return PLACEHOLDER, "a column, [a, b], {through: table, on: column}, or row where each row is one person"
+
+
+# --- as text ----------------------------------------------------------------------------------------------------------
+
+
+def _table_text(table: TableDraft) -> str:
+    lines = [
+        f"  {_yaml(table.name)}:  {_CHECKABLE}",
+        f"    owner: {table.owner}  # {table.why}",
+        "    max_rows: 1  # check: how many rows each may have at most; the excess is dropped",
+    ]
+    declared = [each for each in table.columns if each.suggestion is not None and each.suggestion.declaration]
+    if declared:
+        lines.append("    columns:")
+    else:
+        lines.append("    # columns:")
+    lines += [_column_text(column) for column in table.columns]
+    return "\n".join(lines) + "\n"
+
+
+def _column_text(column: ColumnDraft) -> str:
+    name, shown = _yaml(column.name), column.type.split("(")[0] or "CSV"  # an ENUM type lists its values
+    found = column.suggestion
+    if found is not None and found.declaration is not None:
+        return f"      {name}: {found.declaration}  # {found.why}"
+    if found is not None:
+        return f"      # {name}: left out: {found.why}"
+    hint = HINTS.get(column.family)
+    return f"      # {name}: {hint}  # {shown}" if hint else f"      # {name}: {shown} cannot be asked about"
+
+
+def _yaml(name: str) -> str:
+    plain = re.fullmatch(r"[A-Za-z_./][A-Za-z0-9_./-]*", name) and name.lower() not in ("true", "false", "null")
+    if not name.isprintable():
+        return json.dumps(name)  # YAML reads JSON's escapes, and no character breaks the line or its comment
+    return name if plain else "'" + name.replace("'", "''") + "'"

@@ -1,0 +1,457 @@
+"""Beginning a policy: from names, types, constraints and codebooks, and never from a value."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import openpyxl
+import pandas as pd
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from small_sources import kept
+
+from discreet.cli import run
+from discreet.engines.codebook import Codebook
+from discreet.engines.draft import draft
+from discreet.engines.duckdb.engine import DuckDB
+from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.suggest import UNKNOWN, of_checks, of_name, owner_among
+from discreet.engines.survey import check
+from discreet.errors import PolicyError, UsageError
+from discreet.policy.policy import Policy
+
+PEOPLE = pa.table(
+    {
+        "id": [1, 2],
+        "name": ["SECRET", "HIDDEN"],
+        "pay": [31337.5, 2.0],
+        "smoker": [True, False],
+        "born": pa.array([0, 1], pa.date32()),
+        "seen": pa.array([0, 1], pa.timestamp("us")),
+        "kind": pa.array(["SECRET", "HIDDEN"]).dictionary_encode(),
+        "marks": [[1], [2]],
+        "a column": [1, 2],
+        "email": ["SECRET", "HIDDEN"],
+    }
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    data.mkdir()
+    pyarrow.parquet.write_table(PEOPLE, data / "people.parquet")
+    (data / "visits.csv").write_text("id,note,age\n1,SECRET,31337\n")
+    return data
+
+
+def test_a_draft_is_a_policy_of_no_value(folder: Path) -> None:
+    text = draft(folder, beside=folder.parent).text()
+    assert "source: data\n" in text
+    for value in ("SECRET", "HIDDEN", "31337"):
+        assert value not in text
+    for line in (
+        "    owner: id  # from the name: check that one id is one person\n",
+        "      # pay: {decimal: [lo, hi], step: 0.01}  # DOUBLE\n",
+        "      smoker: boolean  # from the name: check\n",
+        "      born: {date: [1900-01-01, 2030-12-31]}  # from the name: check\n",
+        "      seen: {timestamp: [2000-01-01, 2031-01-01], step: 1s}  # from the type: check\n",
+        "      # 'a column': {integer: [lo, hi]}, {values: [1, 2, 3]} or {identifier: true}  # BIGINT\n",
+        "      # marks: BIGINT[] cannot be asked about\n",
+        "      # email: left out: identifies people: nobody needs to ask about it\n",
+        "      age: {integer: [0, 120]}  # from the name: check\n",
+        "      # note: {integer: [lo, hi]}, {values: [a, b]}, text, ...  # CSV\n",
+    ):
+        assert line in text
+    policy = Policy.parse(text, path=folder.parent / "policy.yaml")
+    assert check(policy).problems == ()
+    assert prepare(policy, policy.source, policy.store, 1).tables[0].kept == 2
+
+
+def test_other_values_give_the_same_draft(folder: Path) -> None:
+    """Whatever the data holds, and however much of it: only names and types are looked at."""
+    first = draft(folder, beside=folder.parent).text()
+    for table in (PEOPLE.slice(0, 0), pa.concat_tables([PEOPLE] * 50)):
+        pyarrow.parquet.write_table(table, folder / "people.parquet")
+        (folder / "visits.csv").write_text("id,note,age\n" + "2024-01-01,7,x\n" * table.num_rows)
+        assert draft(folder, beside=folder.parent).text() == first
+
+
+def test_names_that_break_a_line_stay_in_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    names = ["id", "two\nlines", "\x1b[2J", "\u202ex", "\x85y"]
+    table = pa.table([[1]] * len(names), names).append_column("list\n  of", [[[1]]])
+    pyarrow.parquet.write_table(table, tmp_path / "data" / "people.parquet")
+    text = draft(tmp_path / "data", beside=tmp_path).text()
+    assert all(character.isprintable() for line in text.split("\n") for character in line)
+    Policy.parse(text, path="new.yaml")
+
+
+def test_whose_rows_is_asked_where_no_name_says_it(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "t.csv").write_text("age,x\n1,2\n")
+    with pytest.raises(PolicyError, match=r"t.owner is still open: instead of \?\?\? write a column, row"):
+        Policy.parse(draft(tmp_path / "data").text(), path="new.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "declaration"),
+    [
+        ("age", "{integer: [0, 120]}"),
+        ("Sex", "{values: [female, male, other]}"),
+        ("birthDate", "{date: [1900-01-01, 2030-12-31]}"),
+        ("date_of_birth", "{date: [1900-01-01, 2030-12-31]}"),
+        ("zip", "text"),
+        ("annual_income", "{decimal: [0, 200000], step: 1}"),
+        ("unit_price", "{decimal: [0, 1000], step: 0.01}"),
+        ("patient_id", "{identifier: true}"),
+        ("patientNo", "{identifier: true}"),
+        ("email", None),
+        ("last_name", None),
+        ("latitude", None),
+        ("clinic_name", "text"),
+        ("visit_date", "{date: [2000-01-01, 2030-12-31]}"),
+        ("is_active", "boolean"),
+        ("hours-per-week", "{integer: [0, 168]}"),
+    ],
+)
+def test_names_suggest(name: str, declaration: str | None) -> None:
+    found = of_name(name, UNKNOWN)
+    assert found is not None
+    assert found.declaration == declaration
+    assert of_name("whatever", UNKNOWN) is None
+    assert of_name("page", UNKNOWN) is None  # not an age
+
+
+def test_every_suggestion_is_a_declaration(tmp_path: Path) -> None:
+    from discreet.engines.suggest import _BY_TYPE, _NAMES
+
+    for declaration in {each for *_, each in _NAMES if each} | set(_BY_TYPE.values()):
+        text = f"unit: p\nbudget: {{epsilon: 1}}\ntables: {{t: {{owner: o, columns: {{x: {declaration}}}}}}}\n"
+        Policy.parse(text, path=tmp_path / "p.yaml")
+
+
+def test_owners_by_name() -> None:
+    assert owner_among(["id", "patient_id", "visit_id"]) == "patient_id"
+    assert owner_among(["visit_id", "id"]) == "id"
+    assert owner_among(["visit_id", "age", "paid"]) is None
+
+
+def test_constraints_become_declarations() -> None:
+    families = {"age": "whole", "pay": "decimal", "sex": "text", "n": "whole", "m": "whole", "free": "text"}
+    checks = (
+        "CHECK (((age >= 0) AND (age <= 120)))",  # as PostgreSQL writes them
+        "CHECK ((sex = ANY (ARRAY['F'::text, 'M'::text, 'it''s'::text])))",
+        "pay BETWEEN 0 AND 99.5",
+        "n IN (1, 2, 3)",
+        "m >= 0",
+        "free <> 'SELECT'",
+    )
+    found = {column: each.declaration for column, each in of_checks(checks, families).items()}
+    assert found == {
+        "age": "{integer: [0, 120]}",
+        "pay": "{decimal: [0, 99.5], step: 0.01}",
+        "sex": "{values: [F, M, 'it''s']}",
+        "n": "{values: [1, 2, 3]}",
+    }
+
+
+CODEBOOKS = {
+    "book.csv": "column,type,min,max,values\nage,integer,18,99,\nsex,,,,F|M\npay,decimal,0,1000,\n"
+    "born,date,1920-01-01,2010-12-31,\n",
+    "book.json": json.dumps(
+        {
+            "age": {"range": [18, 99]},
+            "sex": {"values": ["F", "M"]},
+            "pay": {"type": "decimal", "range": "0..1000"},
+            "born": {"type": "date", "min": "1920-01-01", "max": "2010-12-31"},
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CODEBOOKS)
+def test_codebooks(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(CODEBOOKS[name])
+    (tmp_path / "t.csv").write_text("id,age,sex,pay,born,other\n")
+    (tmp_path / "data").mkdir()
+    shutil.move(tmp_path / "t.csv", tmp_path / "data" / "t.csv")
+    text = draft(tmp_path / "data", codebook=Codebook.read(tmp_path / name)).text()
+    for declaration in (
+        "age: {integer: [18, 99]}",
+        "sex: {values: [F, M]}",
+        "pay: {decimal: [0, 1000], step: 0.01}",
+        "born: {date: [1920-01-01, 2010-12-31]}",
+    ):
+        assert f"      {declaration}  # from the codebook\n" in text
+
+
+def test_a_codebook_of_ddi(tmp_path: Path) -> None:
+    book = tmp_path / "book.xml"
+    book.write_text(
+        '<codeBook xmlns="ddi:codebook:2_5"><dataDscr><var name="age"><valrng><range min="18" max="99"/></valrng></var>'
+        '<var name="sex"><catgry><catValu>1</catValu></catgry><catgry><catValu>2</catValu></catgry></var>'
+        "</dataDscr></codeBook>"
+    )
+    found = Codebook.read(book)
+    age, sex = found.get("any", "AGE"), found.get("any", "sex")
+    assert (age and age.declaration, sex and sex.declaration) == ("{integer: [18, 99]}", "{values: [1, 2]}")
+    assert found.get("any", "other") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("b.json", b"[1"), ("b.json", b"[1]"), ("b.csv", b"name of it\nx\n"), ("b.xml", b"<a"), ("b.csv", b"\xff\xfe"),
+     ("b.xml", b'<!DOCTYPE a [<!ENTITY b "c">]><a/>')],
+)  # fmt: skip
+def test_codebooks_that_are_none(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError, match="codebook"):
+        Codebook.read(tmp_path / name)
+    with pytest.raises(UsageError, match="cannot be read"):
+        Codebook.read(tmp_path / "nowhere.csv")
+
+
+def test_beginning_from_a_file_or_a_database(folder: Path, tmp_path: Path) -> None:
+    assert draft(folder / "visits.csv") == draft(folder)
+    with duckdb.connect(str(tmp_path / "town.duckdb")) as connection:
+        connection.execute("CREATE TABLE people (id INTEGER, kind ENUM ('SECRET'))")
+    text = draft(tmp_path / "town.duckdb").text()
+    assert "      kind: text  # from the type: check" in text
+    assert "SECRET" not in text
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match="no Parquet or CSV files"):
+        draft(tmp_path / "empty")
+    with pytest.raises(UsageError, match="does not exist"):
+        draft(tmp_path / "nowhere")
+
+
+def test_beginning_from_data_frames() -> None:
+    text = draft({"people": pd.DataFrame({"id": [1], "age": [31337], "city": ["SECRET"]})}).text()
+    assert "source:" not in text
+    assert "age: {integer: [0, 120]}" in text
+    assert "SECRET" not in text
+    assert "31337" not in text
+
+
+# --- SQLite, Excel, PostgreSQL ----------------------------------------------------------------------------------------
+
+ROWS = [(1, 40, "F", "a"), (1, 40, "F", "b"), (2, 300, "q", None), (None, 5, "M", "c")]
+COLUMNS = "{age: {integer: [0, 120]}, sex: {values: [F, M]}, note: text}"
+TABLES = f"  visits: {{owner: person_id, max_rows: 2, columns: {COLUMNS}}}\n"
+KEPT = [("1", 40, 0, "a"), ("1", 40, 0, "b"), ("2", 120, None, None)]
+
+
+def prepared(tmp_path: Path, source: str) -> Any:
+    text = f"source: {source}\nunit: person\nbudget: {{epsilon: 1}}\ntables:\n{TABLES}"
+    policy = Policy.parse(text, path=tmp_path / "policy.yaml")
+    assert check(policy).problems == ()
+    prepare(policy, policy.source, policy.store, 1)
+    engine = DuckDB.open(policy, 1)
+    try:
+        return kept(engine, "visits")
+    finally:
+        engine.close()
+
+
+@pytest.mark.parametrize("suffix", [".sqlite", ".db"])
+def test_sqlite(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"town{suffix}"
+    connection = sqlite3.connect(file)
+    connection.executescript(
+        "CREATE TABLE people (person_id INTEGER PRIMARY KEY, born DATE);"
+        "CREATE TABLE visits (visit_id INTEGER PRIMARY KEY, person_id INTEGER REFERENCES people(person_id),"
+        " age INTEGER CHECK (age BETWEEN 0 AND 130), sex TEXT CHECK (sex IN ('F', 'M')), note TEXT, free);"
+        "CREATE TABLE labs (visit_id INTEGER REFERENCES visits(visit_id), value REAL);"
+    )
+    rows = [(*row, "SECRET") for row in ROWS]
+    connection.executemany("INSERT INTO visits (person_id, age, sex, note, free) VALUES (?, ?, ?, ?, ?)",
+                           [(p, min(a, 130), s if s != "q" else "F", n, f) for p, a, s, n, f in rows])  # fmt: skip
+    connection.execute("PRAGMA ignore_check_constraints = ON")
+    connection.execute("UPDATE visits SET age = 300, sex = 'q' WHERE person_id = 2")
+    connection.commit()
+    connection.close()
+    text = draft(file, beside=tmp_path).text()
+    for line in (
+        f"source: town{suffix}\n",
+        "    owner: person_id  # from the name",
+        "age: {integer: [0, 130]}  # from CHECK",
+        "sex: {values: [F, M]}  # from CHECK",
+        "born: {date: [1900-01-01, 2030-12-31]}",
+        "owner: {through: visits, on: visit_id}  # from the keys: check",
+        "      # free: ",
+    ):
+        assert line in text
+    assert "SECRET" not in text
+    assert prepared(tmp_path, file.name) == KEPT
+
+
+def test_excel(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.title = "visits"
+    sheet.append(["person_id", "age", "sex", "note", None])
+    for row in ROWS:
+        sheet.append(list(row))
+    sheet.append([None] * 4)
+    book.save(tmp_path / "town.xlsx")
+    text = draft(tmp_path / "town.xlsx", beside=tmp_path).text()
+    assert "    owner: person_id  # from the name" in text
+    assert "31337" not in text
+    assert prepared(tmp_path, "town.xlsx") == KEPT
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"no workbook")
+    with pytest.raises(UsageError, match="cannot be read as a workbook"):
+        draft(broken)
+    sheet.cell(1, 2).value = "Person_ID"
+    book.save(tmp_path / "twice.xlsx")
+    with pytest.raises(UsageError, match="two columns Person_ID"):
+        draft(tmp_path / "twice.xlsx")
+
+
+def test_files_that_only_call_themselves_so(tmp_path: Path) -> None:
+    (tmp_path / "town.sqlite").write_bytes(b"x" * 5000)
+    with pytest.raises(UsageError, match="no SQLite file"):
+        draft(tmp_path / "town.sqlite")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A PostgreSQL of our own, on a socket in a folder of ours."""
+    tools = [shutil.which(tool) or next(iter(sorted(map(str, Path("/usr/lib/postgresql").glob(f"*/bin/{tool}")))), None)
+             for tool in ("initdb", "pg_ctl")]  # fmt: skip
+    if None in tools:
+        pytest.skip("PostgreSQL is not installed")
+    folder = Path("/tmp") / f"discreet-{os.getpid()}"  # the path of a socket is short
+    folder.mkdir(mode=0o700)
+    account = {"user": "nobody"} if os.getuid() == 0 else {}
+    if account:
+        shutil.chown(folder, "nobody")
+    data = folder / "data"
+    log = tmp_path_factory.mktemp("log")
+    quiet: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": 120,
+                             "cwd": folder, **account}  # fmt: skip
+    options = f"-k {folder} -c listen_addresses='' -c fsync=off"
+    try:
+        subprocess.run([str(tools[0]), "-D", str(data), "-U", "curator", "-A", "trust", "-N"], **quiet)
+        subprocess.run(
+            [str(tools[1]), "-D", str(data), "-w", "-o", options, "-l", str(folder / "log"), "start"], **quiet
+        )
+    except (OSError, subprocess.SubprocessError):
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(f"PostgreSQL does not start here: {log}")
+    try:
+        yield f"postgresql://curator@/postgres?host={folder}"
+    finally:
+        subprocess.run([str(tools[1]), "-D", str(data), "-m", "immediate", "stop"], **{**quiet, "check": False})
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_postgres(server: str, tmp_path: Path) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE TYPE sexes AS ENUM ('F', 'M', 'q')")
+        connection.execute(
+            "CREATE TABLE visits (visit_id serial PRIMARY KEY, person_id int, age int CHECK (age BETWEEN 0 AND 300),"
+            " sex sexes, note text, seen timestamptz, paid numeric(10,2), day date, tags text[])"
+        )
+        connection.execute("CREATE TABLE labs (visit_id int REFERENCES visits, value float8)")
+        for row in ROWS:
+            connection.execute("INSERT INTO visits (person_id, age, sex, note) VALUES (%s, %s, %s, %s)", row)
+        connection.execute(
+            "UPDATE visits SET seen = '2024-07-01 10:00+02', paid = 1234.55, day = 'infinity', tags = '{SECRET}'"
+        )
+        connection.execute("CREATE ROLE reader LOGIN; GRANT SELECT ON visits TO reader")
+    text = draft(server).text()
+    for line in (
+        f"source: '{server}'\n",
+        "    owner: person_id  # from the name",
+        "age: {integer: [0, 300]}  # from CHECK",
+        "sex: {values: [F, M, q]}  # from ENUM",
+        "owner: {through: visits, on: visit_id}  # from the keys: check",
+    ):
+        assert line in text
+    assert "SECRET" not in text
+    assert "hidden" not in draft(server.replace("curator@", "curator:hidden@")).text()
+    found = prepared(tmp_path, f"'{server}'")
+    assert found == [(int(person), *rest) for person, *rest in KEPT]
+    more = "{seen: {timestamp: [2024-01-01, 2025-01-01], step: 1s}, paid: {decimal: [0, 2000], step: 0.01}, "
+    more += "day: {date: [2024-01-01, 2024-12-31]}}"
+    policy = policy_for(server, tmp_path, f"visits: {{owner: visit_id, columns: {more}}}")
+    prepare(policy, policy.source, policy.store, 7)
+    engine = DuckDB.open(policy, 7)
+    assert {row[1:] for row in kept(engine, "visits")} == {(pd.Timestamp("2024-07-01 08:00"), 123455, None)}
+    engine.close()
+    reader = server.replace("curator@", "reader@")
+    with pytest.raises(UsageError, match="the role may lack SELECT"):
+        prepare(policy_for(reader, tmp_path, "labs: {owner: visit_id}"), reader, tmp_path / "s", 1)
+    with pytest.raises(UsageError, match="cannot be reached"):
+        draft("postgresql://nobody@/none?host=/nowhere")
+
+
+def policy_for(source: str, tmp_path: Path, table: str) -> Policy:
+    text = f"source: '{source}'\nunit: p\nbudget: {{epsilon: 1}}\ntables: {{{table}}}\n"
+    return Policy.parse(text, path=tmp_path / "p.yaml")
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def test_the_dialogue(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Column by column: Enter takes a suggestion, - leaves it out, what is no declaration is asked again."""
+    (folder / "people.parquet").unlink()
+    answers = iter(["", "{integer: [9, 0]}", "{values: [a, b]}", "-"])
+    monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
+    out = folder.parent / "p.yaml"
+    assert run(["init", str(folder), "--out", str(out), "--ask"]) == 0
+    told = capfd.readouterr().out
+    assert "the range ends (0) before it begins (9)" in told
+    assert "2 public groups; a count of each at ε = 0.1 is right to ± 30." in told
+    assert "A sum at ε = 0.1 is right to ± 3,595" in told
+    text = out.read_text()
+    assert "      id: {identifier: true}  # you said so\n" in text
+    assert "      note: {values: [a, b]}  # you said so\n" in text
+    assert "age:" not in text.split("columns:")[1].split("# age")[0]
+    assert run(["check", str(out)]) == 0
+    assert "Next: discreet ledger" in capfd.readouterr().out
+
+
+def test_each_step_names_the_next(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    out = str(folder.parent / "p.yaml")
+    assert run(["init", str(folder), "--out", out]) == 0
+    assert "Then: discreet check" in capfd.readouterr().out
+
+    def following() -> str:
+        assert run(["check", out, "--format", "json"]) == 0
+        return str(json.loads(capfd.readouterr().out)["next"])
+
+    assert following() == f"discreet ledger {out} --create"
+    assert run(["ledger", out, "--create"]) == 0
+    capfd.readouterr()
+    assert following() == f"discreet snapshot {out}"
+    assert run(["snapshot", out, "--quiet"]) == 0
+    assert capfd.readouterr().out == ""
+    assert following() == f'discreet ask {out} "SELECT COUNT(*) FROM people" --analyst alice --epsilon 0.1'
+    Path(out).write_text(Path(out).read_text().replace("max_rows: 1", "max_rows: 2"))
+    assert following().startswith(f"discreet snapshot {out}  (the tables are declared otherwise")
+
+
+def test_missing_readers_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("psycopg", "openpyxl"):
+        monkeypatch.setitem(sys.modules, module, None)
+    (tmp_path / "t.xlsx").write_bytes(b"")
+    with pytest.raises(UsageError, match=r"pip install 'discreet\[excel\]'"):
+        draft(tmp_path / "t.xlsx")
+    with pytest.raises(UsageError, match=r"pip install 'discreet\[postgres\]'"):
+        draft("postgresql://x@/y")
