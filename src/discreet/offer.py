@@ -21,7 +21,7 @@ from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import Currency, currency
 from discreet.mechanisms.shapes import Additive, Mechanism, Selection, Threshold
 from discreet.mechanisms.simulate import Noise, Several
-from discreet.sql.after.linear import half_width
+from discreet.sql.after.half_width import half_width
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
 

@@ -27,13 +27,13 @@ from discreet.policy.domain import Text as DeclaredText
 from discreet.policy.policy import Policy
 from discreet.sql import rolling
 from discreet.sql.after import after
-from discreet.sql.after.after import Output, Released
 from discreet.sql.after.again import again
 from discreet.sql.after.joint import measured
 from discreet.sql.after.kinds import Kind
 from discreet.sql.after.linear import Form
 from discreet.sql.after.rebuild import as_sql
-from discreet.sql.after.rewrite import Rewrite, has_aggregate, meanings_of
+from discreet.sql.after.released import Output, Released, told_apart
+from discreet.sql.after.rewrite import Keys, Rewrite, has_aggregate, meanings_of
 from discreet.sql.aggregates.assembly import UNBOUNDED, assemble, people_first
 from discreet.sql.aggregates.readings import Rows
 from discreet.sql.check import Checker
@@ -79,12 +79,11 @@ from discreet.sql.text.top import shown_by_having
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag
 from discreet.sql.values.value import Coded, Day, Flag, Identity, Missing, Moment, Number, Opaque, Text, Value
+from discreet.sql.walk import Environment
 
 PublicTables = Mapping[str, pa.Table]
 Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are public
-Environment = Mapping[str, "Relation | Released"]
 
-Keys = dict[Identity, tuple[Key | Unknown, Expression]]
 MOST_ROWS = 1_000_000  # of one person, after joins: nobody alone can keep the engine busy for long (S13)
 
 _READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
@@ -358,7 +357,7 @@ class Analysis:
             return result
         if len(names) > count:
             raise reject(node, f"{len(names)} names are given for {count} columns.", "Name each column once.")
-        return result.renamed(names) if isinstance(result, Relation) else after.told_apart(result, node).renamed(names)
+        return result.renamed(names) if isinstance(result, Relation) else told_apart(result, node).renamed(names)
 
     def table(self, node: exp.Table, environment: Environment) -> Relation | Released:
         if node.args.get("sample"):

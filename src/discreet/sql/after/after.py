@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,79 +16,14 @@ from sqlglot import exp
 from discreet.policy.declaration import HIDDEN
 from discreet.sql.after.linear import Form, form_of, replaced
 from discreet.sql.after.rebuild import AGGREGATES, as_sql, rebuilt, whole_division
+from discreet.sql.after.released import Combine, Output, Released, handed_on, shadow, shadowing, told_apart
 from discreet.sql.aggregates import aggregates_in
 from discreet.sql.text.parse import reject, show, spelt, whole
 from discreet.sql.text.postgres import Kind, common_kind, kind_of
-
-if TYPE_CHECKING:
-    from discreet.sql.analyze import Analysis, Environment
+from discreet.sql.walk import Environment, Walk
 
 Change = Callable[[exp.Expression], exp.Expression]  # of a part of the tree
-Combine = Callable[["Output", Form], "Output"]  # the column, with the half-width of a form of several numbers
 MAX_LIMIT = 10**9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """A column of a released table. `margin` computes its half-widths from the tables in its FROM clause."""
-
-    name: str
-    margin: exp.Expression | None
-    estimate: tuple[int, int] | None
-    also: tuple[tuple[int, int], ...] = ()  # further estimates in the same column: a UNION ALL has those of both sides
-    forms: tuple[Form, ...] = ()  # where it is linear in noise: a form, or one for each side of a UNION ALL
-    kind: Kind | None = None  # its type in Postgres, as far as its meaning depends on that
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Released:
-    """A table that may be shown: `tree` computes it from noisy and public tables."""
-
-    tree: exp.Select
-    outputs: tuple[Output, ...]
-    selected: bool = False
-    distinct: bool = False
-    noisy: bool = True
-    stored: str | None = None  # the public table that this is, if it is one as it stands
-
-    def render(self, *, margins: bool) -> str:
-        """The SQL; with margins, each output's half-width follows as a column of its own."""
-        return as_sql(self.shadowed() if margins else self.tree)
-
-    def shadowed(self) -> exp.Select:
-        tree = self.tree.copy()
-        if self.distinct:
-            return tree
-        for output in self.outputs:
-            if output.margin is not None:
-                tree.select(exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False)
-        return tree
-
-    def unmeasured(self) -> Released:
-        """The same table without margins: its rows stand for several."""
-        return replace(self, outputs=tuple(replace(each, margin=None, forms=()) for each in self.outputs))
-
-    def renamed(self, names: Sequence[str]) -> Released:
-        """The same table with other names for its first columns."""
-        alias = exp.TableAlias(this=exp.to_identifier("r"))
-        every = [*names, *(output.name for output in self.outputs[len(names) :])]
-        pairs = [_passed("r", output, name) for output, name in zip(self.outputs, every, strict=True)]
-        tree = exp.select(*(item for item, _ in pairs)).from_(exp.Subquery(this=self.shadowed(), alias=alias))
-        kept = tuple(replace(output, margin=None, forms=()) if self.distinct else output for _, output in pairs)
-        return replace(self, tree=tree, outputs=kept, stored=None)
-
-
-def told_apart(table: Released, node: exp.Expression) -> Released:
-    """The table, where no two of its columns have one name: what is above it finds them by their names."""
-    names = [output.name.lower() for output in table.outputs]
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
-    if twice is not None:
-        raise reject(node, f"two columns are called {twice}.", "Give each a name of its own: x AS a, y AS b.")
-    return table
-
-
-def shadow(name: str) -> str:
-    return f"#margin {name}"
 
 
 def listed(tree: exp.Query, table: str) -> tuple[str, ...] | None:
@@ -245,7 +180,7 @@ def _ordered(item: exp.Ordered, node: exp.Select, rewrite: Change) -> exp.Ordere
     return exp.Ordered(this=rewrite(target), desc=item.args.get("desc"), nulls_first=item.args.get("nulls_first"))
 
 
-def subquery(node: exp.Expression, analysis: Analysis, environment: Environment) -> Released:
+def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> Released:
     """A subquery inside an expression: it must be aggregated or public itself."""
     result = analysis.query(node, environment)
     if not isinstance(result, Released):
@@ -275,7 +210,7 @@ def _only(tree: exp.Select) -> exp.Select:
 # --- SELECT over released tables --------------------------------------------------------------------------------------
 
 
-def select(node: exp.Select, tables: list[Released], analysis: Analysis, environment: Environment) -> Released:
+def select(node: exp.Select, tables: list[Released], analysis: Walk, environment: Environment) -> Released:
     """A SELECT whose tables, in the order of its FROM clause and joins, are public or already noisy."""
     sources: dict[str, Released] = {}
     inside: list[Released] = []
@@ -387,7 +322,7 @@ def _items(
         dropped = excluded(item)
         chosen = item.table.lower() if isinstance(item, exp.Column) else ""
         return [
-            _passed(alias, output, output.name)
+            handed_on(alias, output, output.name)
             for alias, source in sources.items()
             if chosen in ("", alias)
             for output in source.outputs
@@ -401,7 +336,7 @@ def _items(
             if inner.table.lower() in ("", alias):
                 for output in source.outputs:
                     if output.name.lower() == inner.name.lower():
-                        return [_passed(alias, output, name)]
+                        return [handed_on(alias, output, name)]
     expression = rewrite(inner)
     return [(exp.alias_(expression, name, quoted=True), _computed(name, expression, sources, combine))]
 
@@ -465,17 +400,6 @@ def excluded(item: exp.Expression) -> frozenset[str]:
     if any(part for name, part in star.args.items() if name != "except_"):
         raise reject(item, "this form of * is not answered.", "List the columns.")
     return frozenset(part.name.lower() for part in star.args.get("except_") or [])
-
-
-def _passed(alias: str, output: Output, name: str) -> tuple[exp.Expression, Output]:
-    """A column handed on as it is keeps its margins."""
-    expression = exp.alias_(exp.column(output.name, table=alias, quoted=True), name, quoted=True)
-    return expression, replace(output, name=name, margin=output.margin and shadowing(alias, output.name))
-
-
-def shadowing(alias: str, name: str) -> exp.Expression:
-    """The half-widths of a table's column."""
-    return exp.column(shadow(name), table=alias, quoted=True)
 
 
 def scaled(margin: exp.Expression, form: Form) -> exp.Expression:

@@ -18,7 +18,7 @@ from discreet.errors import EngineFailure
 from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulated
 from discreet.sql.after.after import guarded, unfiltered
 from discreet.sql.after.estimates import Components, redraws
-from discreet.sql.after.linear import half_width
+from discreet.sql.after.half_width import half_width
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import HALF_WIDTHS, Block, Column, Plan, Unknown, table_name
 from discreet.sql.values.value import Text, few_of

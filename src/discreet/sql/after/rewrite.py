@@ -6,27 +6,27 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from discreet.algebra import Expression
 from discreet.errors import Rejected
 from discreet.sql import aggregates
 from discreet.sql.after import after, linear
-from discreet.sql.after.after import Output, Released
 from discreet.sql.after.linear import Form, form_of
 from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
+from discreet.sql.after.released import Output, Released
 from discreet.sql.aggregates.request import Request
-from discreet.sql.plan import table_name
+from discreet.sql.plan import Key, Unknown, table_name
 from discreet.sql.rows.joins import conjuncts
 from discreet.sql.rows.relation import Names
 from discreet.sql.text.parse import reject, show, spelt, whole
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Flag, Identity, Number
+from discreet.sql.walk import Environment, Walk
 
-if TYPE_CHECKING:
-    from discreet.sql.analyze import Analysis, Environment, Keys
+Keys = dict[Identity, tuple[Key | Unknown, Expression]]  # of GROUP BY, each with where its value stands
 
 
 def has_aggregate(node: exp.Select) -> bool:
@@ -72,7 +72,7 @@ _ON_KEYS = (
 class Rewrite:
     """What of an aggregating SELECT runs after noise: keys and aggregates become columns of the noisy table."""
 
-    analysis: Analysis
+    analysis: Walk
     environment: Environment
     names: Names
     keys: Keys

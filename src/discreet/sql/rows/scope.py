@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from sqlglot import exp
@@ -16,16 +15,14 @@ from discreet.sql.rows.relation import Names, Relation
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.value import Flag, Value
-
-if TYPE_CHECKING:
-    from discreet.sql.analyze import Analysis, Environment
+from discreet.sql.walk import Environment, Walk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowScope(Names):
     """Names of a private relation's columns, and what only this place explains: subqueries on owners, windows."""
 
-    analysis: Analysis
+    analysis: Walk
     environment: Environment
     relation: Relation
     windows: bool = False  # the SELECT list and QUALIFY alone may hold them

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from discreet.algebra import OWNER, Column, Stage, UnionAll, call
 from discreet.sql.after import after
-from discreet.sql.after.after import Released
+from discreet.sql.after.released import Released
 from discreet.sql.rows.joins import member
 from discreet.sql.rows.relation import Field, Relation
 from discreet.sql.text.parse import reject

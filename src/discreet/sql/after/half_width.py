@@ -1,0 +1,81 @@
+"""The half-width of a form that is linear in the noise of several blocks, known exactly and before paying (S11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from discreet.mechanisms import combined
+from discreet.mechanisms.combined import CONFIDENCE, Part
+from discreet.mechanisms.simulate import Noise, part
+from discreet.sql.after.estimates import Linear
+from discreet.sql.after.linear import Form
+from discreet.sql.picks import Picked
+from discreet.sql.plan import Block
+
+
+def half_width(
+    form: Form, blocks: Sequence[Block], noise: Sequence[Sequence[Noise]], *, assuming: int | None
+) -> float | None:
+    """The half-width of a form with the noise of each block; None where it depends on more than that."""
+    numbers = {number: factor for number, factor in form.factors.items() if factor}
+    if len(numbers) == 1:
+        ((number, factor),) = numbers.items()
+        estimate = blocks[number.block].estimates[number.estimate]
+        if isinstance(estimate, Picked):
+            return None
+        known = estimate.margin(noise[number.block][estimate.measurement], assuming=assuming)
+        return None if known is None else float(abs(factor)) * known + float(form.slack)
+    rows: dict[tuple[tuple[str, ...], int], dict[tuple[int, int], Fraction]] = {}
+    slack = form.slack
+    for number, factor in numbers.items():
+        estimate = blocks[number.block].estimates[number.estimate]
+        if not isinstance(estimate, Linear):
+            return None
+        if estimate.rounds:
+            slack += abs(factor) * estimate.step / 2
+        draws = rows.setdefault((number.row, _same(blocks, number.block)), {})
+        for place, each in enumerate(estimate.factors):
+            draw = estimate.measurement, place
+            draws[draw] = draws.get(draw, Fraction(0)) + factor * each * estimate.step
+    return combined.as_float(_together(rows, blocks, noise) + slack)
+
+
+def _together(
+    rows: Mapping[tuple[tuple[str, ...], int], Mapping[tuple[int, int], Fraction]],
+    blocks: Sequence[Block],
+    noise: Sequence[Sequence[Noise]],
+) -> Fraction:
+    """Rows of tables that were measured apart have noise of their own. Others may share some of it or none.
+
+    Two rows of one table are the same row or have nothing in common: the wider of both. Of rows in other relations each
+    is within its half-width at 1 - 5 % / n, but for 5 % in all, whatever they share.
+    """
+    parts = {place: _parts(noise[place[1]], draws) for place, draws in rows.items()}
+    sources = [_source(blocks, block) for _, block in rows]
+    apart = combined.half_width(each for row in parts.values() for each in row)
+    if len(set(sources)) == len(sources):
+        return apart
+    if len(rows) == 2 and len({block for _, block in rows}) == 1:
+        (_, block), _ = rows
+        a, b = rows.values()
+        same = {draw: a.get(draw, Fraction(0)) + b.get(draw, Fraction(0)) for draw in {**a, **b}}
+        return max(apart, combined.half_width(_parts(noise[block], same)))
+    sure = 1 - (1 - CONFIDENCE) / len(rows)
+    return sum((combined.half_width(row, sure) for row in parts.values()), Fraction(0))
+
+
+def _parts(noise: Sequence[Noise], draws: Mapping[tuple[int, int], Fraction]) -> list[Part]:
+    return [part(noise[measurement], factor) for (measurement, _), factor in draws.items()]
+
+
+def _same(blocks: Sequence[Block], block: int) -> int:
+    """The first block that reads the same."""
+    first = blocks[block].same_as
+    return block if first is None else first
+
+
+def _source(blocks: Sequence[Block], block: int) -> int:
+    """The block whose draws are in this one's numbers."""
+    rolled = blocks[_same(blocks, block)].rolled
+    return _same(blocks, block) if rolled is None else _same(blocks, rolled.block)

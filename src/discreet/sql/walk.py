@@ -1,0 +1,34 @@
+"""What the parts of the analysis ask of its walk: what a query that stands inside of theirs means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import pyarrow as pa
+from sqlglot import exp
+
+from discreet.sql.after.linear import Form
+from discreet.sql.after.released import Output, Released
+from discreet.sql.rows.relation import Relation
+
+Environment = Mapping[str, Relation | Released]  # the tables that WITH names
+
+
+class Walk(Protocol):
+    """The walk over one statement; `analyze.Analysis` is it."""
+
+    def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+        """What a query stands for."""
+
+    def sources(self, node: exp.Select, environment: Environment) -> list[Relation | Released]:
+        """What a SELECT reads, in the order of its FROM clause and joins."""
+
+    def joined(self, node: exp.Select, sources: list[Relation | Released]) -> Relation | None:
+        """The private relation that a SELECT reads, or None when all it reads is public or already noisy."""
+
+    def of_public(self, released: Released, node: exp.Expression) -> pa.Table:
+        """A table computed from public ones."""
+
+    def combine(self, output: Output, form: Form) -> Output:
+        """The column with the half-width of a form of several numbers, which is the same in every row."""
