@@ -455,9 +455,9 @@ BUGS = (
     ),
     bug(
         "a person's work without a limit",
-        "sql/analyze.py",
-        "    if needed > allowed:\n",
-        "    if needed < 0:\n",
+        "sql/limits.py",
+        "    if needed > allowed:\n        rows",
+        "    if needed < 0:\n        rows",
         "tests/sql/test_work.py",
     ),
     bug(

@@ -129,8 +129,8 @@ def plan(
     blocks, ways = rolling.rolled(
         sharing(analysis.blocks), analysis.again, accountant=policy.budget.accountant, limit=policy.limits.keys
     )
-    check_work(tree, blocks, analysis)
-    check_room(tree, blocks, analysis)
+    check_work(tree, blocks, policy, analysis.letters)
+    check_room(tree, blocks, policy)
     kinds, once_more = again(
         result.tree,
         [each.margin is not None and not result.distinct for each in result.outputs],
@@ -140,18 +140,7 @@ def plan(
         blocks=blocks,
         after=as_sql(shown),
         listed=after.listed(shown, table_name(0)) if only else None,
-        columns=tuple(
-            Column(
-                name=each.name,
-                measured=each.margin is not None,
-                estimate=each.estimate,
-                also=each.also,
-                forms=() if each.margin is None or each.estimate else each.forms,
-                simulated=each.margin is not None and not each.estimate and not each.forms and not result.distinct,
-                noisy=kind is not Kind.PUBLIC,
-            )
-            for each, kind in zip(result.outputs, kinds, strict=True)
-        ),
+        columns=tuple(_column(output, result, kind) for output, kind in zip(result.outputs, kinds, strict=True)),
         selected=result.selected,
         public=tuple(sorted(analysis.public_used)),
         combined=tuple(analysis.combined),
@@ -160,6 +149,19 @@ def plan(
         today=today if asks_the_day else None,
         max_rows=tuple(sorted(analysis.private_used.items())),
         again=once_more,
+    )
+
+
+def _column(output: Output, result: Released, kind: Kind) -> Column:
+    has_margin = output.margin is not None
+    return Column(
+        name=output.name,
+        measured=has_margin,
+        estimate=output.estimate,
+        also=output.also,
+        forms=output.forms if has_margin and not output.estimate else (),
+        simulated=has_margin and not output.estimate and not output.forms and not result.distinct,
+        noisy=kind is not Kind.PUBLIC,
     )
 
 
@@ -565,15 +567,12 @@ class Analysis:
         self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
         released = rewrite.released()
         found = [key for key, _ in keys.values()]
-        if not rewrite.requests and len(self.blocks) == rewrite.index + 1:
-            self.blocks.pop()
-            return listed(node, released, found, table_name(rewrite.index))
+        if not rewrite.requests:
+            return self.list_keys(node, released, found, rewrite.index)
         origins = {value.identity: names.origins(meaning) for value, meaning in zip(values, meanings, strict=True)}
         groups = math.prod(key.size for key in found if isinstance(key, Key))
         unknown = any(isinstance(key, Unknown) for key in found)
         touched, keys_touched = _touched(relation, keys, origins, groups)
-        if not rewrite.requests:
-            raise reject(node, LISTS, COUNTED)
         rows = Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
         measured = partial(assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=node)
         assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
@@ -600,6 +599,13 @@ class Analysis:
         if unknown:
             released = replace(released, selected=True)
         return released
+
+    def list_keys(self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int) -> Released:
+        """What groups without an aggregate are: the policy's list of them, where no subquery measures anything."""
+        if len(self.blocks) > index + 1:
+            raise reject(node, LISTS, COUNTED)
+        self.blocks.pop()
+        return listed(node, released, keys, table_name(index))
 
     def limited(self, relation: Relation, keys: list[Expression]) -> Relation:
         """Only the rows of each person's first `max_groups` keys, in an order of the keys' content alone (S4, S5)."""

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
+from discreet.policy.policy import Policy
 from discreet.sql import work
+from discreet.sql.check import Checker
 from discreet.sql.plan import Block
 from discreet.sql.text.parse import reject
 
-if TYPE_CHECKING:
-    from discreet.sql.analyze import Analysis
 
+def check_work(
+    tree: exp.Expression, blocks: Sequence[Block], policy: Policy, letters: Callable[[str, str], int]
+) -> None:
+    """Refuse a question in which one person alone could cost the engine more than a small part of its time (S21).
 
-def check_work(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
-    """Refuse a question in which one person alone could cost the engine more than a small part of its time (S21)."""
-    limits, checker = analysis.policy.limits, analysis.checker
+    `letters` says how many letters the texts of a table's column have at most.
+    """
+    limits, checker = policy.limits, Checker(policy=policy)
     allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
-    told = work.Work(rows=checker.rows, letters=analysis.letters)
+    told = work.Work(rows=checker.rows, letters=letters)
     queries = [(query, block) for block in blocks if block.same_as is None for query in block.queries]
     needed = sum(block.passes * told.seconds(query) for query, block in queries)
     if needed > allowed:
@@ -33,9 +36,9 @@ def check_work(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis
         )
 
 
-def check_room(tree: exp.Expression, blocks: Sequence[Block], analysis: Analysis) -> None:
+def check_room(tree: exp.Expression, blocks: Sequence[Block], policy: Policy) -> None:
     """Refuse a question of which more would come back from the engine than there is memory for (S21)."""
-    needed, allowed = sum(block.held for block in blocks if block.same_as is None), analysis.policy.limits.python_memory
+    needed, allowed = sum(block.held for block in blocks if block.same_as is None), policy.limits.python_memory
     if needed > allowed:
         raise reject(
             tree,

@@ -10,7 +10,7 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
-from discreet.sql.after.after import Released
+from discreet.sql.after.released import Released
 from discreet.sql.plan import Key, Unknown
 from discreet.sql.text.parse import reject
 

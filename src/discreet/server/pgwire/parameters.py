@@ -118,12 +118,8 @@ def _partner(tokens: Sequence[Token], place: int) -> tuple[bool, int | None]:
         return True, _left_of_operator(tokens, index - 2)
     if (left := _left_of_operator(tokens, index)) is not None:
         return False, left
-    if index >= 0 and tokens[index].upper == "BETWEEN":
-        return False, _skip_not(tokens, index - 1)
-    if index >= 0 and tokens[index].upper == "AND":
-        between = next((each for each in range(index, max(-1, index - 6), -1) if tokens[each].upper == "BETWEEN"), None)
-        if between is not None:
-            return False, _skip_not(tokens, between - 1)
+    if (between := _between(tokens, index)) is not None:
+        return False, _skip_not(tokens, between - 1)
     while index >= 0 and (tokens[index].text == "," or tokens[index].kind in ("parameter", "number", "string")):
         index -= 1
     if index >= 1 and tokens[index].text == "(" and tokens[index - 1].upper == "IN":
@@ -132,6 +128,14 @@ def _partner(tokens: Sequence[Token], place: int) -> tuple[bool, int | None]:
     while after < len(tokens) and tokens[after].text in _COMPARES | _COMPUTES:
         after += 1
     return False, after if place + 1 < after < len(tokens) else None
+
+
+def _between(tokens: Sequence[Token], index: int) -> int | None:
+    """Return the place of the BETWEEN whose first or second bound comes behind this token."""
+    if index < 0 or tokens[index].upper not in ("BETWEEN", "AND"):
+        return None
+    least = index - 1 if tokens[index].upper == "BETWEEN" else max(-1, index - 6)
+    return next((each for each in range(index, least, -1) if tokens[each].upper == "BETWEEN"), None)
 
 
 def _left_of_operator(tokens: Sequence[Token], index: int) -> int | None:

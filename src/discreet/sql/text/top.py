@@ -26,26 +26,34 @@ def shown_by_having(node: exp.Select) -> exp.Select:
 
 def _pairs(join: exp.Join) -> list[tuple[exp.Column, str]]:
     """What the outer query joins on, with the inner query's column; none where it is no join of that kind."""
-    query = join.this.this if isinstance(join.this, exp.Subquery) else None
     inner = not join.args.get("side") and str(join.args.get("kind") or "").upper() in ("", "INNER")
-    if not isinstance(query, exp.Select) or not inner or not join.args.get("on") or not query.args.get("group"):
+    if not inner or not join.args.get("on") or not _keeps_some_groups(join.this):
         return []
-    if not any(query.args.get(clause) for clause in ("limit", "having")):
-        return []
+    query = join.this.this
     plain = [item for item in query.expressions if not aggregates_in(item)]
     names, alias = [item.output_name.lower() for item in plain], join.this.alias.lower()
-    pairs = []
     on = join.args["on"].unnest()
-    for part in on.flatten() if isinstance(on, exp.And) else [on]:
-        part = part.unnest()
-        sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
-        own = [side for side in sides if isinstance(side, exp.Column) and _is_of(side, alias, names)]
-        rest = [side for side in sides if isinstance(side, exp.Column) and side not in own]
-        if len(own) != 1 or len(rest) != 1:
-            return []
-        pairs.append((rest[0], own[0].name))
-    # One row of each: the keys of the inner query are all that it is joined on.
-    return pairs if len(pairs) == len(names) == len(query.args["group"].expressions) else []
+    parts = on.flatten() if isinstance(on, exp.And) else [on]
+    found = [_pair(part.unnest(), alias, names) for part in parts]
+    pairs = [pair for pair in found if pair is not None]
+    # One row of each: the keys of the inner query are all that it is joined on, and nothing else is asked of them.
+    return pairs if len(found) == len(pairs) == len(names) == len(query.args["group"].expressions) else []
+
+
+def _keeps_some_groups(source: exp.Expression) -> bool:
+    """Whether this is a subquery with GROUP BY, of whose groups LIMIT or HAVING keeps some."""
+    query = source.this if isinstance(source, exp.Subquery) else None
+    if not isinstance(query, exp.Select) or not query.args.get("group"):
+        return False
+    return any(query.args.get(clause) for clause in ("limit", "having"))
+
+
+def _pair(part: exp.Expression, alias: str, names: list[str]) -> tuple[exp.Column, str] | None:
+    """The two sides of clinic = t.clinic: the outer query's column, and the name of the inner one's."""
+    sides = (part.this, part.expression) if isinstance(part, exp.EQ) else ()
+    own = [side for side in sides if isinstance(side, exp.Column) and _is_of(side, alias, names)]
+    rest = [side for side in sides if isinstance(side, exp.Column) and side not in own]
+    return (rest[0], own[0].name) if len(own) == len(rest) == 1 else None
 
 
 def _is_of(column: exp.Column, alias: str, names: list[str]) -> bool:
