@@ -124,3 +124,17 @@ def _glossary() -> list[str]:
 
 def _spoken(word: str) -> str:
     return {"δ": "delta", "ε": "epsilon", "ρ": "rho"}.get(word, word.strip("`").lower())
+
+
+def test_every_step_of_the_four_walks_is_in_the_code() -> None:
+    """docs/walks.md names classes, functions and methods that there are."""
+    page = (ROOT / "docs" / "walks.md").read_text()
+    source = "\n".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
+    steps = re.findall(r"^\| \d+ \| `([^`]+)` \|", page, re.MULTILINE)
+    assert len(steps) >= 25
+    for step in steps:
+        last = re.escape(step.split(".")[-1]) if not step.endswith(".json") else None
+        found = (
+            step in source if last is None else re.search(rf"\b(?:class|def) {last}\b|^{last}\b", source, re.MULTILINE)
+        )
+        assert found, f"{step} is not in the code"
