@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -49,6 +52,17 @@ class Doorway:
             yield
         finally:
             self._held -= size
+
+    async def hold(self, began: float) -> None:
+        """Wait, in hardened mode, until a multiple of the deadline has passed since a moment.
+
+        Privacy: S13. How long anything takes here depends on what the workers do meanwhile, and so on data: a free
+        statement that is answered at once would be a clock. The curator holds what it is asked; this holds the rest.
+        """
+        deadline = self.curator.policy.limits.deadline
+        if deadline is not None:
+            periods = max(1, math.ceil((time.monotonic() - began) / float(deadline)))
+            await asyncio.sleep(began + periods * float(deadline) - time.monotonic())
 
     def broke(self, error: BaseException) -> None:
         """Log a failure of our own by its type and place; its words may hold what is private."""

@@ -93,7 +93,13 @@ class Listener:
         try:
             async with asyncio.timeout(limits.login):
                 entered = await login.enter(
-                    reader, writer, gate=self._door.gate, tls=self._tls, address=address, cancel=self._cancel
+                    reader,
+                    writer,
+                    gate=self._door.gate,
+                    tls=self._tls,
+                    address=address,
+                    cancel=self._cancel,
+                    hold=self._door.hold,
                 )
         finally:
             self._entering -= 1

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import struct
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from discreet.server.auth import Denied, Gate
@@ -37,8 +38,12 @@ async def enter(
     tls: Tls | None,
     address: str,
     cancel: Callable[[int, int], None],
+    hold: Callable[[float], Awaitable[None]],
 ) -> Login | None:
-    """Let somebody in, or carry out a request to cancel and return None. Raises Fatal, Broken or what streams raise."""
+    """Let somebody in, or carry out a request to cancel and return None. Raises Fatal, Broken or what streams raise.
+
+    `hold` waits until an answer to what came at a moment may leave.
+    """
     startup, encrypted = await _startup(reader, writer, tls, cancel)
     if startup is None:
         return None
@@ -53,7 +58,7 @@ async def enter(
     if not name:
         raise Fatal("28000", "The startup message names no user.")
     binding = tls.binding if tls is not None and encrypted else None
-    user = await _scram(reader, writer, gate, name, address, binding)
+    user = await _scram(reader, writer, gate, name, address, binding, hold)
     database = startup.pop("database", name)
     settings = _options(startup.pop("options", ""))
     settings |= {key: value for key, value in startup.items() if not key.startswith("_pq_.") and key != "replication"}
@@ -126,6 +131,7 @@ async def _scram(
     name: str,
     address: str,
     binding: bytes | None,
+    hold: Callable[[float], Awaitable[None]],
 ) -> User:
     writer.write(messages.sasl([PLUS, PLAIN] if binding is not None else [PLAIN]))
     mechanism, first = messages.parse_sasl_initial(await _response(reader))
@@ -135,7 +141,12 @@ async def _scram(
     try:
         attempt = gate.begin(name, address=address, binding=chosen, offers_binding=binding is not None)
         writer.write(messages.sasl_continue(attempt.first(first)))
-        user, signature = attempt.final(await _response(reader))
+        proof = await _response(reader)
+        began = time.monotonic()
+        try:
+            user, signature = attempt.final(proof)
+        finally:
+            await hold(began)
     except Malformed as error:
         raise Broken(str(error)) from None
     except Denied as denied:

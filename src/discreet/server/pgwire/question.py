@@ -19,6 +19,7 @@ from discreet.budget import number
 from discreet.curator import Curator
 from discreet.errors import DiscreetError, Rejected
 from discreet.server.pgwire.faults import NO_PRICE, UNPRICED, Fault, Notice, fault_of
+from discreet.server.pgwire.lexer import split
 from discreet.server.settings import Settings
 from discreet.server.users import User
 from discreet.show import notes
@@ -102,8 +103,7 @@ class Asker:
         if self.settings["discreet.rows"] != "none":
             return None
         try:
-            wrapped = f"SELECT * FROM ({sql}\n) AS probe LIMIT 0"
-            probe = self.curator.shape(wrapped, analyst=self.analyst, dialect=DIALECT)
+            probe = self.curator.shape(_without_rows(sql), analyst=self.analyst, dialect=DIALECT)
         except DiscreetError:
             return None
         return probe.schema if probe.free else None
@@ -139,6 +139,16 @@ class Asker:
             return str(self.curator.left(analyst=self.analyst))
         except DiscreetError as error:
             raise fault_of(error) from None
+
+
+def _without_rows(sql: str) -> str:
+    """Return a SELECT with LIMIT 0 in the place of its own ORDER BY, LIMIT and OFFSET."""
+    depth = 0
+    for token in split(sql)[0].tokens:
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0 and token.upper in ("ORDER", "LIMIT", "OFFSET", "FETCH"):
+            return f"{sql[: token.start]} LIMIT 0"
+    return f"{sql}\nLIMIT 0"
 
 
 def two_places(value: Fraction) -> str:

@@ -53,6 +53,7 @@ class Session:
         self._user = login.user
         self._reader, self._writer = reader, writer
         self._out = bytearray()
+        self._began: float | None = None  # when the first message came whose answer has not left
         self._cancel = asyncio.Event()
         self._state = State(settings=settings)
         self._told = {key: settings[key] for key, setting in SETTINGS.items() if setting.reported}
@@ -103,6 +104,7 @@ class Session:
                 kind, size = messages.HEADER.unpack(await self._reader.readexactly(5))
         except TimeoutError:
             raise Fatal("57P05", "The connection was idle for too long.") from None
+        self._began = time.monotonic() if self._began is None else self._began
         if not 4 <= size <= self._door.limits.message:
             raise Broken("a message that is too long, or too short")
         try:
@@ -386,6 +388,9 @@ class Session:
 
     async def _flush(self) -> None:
         """Hand over what waits; a client that reads nothing for long is left."""
+        if self._began is not None and self._out:
+            await self._door.hold(self._began)
+            self._began = None
         if self._out:
             self._writer.write(bytes(self._out))
             self._out.clear()
