@@ -22,7 +22,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from discreet.algebra import Cast, Expression, Fold, Order, Over, call, weight_of
-from discreet.errors import DiscreetError, EngineFailure
+from discreet.errors import DiscreetError, EngineFailure, Rejected
 from discreet.policy.domain import Text as DeclaredText
 from discreet.policy.policy import Policy
 from discreet.sql import rolling
@@ -119,12 +119,10 @@ def plan(
         raise reject(
             tree, "the statement has a part that is not understood.", "docs/language.md lists what is."
         ) from None
-    if isinstance(result, Relation) and probe is not None:
-        return empty_plan([(each.name, arrow_type(each.value.domain)) for each in result.listed("")])
-    if isinstance(result, Relation) and tree.args.get("group"):
-        raise reject(tree.args["group"], _OF_EACH, _SPREAD)
     if isinstance(result, Relation):
-        raise reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(tree, result)}.")
+        if probe is None:
+            raise _asks_for_rows(tree, result)
+        return empty_plan([(each.name, arrow_type(each.value.domain)) for each in result.listed("")])
     shown, only = result.shadowed(), len(analysis.blocks) == 1 and not analysis.public_used
     blocks, ways = rolling.rolled(
         sharing(analysis.blocks), analysis.again, accountant=policy.budget.accountant, limit=policy.limits.keys
@@ -163,6 +161,12 @@ def _column(output: Output, result: Released, kind: Kind) -> Column:
         simulated=has_margin and not output.estimate and not output.forms and not result.distinct,
         noisy=kind is not Kind.PUBLIC,
     )
+
+
+def _asks_for_rows(tree: exp.Expression, result: Relation) -> Rejected:
+    if tree.args.get("group"):
+        return reject(tree.args["group"], _OF_EACH, _SPREAD)
+    return reject(tree, "this asks for rows, and rows never leave.", f"Aggregate: {_example(tree, result)}.")
 
 
 def _example(tree: exp.Expression, relation: Relation) -> str:

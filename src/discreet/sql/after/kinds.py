@@ -9,7 +9,7 @@ UNKNOWN    all else. A rank, a maximum, a count of rows that pass a noisy filter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -83,50 +83,62 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
     def of(part: Any) -> Kind:
         return kind_of(part, scope, draws=draws)
 
-    def most(parts: Sequence[Any]) -> Kind:
-        return max((of(part) for part in parts if isinstance(part, exp.Expression)), default=Kind.PUBLIC)
-
     match node:
         case exp.Column():
             return Kind.PUBLIC if draws and node.name == DRAW else scope.column(node)
         case exp.Subquery():
-            table = scope.subqueries.get(id(node))
-            if table is None or table.selected or len(table.kinds) != 1:
-                return Kind.UNKNOWN if table is None or table.noisy else Kind.PUBLIC
-            return table.kinds[0]
+            return _subquery_kind(scope.subqueries.get(id(node)))
         case exp.Window():
             return _windowed_kind(node, scope)
+        case exp.Case() | exp.If():
+            return _case_kind(node, of)
+        case exp.Cast() if _to_double(node):
+            return of(node.this)
+        case exp.Add() | exp.Sub() | exp.Coalesce() | exp.Mul() | exp.Div() | exp.Nullif() | exp.Filter():
+            return _operation_kind(node, of)
+        case exp.AggFunc():
+            return _aggregate_kind(node, scope, of)
+    inner, _ = unrounded(node)
+    if inner is not node:
+        whole = not isinstance(node.parent, exp.Expression) or _is_item(node)
+        return of(inner) if whole or of(inner) is Kind.PUBLIC else Kind.UNKNOWN
+    return _function_kind(node, of)
+
+
+def _most(parts: Iterable[Any], of: Callable[[Any], Kind]) -> Kind:
+    return max((of(part) for part in parts if isinstance(part, exp.Expression)), default=Kind.PUBLIC)
+
+
+def _subquery_kind(table: Read | None) -> Kind:
+    """Of a query that stands for a value."""
+    if table is None or table.selected or len(table.kinds) != 1:
+        return Kind.UNKNOWN if table is None or table.noisy else Kind.PUBLIC
+    return table.kinds[0]
+
+
+def _operation_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
+    """Sums keep the kind of their parts, products and quotients of noisy numbers are smooth."""
+    match node:
         case exp.Add() | exp.Sub() | exp.Coalesce():
-            return most([node.this, *([node.expression] if node.args.get("expression") else node.expressions)])
+            return _most([node.this, *([node.expression] if node.args.get("expression") else node.expressions)], of)
         case exp.Mul():
             left, right = of(node.this), of(node.expression)
             return max(left, right, Kind.SMOOTH if left and right else Kind.PUBLIC)
         case exp.Div():
             below = of(node.expression)
             return max(of(node.this), below, Kind.SMOOTH if below else Kind.PUBLIC)
-        case exp.Nullif():
-            return of(node.this) if of(node.expression) is Kind.PUBLIC else Kind.UNKNOWN
-        case exp.Cast() if _to_double(node):
-            return of(node.this)
-        case exp.Case() | exp.If():
-            return _case_kind(node, of)
-        case exp.Filter():
-            return of(node.this) if of(node.expression.this) is Kind.PUBLIC else Kind.UNKNOWN
-        case exp.AggFunc():
-            return _aggregate_kind(node, scope, of)
-    inner, _ = unrounded(node)
-    if inner is not node:
-        return (
-            of(inner)
-            if not isinstance(node.parent, exp.Expression) or _is_item(node)
-            else max(Kind.PUBLIC if of(inner) is Kind.PUBLIC else Kind.UNKNOWN, of(inner))
-        )
+    condition = node.expression.this if isinstance(node, exp.Filter) else node.expression
+    return of(node.this) if of(condition) is Kind.PUBLIC else Kind.UNKNOWN
+
+
+def _function_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
+    """Of what hands its argument on, of a few smooth functions; of any other nothing is known but of public parts."""
     if isinstance(node, _THROUGH):
-        return of(node.this) if isinstance(node.this, exp.Expression) else most(node.expressions)
-    if isinstance(node, _BENT):
-        parts = most(list(_children(node)))
-        return max(parts, Kind.SMOOTH) if parts else parts
-    return Kind.PUBLIC if most(list(_children(node))) is Kind.PUBLIC else Kind.UNKNOWN
+        return of(node.this) if isinstance(node.this, exp.Expression) else _most(node.expressions, of)
+    parts = _most(_children(node), of)
+    if parts is Kind.PUBLIC:
+        return Kind.PUBLIC
+    return max(parts, Kind.SMOOTH) if isinstance(node, _BENT) else Kind.UNKNOWN
 
 
 def _children(node: exp.Expression) -> Iterator[exp.Expression]:
