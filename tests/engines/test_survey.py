@@ -54,8 +54,8 @@ def test_a_good_policy_has_notes_only(folder: Path) -> None:
     notes = "\n".join(findings.notes)
     assert "The budget has no δ" in notes
     assert "No analyst is declared" in notes
-    assert "people.id is an identifier" in notes
-    assert "people.name is text" in notes
+    assert "people.id (identifier): can be joined on" in notes
+    assert "people.name (text): no public values" in notes
     assert "people.pay has 10,000,001 possible values, more than limits.keys" in notes
     assert "visits declares no columns" in notes
     assert "not declared, so no question can use them: smoker, born, seen, kind, marks, a column." in notes

@@ -116,18 +116,21 @@ def _budget_notes(policy: Policy) -> Iterator[str]:
 def _table_notes(policy: Policy, table: Table) -> Iterator[str]:
     if not table.public and not table.columns:
         yield f"{table.name} declares no columns: its rows and people can be counted, nothing else."
+    alike: dict[str, list[str]] = {}
     for column in table.columns.values():
         note = _column_note(policy, column)
         if note is not None:
-            yield f"{table.name}.{column.name} {note}"
+            alike.setdefault(note, []).append(f"{table.name}.{column.name}")
+    for note, columns in alike.items():
+        yield f"{', '.join(columns)} {note}"
 
 
 def _column_note(policy: Policy, column: Column) -> str | None:
     size = column.domain.size
     if isinstance(column.domain, Identifier):
-        return "is an identifier: it can be joined on and counted by person, never shown, summed or grouped by."
+        return "(identifier): can be joined on and counted by person, never shown, summed or grouped by."
     if isinstance(column.domain, Text):
-        return "is text: it has no public values, so as a group key only values that enough people share are shown."
+        return "(text): no public values, so as a group key only values that enough people share are shown."
     if size is not None and size > policy.limits.keys:
         return (
             f"has {size:,} possible values, more than limits.keys: as a group key its values are treated as unknown. "
