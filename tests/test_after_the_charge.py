@@ -25,8 +25,7 @@ from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Re
 from discreet.ledger import Ledger
 from discreet.policy.policy import Policy
 from discreet.vault.allowance import Allowance
-from discreet.vault.answer import Sheet
-from discreet.view import View
+from discreet.view import Finished, View
 from small_town import POLICY, town
 
 SECRET = "137042"  # a person's income, as an exception might print it
@@ -72,7 +71,7 @@ PLACES: tuple[tuple[str, Any, str], ...] = (
     ("measure", View, "carry_out"),
     ("measure", View, "finish"),
     ("measure", View, "_certificate"),
-    ("measure", Sheet, "to_bytes"),
+    ("measure", Finished, "to_bytes"),
     ("measure", Ledger, "post"),
     ("threshold", Allowance, "threshold"),
     ("threshold", Allowance, "measure"),

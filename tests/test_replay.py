@@ -69,6 +69,7 @@ def transcripts(neighbors: Pair, work: Callable[[Curator], Any], monkeypatch: py
     """The same work for both, under the same draws; both left nothing but what its allowances released."""
     found: list[Transcript] = []
     for each in neighbors:
+        each.snapshot()  # what was measured for another test is not recalled
 
         def witnessed(witness: Callable[[Allowance], Any], each: Curator = each) -> Any:
             monkeypatch.setattr(door, "Allowance", lambda **named: witness(Allowance(**named)))

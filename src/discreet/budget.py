@@ -109,6 +109,9 @@ class Charge:
         return self.amount <= limit.amount and self.delta <= limit.delta
 
 
+FREE: Final = Charge(amount=Fraction(0))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
     """An amount of privacy as people read it. On `zcdp`, epsilon is the conversion of rho and does not add."""

@@ -28,18 +28,19 @@ from discreet.engines.stores import store_of
 from discreet.engines.until import Until
 from discreet.errors import UsageError
 from discreet.explain import explanation
-from discreet.ledger import Ledger, Terms
+from discreet.ledger import Ledger, PaidPart, Terms
 from discreet.ledger.book import Entry
 from discreet.offer import Offer, Quote, quoted
 from discreet.policy.document import nearest
 from discreet.policy.owners import EachRow, Owner, Through, Together
 from discreet.policy.policy import CURATOR, Policy
-from discreet.sql import identity
 from discreet.sql.after.finish import Noisy
+from discreet.sql.identity import digest
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Answer, Sheet
 from discreet.vault.exact import Exact
-from discreet.view import Shape, View
+from discreet.vault.released import from_bytes
+from discreet.view import Finished, Shape, View, recalled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,16 +81,19 @@ class Curator:
         assuming: int | None = None,
         dialect: str = "duckdb",
     ) -> Answer:
-        """Answer a question. Asking the same again is free and gives the same bytes (S10)."""
+        """Answer a question. What was measured before is free, and the numbers are the same (S10)."""
         with self._entered() as (view, door):
             offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
-            if not offered.plan.blocks:
-                return self._answer(sql, door.free(analyst, lambda: view.finish(offered, [])))
-            passed = door.through(
+            standing = door.standing(analyst, offered.wanted(self._accountant))
+            offered, known = view.knowing(offered, standing), recalled(standing)
+            if not offered.due:
+                return self._answer(sql, door.free(standing, view.finished(offered, known)))
+            passed = door.pay(
                 self._request(sql, offered, analyst),
-                lambda allowance, _: view.carry_out(offered, door.until, allowance),
-                pack=Sheet.to_bytes,
-                unpack=Sheet.from_bytes,
+                standing,
+                lambda allowance, charge: view.carry_out(offered, known, door.until, allowance, charge),
+                pack=Finished.to_bytes,
+                unpack=lambda content, charge: view.finished(offered, known, charge, from_bytes(content)),
             )
             return self._answer(sql, passed)
 
@@ -113,19 +117,23 @@ class Curator:
         return view, Door(policy=self.policy, ledger=self._ledger, snapshot=view.number, until=until)
 
     def _request(self, sql: str, offered: Offer, analyst: str) -> Request:
+        prices = offered.prices(self._accountant)
         return Request(
             analyst=analyst,
-            question=identity.question(offered.plan),
+            question=digest("discreet parts", *(part.id for part in offered.due)),
             text=sql,
             cost=offered.cost,
-            mechanisms=offered.mechanisms,
+            mechanisms=[mechanism for part in offered.due for mechanism in offered.of(part)],
+            parts=[
+                PaidPart(id=part.id, mechanisms=len(offered.of(part)), cost=prices[part.id]) for part in offered.due
+            ],
             inside=self._accountant,
             paid=offered.cost,
             memory=self.policy.limits.python_memory,
         )
 
-    def _answer(self, sql: str, passed: Passed[Sheet]) -> Answer:
-        sheet, standing = passed.made, passed.standing
+    def _answer(self, sql: str, passed: Passed[Finished]) -> Answer:
+        sheet, standing = passed.made.sheet, passed.standing
         return Answer(
             table=sheet.table,
             margins=sheet.margins,
@@ -133,7 +141,7 @@ class Curator:
             cost=self._accountant.budget(passed.cost),
             left=self._accountant.left(standing.left),
             certificate={"question": sql, **sheet.certificate, "ledger": standing.head},
-            id=passed.id,
+            id="public" if passed.made.charge is None else str(passed.made.charge),
         )
 
     # --- before paying ----------------------------------------------------------------------------------------------
@@ -150,9 +158,9 @@ class Curator:
     ) -> Quote:
         """What a question would cost and how wrong the answer would be. Free; touches no data."""
         with self._entered() as (view, door):
-            left = door.standing(analyst).left
             offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
-            return quoted(offered, self._accountant, left=left, assuming=assuming)
+            standing = door.standing(analyst, offered.wanted(self._accountant))
+            return quoted(view.knowing(offered, standing), self._accountant, left=standing.left, assuming=assuming)
 
     def explain(
         self,
@@ -166,10 +174,10 @@ class Curator:
     ) -> str:
         """What would happen, in numbered sentences, each with its cost. Free; touches no data."""
         with self._entered() as (view, door):
-            left = door.standing(analyst).left
             offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
-            spell = view.engine.sql
-            return explanation(offered, self.policy, self._accountant, analyst=analyst, left=left, spell=spell)
+            standing = door.standing(analyst, offered.wanted(self._accountant))
+            offered, spell = view.knowing(offered, standing), view.engine.sql
+            return explanation(offered, self.policy, self._accountant, analyst=analyst, left=standing.left, spell=spell)
 
     def shape(self, sql: str, *, analyst: str, dialect: str = "duckdb") -> Shape:
         """Return the columns and types of an answer. Free; touches no data, and never answers a private question."""

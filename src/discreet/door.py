@@ -1,29 +1,28 @@
 """The door: recall, reserve, allowance, deadline, post. Whatever is paid for passes here, and is written once.
 
-standing   one reading transaction: may they ask, on which snapshot, what is left, is it answered already?
+standing   one reading transaction: may they ask, on which snapshot, what is left, what of it was measured before?
 reserve    one writing transaction: the charge is on the disk before anything is read
 post       one writing transaction: the answer is on the disk before it leaves, and tells what is left
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import Any, Generic, TypeVar
 
 from discreet.accounting import Accountant
-from discreet.budget import Charge
+from discreet.budget import FREE, Charge
 from discreet.engines.until import Until
-from discreet.ledger import Ledger, Reservation, Standing, StoredAnswer
+from discreet.ledger import Ledger, PaidPart, Reservation, Standing, StoredAnswer
 from discreet.mechanisms import Mechanism
 from discreet.policy.policy import CURATOR, Policy
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import rows_used
 
 Made = TypeVar("Made")
-FREE = Charge(amount=Fraction(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +38,7 @@ class Request:
     paid: Charge
     memory: int | None = None  # of exact values held at once
     meta: dict[str, Any] = field(default_factory=dict)
+    parts: Sequence[PaidPart] = ()  # what is recalled by itself (S10); none of what is recalled as a whole
 
     def answered(self, stored: Sequence[StoredAnswer]) -> StoredAnswer | None:
         """Of stored answers that cost at least as much, one that will do: of a lump the same, else the best (S10)."""
@@ -52,7 +52,6 @@ class Passed(Generic[Made]):
     """What came through, what it cost now, and where the analyst stands after it."""
 
     made: Made
-    id: str
     cost: Charge
     standing: Standing
 
@@ -66,14 +65,16 @@ class Door:
     snapshot: int
     until: Until
 
-    def standing(self, analyst: str) -> Standing:
-        """Refuses whoever is no analyst, and a snapshot that is no longer the current one."""
-        return self.ledger.standing(analyst, snapshot=self.snapshot)
+    def standing(self, analyst: str, parts: Mapping[str, Fraction] | None = None) -> Standing:
+        """Refuses whoever is no analyst, and a snapshot that is no longer the current one.
 
-    def free(self, analyst: str, work: Callable[[], Made]) -> Passed[Made]:
-        """What is public costs nothing; all the same it is for analysts."""
-        standing = self.standing(analyst)
-        return Passed(made=work(), id="public", cost=FREE, standing=standing)
+        Finds of each part what was measured before, by whomever, for at least this amount (S10).
+        """
+        return self.ledger.standing(analyst, snapshot=self.snapshot, policy=self.policy.digest, parts=parts)
+
+    def free(self, standing: Standing, made: Made) -> Passed[Made]:
+        """What is public, or was measured before, costs nothing; all the same it is for analysts."""
+        return Passed(made=made, cost=FREE, standing=standing)
 
     def through(
         self,
@@ -83,19 +84,31 @@ class Door:
         pack: Callable[[Made], bytes],
         unpack: Callable[[bytes], Made],
     ) -> Passed[Made]:
-        """The stored answer, for nothing; or else charge, work within the charge, store, and let it leave."""
+        """The stored answer as a whole, for nothing; or else it is paid for."""
         standing = self._standing(request)
         stored = request.answered(standing.stored)
-        if stored is None:
-            charge = self._reserve(request)
-            if isinstance(charge, Reservation):
-                made, standing = self.until.leave(
-                    partial(self._carried_out, request, charge, work, pack),
-                    count=partial(self.ledger.overran, charge, analyst=request.analyst),
-                )
-                return Passed(made=made, id=str(charge.id), cost=request.cost, standing=standing)
-            stored = charge  # somebody else asked the same a moment ago
-        return Passed(made=unpack(stored.answer), id=str(stored.id), cost=FREE, standing=standing)
+        if stored is not None:
+            return self.free(standing, unpack(stored.answer))
+        return self.pay(request, standing, work, pack=pack, unpack=lambda content, _: unpack(content))
+
+    def pay(
+        self,
+        request: Request,
+        standing: Standing,
+        work: Callable[[Allowance, int], Made],
+        *,
+        pack: Callable[[Made], bytes],
+        unpack: Callable[[bytes, int], Made],
+    ) -> Passed[Made]:
+        """Charge, work within the charge, store, and let it leave; what was stored a moment ago comes for nothing."""
+        charge = self._reserve(request)
+        if isinstance(charge, Reservation):
+            made, standing = self.until.leave(
+                partial(self._carried_out, request, charge, work, pack),
+                count=partial(self.ledger.overran, charge, analyst=request.analyst),
+            )
+            return Passed(made=made, cost=request.cost, standing=standing)
+        return Passed(made=unpack(charge.answer, charge.id), cost=FREE, standing=standing)
 
     def recall(self, request: Request, unpack: Callable[[bytes], Made]) -> Made | None:
         """The stored answer, for nothing, or None."""
@@ -120,6 +133,7 @@ class Door:
             mechanisms=None if request.mechanisms is None else rows_used(request.mechanisms),
             cost=request.cost,
             text=request.text,
+            parts=request.parts,
             overruns=self.policy.limits.overruns,
         )
 

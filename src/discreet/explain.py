@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from discreet.accounting import Accountant
@@ -10,7 +10,8 @@ from discreet.algebra import Numbers
 from discreet.budget import Charge, number
 from discreet.mechanisms import Mechanism
 from discreet.mechanisms.shapes import Additive, Threshold
-from discreet.offer import BlockOffer, Offer
+from discreet.offer import Offer
+from discreet.parts import Part, block_parts
 from discreet.policy.policy import Policy
 from discreet.show import each_row, left_out
 from discreet.sql.plan import Measurement, Way
@@ -28,10 +29,8 @@ def explanation(
     if policy.each_row:
         lines.append(f"{each_row(policy.unit)}.")
     lines += [f"Of a snapshot, {each}." for each in left_out(dict(offered.plan.max_rows))]
-    for each in offered.blocks:
-        if each.block.same_as is not None:
-            continue
-        lines += _block(each, policy, accountant, spell)
+    for index in range(len(offered.blocks)):
+        lines += _block(index, offered, policy, accountant, spell)
     lines += [_way(way, offered) for way in offered.plan.ways]
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
@@ -39,26 +38,39 @@ def explanation(
     if offered.plan.blocks:
         lines.append(
             f"In all this costs {accountant.budget(offered.cost)}; {analyst} has {accountant.left(left)} left. "
-            "Asking the same again on this snapshot is free."
+            "On this snapshot, whatever else is asked of the same noisy numbers is free."
         )
     return "\n".join(f"{index}. {line}" for index, line in enumerate(lines, start=1))
 
 
-def _block(each: BlockOffer, policy: Policy, accountant: Accountant, spell: Spell) -> list[str]:
+def _block(index: int, offered: Offer, policy: Policy, accountant: Accountant, spell: Spell) -> list[str]:
     """What is read and noised for one aggregation of private rows."""
-    block, lines = each.block, []
+    each, lines = offered.blocks[index], list[str]()
+    block, due = each.block, {part.id for part in offered.due if part.block == index}
+    if block.same_as is not None:
+        return []
+    parts = {place: part for part in block_parts(index, block) for place in part.places}
 
-    def cost(*mechanisms: Mechanism) -> str:
+    def cost(part: Part, *mechanisms: Mechanism) -> str:
+        if part.id in offered.stored:
+            return f"Free: measured before, and paid for by charge {offered.stored[part.id]}."
+        if part.id not in due:
+            return "Free: measured already, as above."
         return f"This costs {accountant.budget(accountant.price(mechanism.loss() for mechanism in mechanisms))}."
 
+    def is_due(places: Iterable[int]) -> bool:
+        return any(parts[place].id in due for place in places)
+
+    measured, one_shot = range(len(block.measurements)), block.one_shot
     if each.threshold is not None:
-        parts = f", in {block.passes} parts of the keys" if block.passes > 1 else ""
-        lines.append(f"Count people for each key that exists{parts}: {spell(block.people)}")
+        if is_due(parts):
+            passes = f", in {block.passes} parts of the keys" if block.passes > 1 else ""
+            lines.append(f"Count people for each key that exists{passes}: {spell(block.people)}")
         lines.append(
             f"Keep the keys whose noisy count reaches {_threshold(each.threshold)}: "
-            f"one {policy.unit} touches at most {block.touched} keys. {cost(each.threshold)}"
+            f"one {policy.unit} touches at most {block.touched} keys. {cost(parts[0], each.threshold)}"
         )
-    if each.measured:
+    if is_due(measured[one_shot:]):
         groups = (
             "the keys that were kept"
             if block.unknown
@@ -68,11 +80,14 @@ def _block(each: BlockOffer, policy: Policy, accountant: Accountant, spell: Spel
         )
         sums = len(block.readings)
         lines.append(f"Read {sums} exact sum{'s' * (sums > 1)} for {groups}: {spell(block.sums)}")
-    for measurement, mechanism in each.noised:
-        lines.append(f"{_noise(measurement, mechanism, policy)} {cost(mechanism)}")
-    for pick, choices in zip(block.picks, each.picked, strict=True):
+    for place in measured[one_shot:]:
+        [mechanism] = each.added(place)
+        lines.append(f"{_noise(block.measurements[place], mechanism, policy)} {cost(parts[place], mechanism)}")
+    for place in range(len(measured), len(block.names)):
+        pick, choices = block.pick_at(place), each.chosen(place)
         rule = "how many rows have each" if pick.kind == "mode" else "how near each is to the wanted rank"
-        lines.append(f"For {pick.name}: choose among {pick.domain.size:,} public values by {rule}. {cost(*choices)}")
+        chosen = f"For {pick.name}: choose among {pick.domain.size:,} public values by {rule}."
+        lines.append(f"{chosen} {cost(parts[place], *choices)}")
     return lines
 
 

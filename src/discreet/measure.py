@@ -1,9 +1,10 @@
-"""An offer carried out: each block is read, and what was paid for is released. Nothing here sees an exact value."""
+"""An offer carried out: each part is read, and what was paid for is released. Nothing here sees an exact value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -11,49 +12,77 @@ import numpy as np
 from discreet.algebra import Numbers
 from discreet.mechanisms.shapes import Selection
 from discreet.offer import BlockOffer, Offer
+from discreet.parts import Part, block_parts
 from discreet.sql.after.finish import Noisy, added_up
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Block
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
+from discreet.vault.released import Released
 
 Fetch = Callable[[Numbers], Exact]
 Read = Callable[[Sequence[Numbers], int], Exact]  # queries, and how many rows of them may be held at once
 
 
 def measure(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> list[Noisy]:
-    """Noisy numbers and picked cells for every block of a plan; `read` reads in parts where keys are not public.
-
-    A block that reads the same as another, or is added up from another's noisy numbers, is not read.
-    """
-    blocks, parts = offered.plan.blocks, read or (lambda queries, _: Exact.chained(map(fetch, queries)))
-    own = {
-        index: _unknown(each, allowance, parts) if each.block.unknown else _public(each, allowance, fetch)
-        for index, each in enumerate(offered.blocks)
-        if each.block.same_as is None
-    }
-    for index, noisy in own.items():
-        if (rolled := blocks[index].rolled) is not None:
-            numbers = added_up(blocks[index], blocks[rolled.block], own[rolled.block].numbers)
-            own[index] = replace(noisy, numbers=numbers)
-    return [own[index if block.same_as is None else block.same_as] for index, block in enumerate(blocks)]
+    """Noisy numbers and picked cells for every block of a plan, all measured now."""
+    return noisy(offered, released(offered, allowance, fetch, read))
 
 
-def _public(each: BlockOffer, allowance: Allowance, fetch: Fetch) -> Noisy:
+def released(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> dict[str, Released]:
+    """What every part that is due releases; `read` reads in parts where keys are not public."""
+    in_parts = read or (lambda queries, _: Exact.chained(map(fetch, queries)))
+    found = dict[str, Released]()
+    for index, parts in groupby(offered.due, key=lambda part: part.block):
+        each = offered.blocks[index]
+        if each.block.unknown:
+            found |= {part.id: _unknown(each, part, allowance, in_parts) for part in parts}
+        else:
+            found |= _public(each, tuple(parts), allowance, fetch)
+    return found
+
+
+def noisy(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
+    """The blocks' numbers from those of all parts; a block that is added up from another has sums of that one's."""
+    own = [_noisy(index, each.block, released) for index, each in enumerate(offered.blocks)]
+    for index, each in enumerate(offered.blocks):
+        if (rolled := each.block.rolled) is not None:
+            source = offered.blocks[rolled.block].block
+            own[index] = replace(own[index], numbers=added_up(each.block, source, own[rolled.block].numbers))
+    return own
+
+
+def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
+    numbers, survivors = dict[int, tuple[Any, ...]](), None
+    for part in block_parts(index, block):
+        left = released[part.id]
+        survivors = left.survivors
+        numbers |= dict(zip(part.places, left.numbers, strict=True))
+    measured = len(block.measurements)
+    return Noisy(
+        numbers=[numbers[place] for place in range(measured)],
+        picks=[np.stack(numbers[place], axis=1) for place in range(measured, len(block.names))],
+        survivors=survivors,
+    )
+
+
+def _public(each: BlockOffer, parts: Sequence[Part], allowance: Allowance, fetch: Fetch) -> dict[str, Released]:
     """All keys are public: every group of the grid gets a number, whether or not anybody is in it."""
-    block, numbers = each.block, []
-    if each.measured:
-        exact = fetch(block.sums)
-        for mechanism, measurement in zip(each.measured, block.measurements, strict=True):
-            moved, forms = measurement.sensitivity, measurement.forms
-            numbers.append(allowance.measure(mechanism, exact, moved=moved, sizes=block.sizes, forms=forms))
-    picks = [
-        _pick(block, pick, choices, allowance, fetch) for pick, choices in zip(block.picks, each.picked, strict=True)
-    ]
-    return Noisy(numbers=numbers, picks=picks, survivors=None)
+    block, found, exact = each.block, dict[str, Released](), None
+    for part in parts:
+        [place] = part.places
+        for mechanism in each.added(place):
+            exact = exact or fetch(block.sums)
+            moved, forms = block.measurements[place].sensitivity, block.measurements[place].forms
+            left = allowance.measure(mechanism, exact, moved=moved, sizes=block.sizes, forms=forms)
+            found[part.id] = Released(numbers=(left,))
+        if choices := each.chosen(place):
+            left = _pick(block, block.pick_at(place), choices, allowance, fetch)
+            found[part.id] = Released(numbers=(left,))
+    return found
 
 
-def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
+def _unknown(each: BlockOffer, part: Part, allowance: Allowance, read: Read) -> Released:
     """Some keys are not public: those that enough people share survive, and only they are measured (S5).
 
     How many keys there are is for data to decide: they are read part by part, and what is not of survivors is let go.
@@ -66,11 +95,12 @@ def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
     def kept(*queries: Numbers) -> Exact:
         return allowance.keep(read(queries, block.part_rows), survivors, keys=block.unknown)
 
-    numbers: list[Any] = [(tested,)] if block.one_shot else []
-    if each.measured:
-        exact = kept(*block.in_passes(block.sums))
-        for mechanism, measurement in zip(each.measured, block.measurements[block.one_shot :], strict=True):
-            released = allowance.measure(
+    exact = kept(*block.in_passes(block.sums)) if each.measured else exact
+    numbers = []
+    for place in part.places:
+        for mechanism in each.added(place):
+            measurement = block.measurements[place]
+            left = allowance.measure(
                 mechanism,
                 exact,
                 moved=measurement.sensitivity,
@@ -79,12 +109,12 @@ def _unknown(each: BlockOffer, allowance: Allowance, read: Read) -> Noisy:
                 survivors=survivors,
                 keys=block.unknown,
             )
-            numbers.append(released)
-    picks = [
-        _pick(block, pick, choices, allowance, kept, survivors)
-        for pick, choices in zip(block.picks, each.picked, strict=True)
-    ]
-    return Noisy(numbers=numbers, picks=picks, survivors=survivors)
+            numbers.append(left)
+        if choices := each.chosen(place):
+            numbers.append(_pick(block, block.pick_at(place), choices, allowance, kept, survivors))
+        elif not each.added(place):
+            numbers.append((tested,))
+    return Released(numbers=tuple(numbers), survivors=survivors)
 
 
 def _pick(
@@ -94,8 +124,8 @@ def _pick(
     allowance: Allowance,
     fetch: Fetch,
     survivors: Any = None,
-) -> Any:
-    """The cells that a pick chooses in each group."""
+) -> tuple[Any, ...]:
+    """The cells that a pick chooses in each group, in one array for each choice."""
     grid: dict[str, Any] = {
         "moved": pick.moved,
         "sizes": block.sizes,
@@ -109,4 +139,4 @@ def _pick(
     else:
         exact = fetch(block.rows_in(pick))
         found = [allowance.choose(choice, exact, cells=pick.domain.size, **grid) for choice in choices]
-    return np.sort(np.hstack(found), axis=1)  # several quantiles never cross
+    return tuple(np.sort(np.hstack(found), axis=1).T)  # several quantiles never cross

@@ -3,24 +3,28 @@
 `sum` budgets get discrete Laplace noise and permute-and-flip, `zcdp` budgets discrete Gaussian noise and the
 exponential mechanism (S6, S7). The amount is split evenly among measurements, picks and thresholds; statistics that
 share rows have already been put together into one measurement by `sql.aggregates`.
+
+The split is made as if everything were measured now. Parts that were measured before, with at least as much, are
+recalled and cost nothing (S10); the others get what the split gives them, and no more for it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 from discreet.accounting import Accountant, delta_for_keys
 from discreet.accounting.calibrate import cheapest
-from discreet.budget import Budget, Charge
+from discreet.budget import FREE, Budget, Charge
 from discreet.errors import UsageError
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import Currency, currency
 from discreet.mechanisms.shapes import Additive, Mechanism, Selection, Threshold
 from discreet.mechanisms.simulate import Noise, Several
+from discreet.parts import Part, block_parts, parts_of
 from discreet.sql.after.half_width import half_width
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
@@ -43,14 +47,6 @@ class BlockOffer:
     rolled: tuple[Noise, ...] = ()  # what is on numbers that are added up from another block's
 
     @property
-    def mechanisms(self) -> tuple[Mechanism, ...]:
-        """In the order in which they are used; none of its own where it is measured already."""
-        if self.block.same_as is not None:
-            return ()
-        first = () if self.threshold is None else (self.threshold,)
-        return (*first, *self.measured, *(mechanism for choices in self.picked for mechanism in choices))
-
-    @property
     def noise(self) -> tuple[Noise, ...]:
         """What is on the numbers of each measurement."""
         if not self.block.one_shot:
@@ -58,13 +54,40 @@ class BlockOffer:
         assert self.threshold is not None
         return (self.threshold, *self.measured)
 
-    @property
-    def noised(self) -> tuple[tuple[Measurement, Additive], ...]:
-        """Each measurement that has a mechanism of its own, with it; none where the block is not measured."""
-        if self.block.same_as is not None or self.block.rolled is not None:
-            return ()
-        own = self.block.measurements[self.block.one_shot :]
-        return tuple(zip(own, self.measured, strict=True))
+    def added(self, place: int) -> tuple[Additive, ...]:
+        """The noise of the statistic at a place, if it is a measurement that the threshold has not."""
+        own = place - self.block.one_shot
+        return self.measured[own : own + 1] if own >= 0 else ()
+
+    def chosen(self, place: int) -> tuple[Selection, ...]:
+        """The choices of the statistic at a place, if it is a pick."""
+        own = place - len(self.block.measurements)
+        return self.picked[own] if own >= 0 else ()
+
+    def of(self, part: Part) -> tuple[Mechanism, ...]:
+        """The mechanisms of a part, in the order in which they are used."""
+        first = () if self.threshold is None else (self.threshold,)
+        return (*first, *(each for place in part.places for each in (*self.added(place), *self.chosen(place))))
+
+    def using(self, part: Part, mechanisms: Sequence[Any]) -> BlockOffer:
+        """The same with other mechanisms for a part, in that order."""
+        rest = iter(mechanisms)
+        threshold = None if self.threshold is None else next(rest)
+        measured, picked = list(self.measured), list(self.picked)
+        for place in part.places:
+            for _ in self.added(place):
+                measured[place - self.block.one_shot] = next(rest)
+            if choices := self.chosen(place):
+                picked[place - len(self.block.measurements)] = tuple(next(rest) for _ in choices)
+        return replace(self, threshold=threshold, measured=tuple(measured), picked=tuple(picked))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """A part that was measured before: by which charge, with which mechanisms."""
+
+    charge: int
+    mechanisms: tuple[Mechanism, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,24 +96,65 @@ class Offer:
 
     plan: Plan
     blocks: tuple[BlockOffer, ...]
-    cost: Charge
+    cost: Charge  # of what is measured now
+    parts: tuple[Part, ...] = ()  # each once, in the order of the statement
+    stored: Mapping[str, int] = field(default_factory=dict)  # parts that were measured before: the charge of each
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
-        return tuple(mechanism for each in self.blocks for mechanism in each.mechanisms)
+        """All that the answer rests on, whenever it was paid for, in the order of `statistics`."""
+        in_order = (replace(part, places=tuple(sorted(part.places))) for part in self.parts)
+        return tuple(mechanism for part in in_order for mechanism in self.of(part))
+
+    def of(self, part: Part) -> tuple[Mechanism, ...]:
+        return self.blocks[part.block].of(part)
+
+    @property
+    def due(self) -> tuple[Part, ...]:
+        """The parts to measure, block by block, in an order that no order of columns changes."""
+        rest = [part for part in self.parts if part.id not in self.stored]
+        first = {part.block: min(each.id for each in rest if each.block == part.block) for part in rest}
+        return tuple(sorted(rest, key=lambda part: (first[part.block], part.id)))
+
+    def prices(self, accountant: Accountant) -> dict[str, Charge]:
+        """What each part costs, to be measured as well as offered."""
+        return {part.id: accountant.price(each.loss() for each in self.of(part)) for part in self.parts}
+
+    def wanted(self, accountant: Accountant) -> dict[str, Fraction]:
+        """The least that each part must have cost to be recalled (S10)."""
+        return {part: price.amount for part, price in self.prices(accountant).items()}
+
+    def recalling(self, stored: Mapping[str, Measured], accountant: Accountant) -> Offer:
+        """The same with parts that were measured before, and their noise, which is no wider than what was offered."""
+        blocks = list(self.blocks)
+        for index, each in enumerate(blocks):
+            for part in block_parts(index, each.block):
+                if part.id in stored:
+                    blocks[index] = blocks[index].using(part, stored[part.id].mechanisms)
+        known = {part.id: stored[part.id].charge for part in self.parts if part.id in stored}
+        found = replace(self, blocks=tuple(_rolled(each, blocks) for each in blocks), stored=known)
+        return replace(found, cost=accountant.price(each.loss() for part in found.due for each in found.of(part)))
+
+    def paid(self, charge: int) -> Offer:
+        """The same when all that was due is stored under this charge."""
+        return replace(self, stored={**self.stored, **{part.id: charge for part in self.due}}, cost=FREE)
 
     def statistics(self) -> list[dict[str, Any]]:
-        """What will be noised, with which sensitivities and which noise, as JSON holds it."""
+        """What is noised, with which sensitivities and noise, as JSON holds it; and its charge, if it is paid."""
         found = []
-        for each in self.blocks:
-            if each.block.same_as is not None:
-                continue
-            if each.threshold is not None:
-                found.append(_tested(each.block, each.threshold))
-            for measurement, mechanism in each.noised:
-                found += _statistics(measurement, mechanism)
-            for pick, choices in zip(each.block.picks, each.picked, strict=True):
-                found += [_choice(pick, mechanism) for mechanism in choices]
+        for part in self.parts:
+            told = self._told(part)
+            found += [each | {"charge": self.stored[part.id]} for each in told] if part.id in self.stored else told
+        return found
+
+    def _told(self, part: Part) -> list[dict[str, Any]]:
+        each, found = self.blocks[part.block], list[dict[str, Any]]()
+        if each.threshold is not None:
+            found.append(_tested(each.block, each.threshold))
+        for place in sorted(part.places):
+            for noise in each.added(place):
+                found += _statistics(each.block.measurements[place], noise)
+            found += [_choice(each.block.pick_at(place), choice) for choice in each.chosen(place)]
         return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:
@@ -206,17 +270,16 @@ def _tested(block: Block, mechanism: Threshold) -> dict[str, Any]:
 
 def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge) -> Offer:
     """The noise that this amount buys for a plan. `limit` is the whole budget, of whose δ unknown keys get a part."""
-    own = [block for block in plan.blocks if block.same_as is None]
-    thresholds = sum(1 for block in own if block.unknown)
-    count = sum(len(each.measurements) + len(each.picks) + bool(each.unknown) - each.one_shot for each in own)
-    if not count:
-        return Offer(plan=plan, blocks=(), cost=Charge(amount=Fraction(0)))
+    parts = parts_of(plan)
+    if not parts:
+        return Offer(plan=plan, blocks=(), cost=FREE)
+    own = [plan.blocks[part.block] for part in parts if plan.blocks[part.block].unknown]  # one part each
+    count = sum(len(part.places) for part in parts) + sum(1 - block.one_shot for block in own)
     share = amount / count
-    delta = delta_for_keys(amount, of=limit) / max(thresholds, 1)
+    delta = delta_for_keys(amount, of=limit) / max(len(own), 1)
     each = [_block(block, accountant, share, delta) for block in plan.blocks]
-    blocks = tuple(_rolled(block, each) for block in each)
-    cost = accountant.price(mechanism.loss() for block in blocks for mechanism in block.mechanisms)
-    return Offer(plan=plan, blocks=blocks, cost=cost)
+    found = Offer(plan=plan, blocks=tuple(_rolled(block, each) for block in each), cost=FREE, parts=parts)
+    return replace(found, cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms))
 
 
 def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> BlockOffer:

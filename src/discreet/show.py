@@ -196,7 +196,8 @@ def quote_text(quote: Quote) -> str:
     for each in quote.statistics:
         scale = f", scale {number(each['scale'])}" if each["scale"] is not None else ""  # several choices have several
         steps = f", in steps of {number(each['step'])}" if each["step"] != 1 else ""
-        lines.append(f"{each['name']}: {each['mechanism']}{scale}, l1 {number(each['l1'])}{steps}")
+        free = "; free: measured before" if "charge" in each else ""
+        lines.append(f"{each['name']}: {each['mechanism']}{scale}, l1 {number(each['l1'])}{steps}{free}")
     return "\n".join([*lines, *left_out(quote.max_rows)])
 
 

@@ -24,9 +24,10 @@ from discreet.engines.engine import Engine
 from discreet.engines.stores import store_of
 from discreet.engines.until import Until
 from discreet.errors import EngineFailure, Rejected, UsageError
-from discreet.measure import measure
-from discreet.mechanisms import to_row
-from discreet.offer import Offer, amount_for_margin, offer
+from discreet.ledger import Standing
+from discreet.measure import noisy, released
+from discreet.mechanisms import from_row, to_row
+from discreet.offer import Measured, Offer, amount_for_margin, offer
 from discreet.policy.policy import Policy
 from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.after.joint import joint_margins
@@ -36,6 +37,7 @@ from discreet.sql.text.dialect import Dialect, named_dialect
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Sheet
 from discreet.vault.exact import Exact
+from discreet.vault.released import Released, from_bytes, to_bytes
 
 MOST_PLANS, MOST_LETTERS = 256, 10_000  # plans that are kept, then all are forgotten; of questions no longer than this
 
@@ -47,6 +49,19 @@ class Shape:
     schema: pa.Schema
     measured: tuple[bool, ...]
     free: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Finished:
+    """An answer, what was released for it now, and the last charge that its numbers are of."""
+
+    sheet: Sheet
+    released: Mapping[str, Released]
+    charge: int | None
+
+    def to_bytes(self) -> bytes:
+        """What is stored: the numbers, which other questions may be answered from, and not what is shown of them."""
+        return to_bytes(self.released)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -193,12 +208,32 @@ class View:
 
     # --- after it -----------------------------------------------------------------------------------------------------
 
-    def carry_out(self, offered: Offer, until: Until, allowance: Allowance) -> Sheet:
+    def knowing(self, offered: Offer, standing: Standing) -> Offer:
+        """The offer with what was measured before: free, and with the noise that is on it (S10)."""
+        stored = {
+            part: Measured(charge=each.answer.id, mechanisms=tuple(map(from_row, each.mechanisms)))
+            for part, each in standing.parts.items()
+        }
+        return offered.recalling(stored, self.accountant) if stored else offered
+
+    def carry_out(
+        self, offered: Offer, known: Mapping[str, Released], until: Until, allowance: Allowance, charge: int
+    ) -> Finished:
         """Everything between a charge and the stored answer."""
-        return self.finish(
-            offered,
-            measure(offered, allowance, partial(self.fetch, until=until), partial(self.fetch_parts, until=until)),
-        )
+        found = released(offered, allowance, partial(self.fetch, until=until), partial(self.fetch_parts, until=until))
+        return self.finished(offered, known, charge, found)
+
+    def finished(
+        self,
+        offered: Offer,
+        known: Mapping[str, Released],
+        charge: int | None = None,
+        found: Mapping[str, Released] | None = None,
+    ) -> Finished:
+        """The answer from what was measured before and what a charge released, if there is one."""
+        paid = offered if charge is None else offered.paid(charge)
+        sheet = self.finish(paid, noisy(paid, {**known, **(found or {})}))
+        return Finished(released=found or {}, sheet=sheet, charge=max(paid.stored.values(), default=None))
 
     def fetch(self, query: Numbers, *, until: Until) -> Exact:
         return Exact(self.engine.fetch(query, until.at_most(float(self.policy.limits.seconds))))
@@ -237,10 +272,10 @@ class View:
         return self.workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
 
     def _certificate(self, offered: Offer) -> dict[str, Any]:
-        """Enough to audit the release: for whose sake, on what, with which noise, at what cost."""
-        today = offered.plan.today
+        """Enough to audit the release: for whose sake, on what, with which noise, at what cost in all, paid by whom."""
+        today, losses = offered.plan.today, (mechanism.loss() for mechanism in offered.mechanisms)
         return {
-            **self.told(offered.cost),
+            **self.told(self.accountant.price(losses)),
             **({} if today is None else {"today": today.isoformat()}),
             "max_rows": dict(offered.plan.max_rows),
             **({"each_row": True} if self.policy.each_row else {}),
@@ -259,3 +294,9 @@ class View:
             "policy": self.policy.digest,
             "cost": self.accountant.budget(cost).as_json(),
         }
+
+
+def recalled(standing: Standing) -> dict[str, Released]:
+    """What was released before of the parts that a standing has found."""
+    contents = {each.answer.id: from_bytes(each.answer.answer) for each in standing.parts.values()}
+    return {part: contents[each.answer.id][part] for part, each in standing.parts.items()}

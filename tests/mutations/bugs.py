@@ -29,10 +29,10 @@ def bug(name: str, file: str, old: str, new: str, *tests: str) -> Bug:
 
 _NOISE = "discrete_laplace(stream, items, self.scale)"
 _OWNERS = 'conditions = [f"{self.expression(owner_of(source))} = {self.expression(owner)}", *self.all(where)]'
-_RESERVE = "            charge = self._reserve(request)\n"
+_RESERVE = "        charge = self._reserve(request)\n"
 _OVERRAN = '            self._journal.append({"kind": "overrun", "charge": reservation.id, "analyst": analyst})\n'
-_READ = "            work(allowed(bytes(32), request.inside, request.paid), 0)\n"
-_IDENTITY = "parts = [*(_Writer().text(block) for block in asked.blocks), _Writer().text((asked.after, names))]"
+_READ = "        work(allowed(bytes(32), request.inside, request.paid), 0)\n"
+_IDENTITY = 'tuple(digest(f"discreet statistic {VERSION}", read, text) for text in texts)'
 
 BUGS = (
     bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale)", "scale / Fraction(2))"), FITS),
@@ -72,10 +72,10 @@ BUGS = (
         f"{HARD}::test_nothing_is_read_before_the_charge",
     ),
     bug(
-        "recall by what is shown",
+        "recall of the same numbers of other people",
         "sql/identity.py",
         _IDENTITY,
-        "parts = [_Writer().text((asked.after, names))]",
+        _IDENTITY.replace("read, text", "text"),
         f"{HARD}::test_other_questions_have_other_answers",
     ),
     bug(
@@ -201,8 +201,8 @@ BUGS = (
     bug(
         "grouping sets charged once",
         "offer.py",
-        "for block in blocks for mechanism in block.mechanisms)",
-        "for block in blocks[:1] for mechanism in block.mechanisms)",
+        "cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms)",
+        "cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms[:1])",
         REPLAY,
     ),
     bug(
@@ -418,8 +418,8 @@ BUGS = (
     bug(
         "a charge for one snapshot carried out on another",
         "curator.py",
-        "lambda allowance, _: view.carry_out(",
-        "lambda allowance, _: self._view.carry_out(",
+        "lambda allowance, charge: view.carry_out(",
+        "lambda allowance, charge: self._view.carry_out(",
         "tests/test_curator.py::test_a_snapshot_that_another_thread_takes",
     ),
     Bug(
@@ -537,11 +537,31 @@ BUGS = (
         "        return 0",
         "tests/test_exit_codes.py::test_an_audit_that_does_not_hold",
     ),
+    Bug(
+        name="recall of what was measured on another snapshot",
+        edits=(
+            (
+                "ledger/balance.py",
+                'return part, asked["policy"], asked["snapshot"]',
+                'return part, asked["policy"], 0',
+            ),
+            ("ledger/balance.py", "    balance.parts.clear()", "    balance.parts.copy()"),
+            ("ledger/book.py", 'for name in ("policy", "snapshot"))', 'for name in ("policy",))'),
+        ),
+        tests=("tests/test_recall.py::test_another_snapshot_is_measured_anew",),
+    ),
+    bug(
+        "recall of what was measured by another mechanism",
+        "ledger/book.py",
+        "if paid is not None and paid >= amount:",
+        "if paid is not None:",
+        "tests/test_recall.py::test_a_larger_epsilon_is_measured_anew_and_kept",
+    ),
     bug(
         "another's noise in the certificate",
         "offer.py",
-        "own = self.block.measurements[self.block.one_shot :]",
-        "own = self.block.measurements[: len(self.measured)]",
+        "_statistics(each.block.measurements[place], noise)",
+        "_statistics(each.block.measurements[place - each.block.one_shot], noise)",
         "tests/test_certificates.py",
     ),
     bug(

@@ -455,8 +455,8 @@ SELECT p.sex, AVG(l.value) FROM people p JOIN (visits v JOIN labs l ON v.visit_i
 -- count / left join of brackets / group category: Whoever has no visit with a test is there once
 SELECT p.sex, COUNT(*), COUNT(l.value) AS tests, COUNT(v.person_id)
 FROM people p LEFT JOIN (visits v JOIN labs l USING (visit_id)) USING (person_id) GROUP BY p.sex;
---> COUNT(l.value), COUNT(*): 12 12 12 | 24 √288 12
---> COUNT(v.person_id): 12 12 12 | 24 √288 12
+--> COUNT(l.value): 12 12 12 | 24 √288 12
+--> COUNT(v.person_id), COUNT(*): 12 12 12 | 24 √288 12
 
 -- sum / join of brackets, named / group public: Costs by town, the joined tables under one name
 SELECT t.town, SUM(t.cost) FROM people p JOIN (visits v JOIN clinics c USING (clinic)) AS t ON p.person_id = t.person_id WHERE p.smoker GROUP BY t.town;

@@ -1,4 +1,4 @@
-"""What a question is known by: its exact hashes are stored here, so that no refactoring charges anybody again."""
+"""What a measurement is known by: exact hashes are stored here, so that no refactoring charges anybody again."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from discreet import algebra
 from discreet.algebra import Column, Constant, Interval, Scan, Select, Stage, Sum
 from discreet.errors import Unproved
+from discreet.parts import parts_of
 from discreet.sql import identity, picks, plan, sensitivity
 from discreet.sql.after import estimates
 from discreet.sql.values import value as values
@@ -21,7 +22,7 @@ from sql import harness, policies
 
 # Should a hash in this file change, everybody pays again for what was answered before. Where that is meant, count up
 # `identity.VERSION`, and write the file anew with `python -m tests.sql.test_identity`.
-KNOWN = Path(__file__).parent / "identities.txt"
+KNOWN = Path(__file__).parent / "identities.txt"  # of a question as a whole, then of its statistics
 # What never stands in a block: it is made of one, or tells of all of them.
 OUTSIDE = {
     *(algebra.Aggregate, algebra.Nearest, algebra.Rank),
@@ -34,10 +35,15 @@ def asked(sql: str) -> plan.Plan:
     return harness.planned(sql, policies.policy("hospital"), name="hospital")
 
 
+def told(sql: str) -> str:
+    found = asked(sql)
+    names = [name[:16] for block in found.blocks for name in block.names]
+    return f"{identity.question(found)} {','.join(names)} {sql}"
+
+
 @pytest.mark.parametrize("known", KNOWN.read_text().splitlines())
-def test_questions_keep_their_identity(known: str) -> None:
-    found, sql = known.split(" ", 1)
-    assert identity.question(asked(sql)) == found
+def test_statistics_keep_their_identity(known: str) -> None:
+    assert told(known.split(" ", 2)[2]) == known
 
 
 @pytest.mark.parametrize("module", [algebra, plan, picks, estimates, values, sensitivity])
@@ -133,6 +139,56 @@ def test_a_field_of_any_node_counts() -> None:
     assert identity.question(replace(found, blocks=(named,))) == texts[0]
 
 
+def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> None:
+    """Change each place that its numbers depend on: another statistic. What stands beside it changes nothing."""
+    found = asked("SELECT diagnosis, SUM(age), MEDIAN(income) FROM people WHERE age > 30 GROUP BY diagnosis")
+    block = found.blocks[0]
+    [measured], [pick] = block.measurements, block.picks
+    more = replace(measured, sensitivity=replace(measured.sensitivity, l1=measured.sensitivity.l1 + 1))
+    others = [
+        replace(block, rows=block.rows + 1),
+        replace(block, touched=block.touched + 1),
+        replace(block, neighbors="change_one"),
+        replace(block, conditions=()),
+        replace(block, keys=()),
+        replace(block, places=(Constant(0),)),
+        replace(block, source=Scan("visits", "t0")),
+        replace(block, readings=(Sum(),), picks=(replace(pick, quantiles=(Fraction(1, 3),)),)),
+        replace(block, measurements=(more,), picks=(replace(pick, condition=Constant(True)),)),
+        replace(block, measurements=(replace(measured, forms=((2,),)),), picks=(replace(pick, position=Constant(1)),)),
+    ]
+    names = [name for each in identity.named((block, *others)) for name in each.names]
+    assert len(names) == 2 * len(set(names)) / 2 == 2 * (1 + len(others))
+    alike = [
+        replace(block, estimates=(), derived=("a0 + 1",), readings=(*block.readings, Sum())),
+        replace(block, measurements=(replace(measured, name="x", units=()),), picks=(replace(pick, listed=True),)),
+    ]
+    wide = replace(alike[0], measurements=(replace(measured, forms=((*measured.forms[0], 0),)),))
+    assert {each.names for each in identity.named((block, wide, alike[1]))} == {tuple(names[:2])}
+    for sql in (
+        "SELECT MEDIAN(income) FROM people",
+        "SELECT MEDIAN(income), SUM(age), COUNT(DISTINCT zip) FROM people",
+    ):
+        [first, *_] = asked(sql).blocks
+        assert first.names[-1] == asked("SELECT 2 * MEDIAN(income) AS x FROM people").blocks[0].names[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SUM(age) AS a, SUM(income) AS b", "SUM(income), SUM(age)"),
+        ("COUNT(*), AVG(age), AVG(income)", "AVG(income), COUNT(*), AVG(age)"),
+        ("MEDIAN(age), COUNT(DISTINCT zip), STDDEV(age)", "STDDEV(age), COUNT(DISTINCT zip), MEDIAN(age)"),
+        ("CORR(age, income), COUNT(*)", "COUNT(*), CORR(age, income)"),
+    ],
+)
+@pytest.mark.parametrize("keys", ["", "sex", "zip"])
+def test_the_order_of_columns_changes_no_statistic(one: str, other: str, keys: str) -> None:
+    groups = f" GROUP BY {keys}" if keys else ""
+    found = [parts_of(asked(f"SELECT {columns} FROM people{groups}")) for columns in (one, other)]
+    assert {part.id for part in found[0]} == {part.id for part in found[1]}
+
+
 if __name__ == "__main__":
-    questions = [line.split(" ", 1)[1] for line in KNOWN.read_text().splitlines()]
-    KNOWN.write_text("".join(f"{identity.question(asked(sql))} {sql}\n" for sql in questions))
+    questions = [line.split(" ", 2)[2] for line in KNOWN.read_text().splitlines()]
+    KNOWN.write_text("".join(f"{told(sql)}\n" for sql in questions))

@@ -8,8 +8,21 @@ sqlite    the file; the only module that knows SQLite
 terms     what a ledger is bound to, and its limits
 """
 
-from discreet.ledger.book import Entry, Ledger, Reservation, Standing, StoredAnswer
+from discreet.ledger.balance import PaidPart
+from discreet.ledger.book import Entry, Ledger, Reservation, Standing, StoredAnswer, StoredPart
 from discreet.ledger.streams import Stream, Streams
 from discreet.ledger.terms import CURATOR, Terms
 
-__all__ = ["CURATOR", "Entry", "Ledger", "Reservation", "Standing", "StoredAnswer", "Stream", "Streams", "Terms"]
+__all__ = [
+    "CURATOR",
+    "Entry",
+    "Ledger",
+    "PaidPart",
+    "Reservation",
+    "Standing",
+    "StoredAnswer",
+    "StoredPart",
+    "Stream",
+    "Streams",
+    "Terms",
+]

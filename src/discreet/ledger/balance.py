@@ -44,6 +44,30 @@ def same_question(asked: Mapping[str, Any]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PaidPart:
+    """What a charge pays for and stores by itself: what it is known by, its mechanisms and its cost (S10)."""
+
+    id: str
+    mechanisms: int  # how many of the charge's, in their order
+    cost: Charge
+
+    def as_row(self) -> dict[str, Any]:
+        return {"id": self.id, "mechanisms": self.mechanisms, "cost": charge_as_row(self.cost)}
+
+
+def parts_from_row(body: Mapping[str, Any]) -> tuple[PaidPart, ...]:
+    return tuple(
+        PaidPart(id=part["id"], mechanisms=part["mechanisms"], cost=charge_from_row(part["cost"]))
+        for part in body.get("parts", ())
+    )
+
+
+def stored_as(part: str, asked: Mapping[str, Any]) -> tuple[str, str, int]:
+    """What a part is found by: the same on another snapshot, or under another policy, is not the same."""
+    return part, asked["policy"], asked["snapshot"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenCharge:
     """Paid for and not answered yet."""
 
@@ -53,6 +77,7 @@ class OpenCharge:
     same: str
     question: bytes
     stream: bool = False  # answered step by step, on whatever snapshot is current
+    parts: tuple[tuple[tuple[str, str, int], Fraction], ...] = ()  # what it will store, and how much each cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +122,7 @@ class Balance:
         self.overran: set[int] = set()  # charges that were closed without an answer
         self.overruns: dict[str, int] = {}  # how much work of each analyst's failed or took too long
         self.streams: dict[int, Steps] = {}
+        self.parts: dict[tuple[str, str, int], tuple[Fraction, int]] = {}  # stored ones: the dearest and its charge
 
     def add(self, row: Row) -> None:
         """Move on by one row whose MAC has been checked."""
@@ -217,6 +243,11 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(fits, number, "spends more than there was")
     balance.require(body["spent"] == sums_as_row((own, everyone)), number, "does not add up")
     balance.spent[analyst], balance.everyone = own, everyone
+    parts = parts_from_row(body)
+    if parts:
+        named = sum(part.mechanisms for part in parts) == len(body["mechanisms"])
+        within = all(part.cost.fits(cost) for part in parts)  # each is rounded up, so they may make more than all
+        balance.require(named and within, number, "has parts that are not its own")
     balance.open[number] = OpenCharge(
         number=number,
         snapshot=body["snapshot"],
@@ -224,6 +255,7 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
         same=body["same"],
         question=same_question(body),
         stream="stream" in body,
+        parts=tuple((stored_as(part.id, body), part.cost.amount) for part in parts),
     )
     balance.resumable[body["same"]] = number
     if "stream" in body:
@@ -233,8 +265,12 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
 def _post(balance: Balance, number: int, body: dict[str, Any]) -> None:
     charge = balance.open.pop(body["charge"], None)
     balance.require(charge is not None, number, "answers nothing that was open")
-    if charge is not None and balance.resumable.get(charge.same) == charge.number:
+    assert charge is not None
+    if balance.resumable.get(charge.same) == charge.number:
         del balance.resumable[charge.same]
+    for part, amount in charge.parts:
+        if part not in balance.parts or balance.parts[part][0] < amount:
+            balance.parts[part] = amount, charge.number
 
 
 def _freeze(balance: Balance, number: int, body: dict[str, Any]) -> None:
@@ -271,6 +307,7 @@ def _snapshot(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(body["snapshot"] > balance.snapshot, number, "counts snapshots backwards")
     balance.snapshot = body["snapshot"]
     balance.resumable.clear()  # S8: resumed on its own snapshot (also part of `same`) or not at all
+    balance.parts.clear()  # S9: what was measured on another snapshot (also part of its key) is not recalled
 
 
 def _key(balance: Balance, number: int, body: dict[str, Any]) -> None:

@@ -15,12 +15,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from discreet.budget import Budget, Charge, number
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
-from discreet.ledger.balance import Balance, OpenCharge, Shortage, same_charge, same_question, sums_as_row
+from discreet.ledger.balance import (
+    Balance,
+    OpenCharge,
+    PaidPart,
+    Shortage,
+    parts_from_row,
+    same_charge,
+    same_question,
+    stored_as,
+    sums_as_row,
+)
 from discreet.ledger.chain import Row, digest, fresh_secret
 from discreet.ledger.journal import Head, Journal, begin, exported, head_of
 from discreet.ledger.streams import Streams
@@ -61,12 +72,21 @@ class StoredAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPart:
+    """A part of a question that was measured before: the charge's answer holds it, and these mechanisms are its own."""
+
+    answer: StoredAnswer
+    mechanisms: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where an analyst stands: what is left, how far the ledger is, and answers that are stored, oldest first."""
+    """Where an analyst stands: what is left, how far the ledger is, which answers (oldest first) and parts it has."""
 
     left: Charge
     head: dict[str, Any]
     stored: tuple[StoredAnswer, ...] = ()
+    parts: Mapping[str, StoredPart] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +151,7 @@ class Ledger:
         mechanisms: Mechanisms | None,
         cost: Charge,
         text: str,
+        parts: Sequence[PaidPart] = (),
         stream: bool = False,
         overruns: int | None = None,
     ) -> Reservation | StoredAnswer:
@@ -138,12 +159,14 @@ class Ledger:
 
         If somebody else has asked exactly this and it was posted a moment ago, that answer comes back instead.
         `mechanisms` None is a lump, for an algorithm that chooses as it goes: it says at `post` what it did, and
-        `question` must then name everything that its choices depend on. For a `stream` see `streams`.
+        `question` must then name everything that its choices depend on. For a `stream` see `streams`. What is charged
+        in `parts` is found again part by part, by `standing`.
         """
         if cost.amount <= 0 or cost.delta < 0:
             raise UsageError(f"A question's cost must be greater than zero, not {number(cost.amount)}.")
         asked = {"analyst": analyst, "question": question, "policy": policy, "snapshot": snapshot}
         asked |= {"mechanisms": _rows(mechanisms)} | ({"stream": True} if stream else {})
+        asked |= {"parts": [part.as_row() for part in parts]} if parts else {}
         same, subject, secret = same_charge(asked, cost), same_question(asked), fresh_secret()
         with self._journal.session(write=True) as balance:
             balance.require_analyst(analyst)
@@ -156,7 +179,7 @@ class Ledger:
                 return Reservation(id=waiting, key=self._journal.unsealed(waiting), resumed=True)
             for charge, post in self._journal.file.answers_to(subject):
                 if self._journal.row(charge).body.get("same") == same:
-                    return self._stored(balance, charge, post, subject)
+                    return self._stored(balance, charge, post, subject)[1]
             cost = balance.priced(analyst, cost)
             shortage = balance.shortage(analyst, cost)
             if shortage is None:
@@ -224,22 +247,56 @@ class Ledger:
         question: str | None = None,
         policy: str = "",
         at_least: Fraction = Fraction(0),
+        parts: Mapping[str, Fraction] | None = None,
     ) -> Standing:
-        """In one transaction: what is left, the head, and what `recall` finds of a question.
+        """In one transaction: what is left, the head, what `recall` finds of a question, and which `parts` are stored.
 
-        Refuses whoever is no analyst, and a snapshot that is not the current one.
+        Of each part the dearest, if it cost at least as much as is given here; of equal ones the oldest. Refuses
+        whoever is no analyst, and a snapshot that is not the current one.
         """
-        subject = same_question({"question": question, "policy": policy, "snapshot": snapshot})
+        asked = {"question": question, "policy": policy, "snapshot": snapshot}
+        subject = same_question(asked)
         with self._journal.session(write=False) as balance:
             balance.require_current(snapshot)
             left = balance.left(analyst)
             stored = () if question is None else self._recalled(balance, subject, at_least)
-            return Standing(left=left, head=exported(balance), stored=stored)
+            found = self._parts(balance, asked, parts or {})
+            return Standing(left=left, head=exported(balance), stored=stored, parts=found)
+
+    def _parts(
+        self, balance: Balance, asked: Mapping[str, Any], wanted: Mapping[str, Fraction]
+    ) -> dict[str, StoredPart]:
+        charges = dict[str, int]()
+        for part, amount in wanted.items():
+            paid, charge = balance.parts.get(stored_as(part, asked), (None, 0))
+            if paid is not None and paid >= amount:
+                charges[part] = charge
+        known = {charge: self._part_of(balance, charge, asked) for charge in set(charges.values())}
+        found = dict[str, StoredPart]()
+        for part, charge in charges.items():
+            mechanisms, answer = known[charge]
+            balance.require(part in mechanisms, charge, "did not pay for what is stored with it")
+            found[part] = StoredPart(answer=answer, mechanisms=mechanisms[part])
+        return found
+
+    def _part_of(
+        self, balance: Balance, charge: int, asked: Mapping[str, Any]
+    ) -> tuple[dict[str, tuple[dict[str, Any], ...]], StoredAnswer]:
+        """The mechanisms of each part that a charge paid for, and its answer."""
+        post = self._journal.file.post_of(charge)
+        balance.require(post is not None, charge, "has lost its answer")
+        paid, answer = self._stored(balance, charge, post or 0, None)
+        same = all(paid.body[name] == asked[name] for name in ("policy", "snapshot"))
+        balance.require(same, charge, "is about another snapshot or policy")
+        rest, found = iter(answer.mechanisms), dict[str, tuple[dict[str, Any], ...]]()
+        for part in parts_from_row(paid.body):
+            found[part.id] = tuple(islice(rest, part.mechanisms))
+        return found, answer
 
     def _recalled(self, balance: Balance, subject: bytes, at_least: Fraction) -> tuple[StoredAnswer, ...]:
         found = self._journal.file.answers_to(subject)
         dear = [each for each in found if not at_least or self._cost(each[0]).amount >= at_least]
-        return tuple(self._stored(balance, charge, post, subject) for charge, post in dear)
+        return tuple(self._stored(balance, charge, post, subject)[1] for charge, post in dear)
 
     def _standing_of(self, charge: int, balance: Balance, head: dict[str, Any]) -> Standing:
         """Of whoever paid for a charge; by now it may be somebody who is no analyst any more."""
@@ -367,12 +424,13 @@ class Ledger:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _stored(self, balance: Balance, charge: int, post: int, subject: bytes) -> StoredAnswer:
+    def _stored(self, balance: Balance, charge: int, post: int, subject: bytes | None) -> tuple[Row, StoredAnswer]:
+        """A charge's row and its answer, which is one to this question, if one is given."""
         paid, posted, answer = self._journal.row(charge), self._journal.row(post), self._journal.file.answer(charge)
-        fits = paid.body["kind"] == "charge" and same_question(paid.body) == subject
+        fits = paid.body["kind"] == "charge" and subject in (None, same_question(paid.body))
         fits = fits and posted.body.get("charge") == charge and posted.body.get("answer") == digest(answer)
         balance.require(fits, post, "does not belong to the answer stored with it")
-        return StoredAnswer(
+        return paid, StoredAnswer(
             id=charge,
             analyst=paid.body["analyst"],
             cost=charge_from_row(paid.body["cost"]),

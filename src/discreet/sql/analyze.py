@@ -37,7 +37,7 @@ from discreet.sql.after.rewrite import Keys, Rewrite, has_aggregate, meanings_of
 from discreet.sql.aggregates.assembly import UNBOUNDED, assemble, people_first
 from discreet.sql.aggregates.readings import Rows
 from discreet.sql.check import Checker
-from discreet.sql.identity import sharing
+from discreet.sql.identity import named, sharing
 from discreet.sql.limits import check_room, check_work
 from discreet.sql.listing import COUNTED, LISTS, listed
 from discreet.sql.plan import (
@@ -135,7 +135,7 @@ def plan(
         {table_name(index): measured(block) for index, block in enumerate(blocks)},
     )
     return Plan(
-        blocks=blocks,
+        blocks=named(blocks),
         after=as_sql(shown),
         listed=after.listed(shown, table_name(0)) if only else None,
         columns=tuple(_column(output, result, kind) for output, kind in zip(result.outputs, kinds, strict=True)),

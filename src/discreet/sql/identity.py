@@ -1,18 +1,19 @@
-"""What makes two questions the same: a text of our own, which no renaming of classes or fields changes (S10).
+"""What makes two measurements the same: a text of our own, which no renaming of classes or fields changes (S10).
 
 Each class that can stand in a block has a tag and a list of fields here, in an order of its own. Every constant is
 written with its type, and stages are numbered as they come. Nothing is written of what the question calls things.
 
-Privacy: two questions with one identity get one answer and one noise key, so the text must tell apart whatever is read
-or noised differently: a class that has no line here is refused, and a test holds the lines against all fields.
-`VERSION` counts up when a line changes its meaning; stored answers then cost anew.
+Privacy: two measurements with one identity get the same noisy numbers, so the text must tell apart whatever is read:
+a class that has no line here is refused, and a test holds the lines against all fields. By which noise it was measured
+is no part of it: the ledger keeps that beside it. `VERSION` counts up when a line changes its meaning; what is stored
+then costs anew.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -30,10 +31,8 @@ from discreet.sql.values import value as values
 VERSION = 1
 STAGE = "stage"  # the field whose names are numbered
 
-_READ = (
-    *("source", "rows", "touched", "neighbors", "conditions", "keys", "places", "readings"),
-    *("measurements", "picks", "one_shot"),
-)
+_ROWS = ("source", "rows", "touched", "neighbors", "conditions", "keys", "places")
+_READ = (*_ROWS, "readings", "measurements", "picks", "one_shot")
 TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     # expressions
     algebra.Column: ("column", ("stage", "name")),
@@ -92,6 +91,7 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
 # What a question calls a statistic, and the units in which it is told, change nothing that is measured. The degree of
 # a spread is told by the measurement that it reads.
 UNTOLD: dict[type, frozenset[str]] = {
+    plan.Block: frozenset({"names"}),
     plan.Measurement: frozenset({"name", "units"}),
     picks.Pick: frozenset({"name"}),
     Spread: frozenset({"degree"}),
@@ -112,7 +112,29 @@ def question(asked: plan.Plan) -> str:
     """The same for questions that mean the same: what is read, what is noised, what is shown."""
     names = tuple(column.name for column in asked.columns)
     parts = [*(_Writer().text(block) for block in asked.blocks), _Writer().text((asked.after, names))]
-    return hashlib.sha256("\n".join([f"discreet question {VERSION}", *parts]).encode()).hexdigest()
+    return digest(f"discreet question {VERSION}", *parts)
+
+
+def named(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
+    """The blocks, each with what its measurements and picks are known by."""
+    return tuple(replace(block, names=_names(block)) for block in blocks)
+
+
+def _names(block: plan.Block) -> tuple[str, ...]:
+    """Of each measurement, then of each pick: whose rows, in which groups, and what is read of them."""
+    rows = _Writer()
+    read = " ".join(rows.text(getattr(block, field)) for field in _ROWS)
+    texts = []
+    for each in block.measurements:
+        used = [index for index in range(len(block.readings)) if any(form[index] for form in each.forms)]
+        forms = tuple(tuple(form[index] for index in used) for form in each.forms)
+        texts.append(rows.also((tuple(block.readings[index] for index in used), forms, each.sensitivity)))
+    texts += [rows.also(replace(pick, listed=False)) for pick in block.picks]
+    return tuple(digest(f"discreet statistic {VERSION}", read, text) for text in texts)
+
+
+def digest(*texts: str) -> str:
+    return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
 def sharing(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
@@ -128,8 +150,12 @@ def sharing(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
 class _Writer:
     """Writes the trees of one block: a stage has one number in all of them."""
 
-    def __init__(self) -> None:
-        self._stages: dict[str, int] = {}
+    def __init__(self, stages: Mapping[str, int] | None = None) -> None:
+        self._stages = dict(stages or {})
+
+    def also(self, value: Any) -> str:
+        """A text that comes behind those written so far, whatever else does."""
+        return _Writer(self._stages).text(value)
 
     def text(self, value: Any) -> str:
         """Different for different values: each kind begins with a sign of its own, and texts are quoted."""

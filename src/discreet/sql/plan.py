@@ -175,6 +175,7 @@ class Block:
     one_shot: bool  # the first measurement counts people per unknown key, which is also what is tested
     same_as: int | None = None  # an earlier block that reads the same: measured once, used twice
     rolled: Rolled | None = None  # then sums and measurements are those of another block
+    names: tuple[str, ...] = ()  # what each measurement, then each pick, is known by (`sql.identity`)
 
     @property
     def sizes(self) -> list[int]:
@@ -244,6 +245,10 @@ class Block:
             return (query,)
         part = call("hash", *(self.places[place] for place in self.unknown)) % self.passes
         return tuple(replace(query, where=(*query.where, part.equals(place))) for place in range(self.passes))
+
+    def pick_at(self, place: int) -> Pick:
+        """The pick at a place among the block's statistics, which come after its measurements."""
+        return self.picks[place - len(self.measurements)]
 
     @property
     def people(self) -> Aggregate:

@@ -1,9 +1,7 @@
-"""What leaves: an answer as its reader gets it, and as the ledger stores it."""
+"""What leaves: an answer as its reader gets it."""
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,9 +11,7 @@ import pyarrow as pa
 
 from discreet.budget import Budget
 from discreet.mechanisms import to_row
-from discreet.mechanisms.shapes import (
-    Mechanism,
-)
+from discreet.mechanisms.shapes import Mechanism
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,39 +92,12 @@ def _interval(value: pa.MonthDayNano) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """The part of an answer that is stored: what everybody who asks again gets, byte by byte."""
+    """What an answer shows: a function of noisy numbers, the same whenever it is asked for."""
 
     table: pa.Table
     margins: pa.Table
     selected: bool
     certificate: dict[str, Any] = field(default_factory=dict)
-
-    def to_bytes(self) -> bytes:
-        parts = [
-            _ipc(self.table),
-            _ipc(self.margins),
-            json.dumps([self.selected, self.certificate], sort_keys=True).encode(),
-        ]
-        return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
-
-    @classmethod
-    def from_bytes(cls, content: bytes) -> Sheet:
-        parts, stream = [], io.BytesIO(content)
-        while head := stream.read(8):
-            parts.append(stream.read(int.from_bytes(head, "little")))
-        selected, certificate = json.loads(parts[2])
-        return cls(table=_read(parts[0]), margins=_read(parts[1]), selected=selected, certificate=certificate)
-
-
-def _ipc(table: pa.Table) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def _read(content: bytes) -> pa.Table:
-    return pa.ipc.open_stream(content).read_all()
 
 
 def rows_used(mechanisms: Sequence[Mechanism]) -> list[dict[str, str]]:

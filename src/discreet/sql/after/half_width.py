@@ -76,6 +76,12 @@ def _same(blocks: Sequence[Block], block: int) -> int:
 
 
 def _source(blocks: Sequence[Block], block: int) -> int:
-    """The block whose draws are in this one's numbers."""
+    """The first of the blocks whose draws are in this one's numbers, or in those of one that has some of them too."""
     rolled = blocks[_same(blocks, block)].rolled
-    return _same(blocks, block) if rolled is None else _same(blocks, rolled.block)
+    found = {_same(blocks, block) if rolled is None else _same(blocks, rolled.block)}
+    while True:  # a statistic that two blocks have is measured once
+        names = {name for index in found for name in blocks[index].names}
+        more = {index for index, each in enumerate(blocks) if not names.isdisjoint(each.names)}
+        if more <= found:
+            return min(found)
+        found |= more

@@ -82,12 +82,14 @@ def assemble(
     for index, request in numbered:
         if isinstance(request, AllRows):
             plain.setdefault(request.condition, []).append((index, request))
-    for (_, _, condition), wanted in _targets(numbered).items():
-        first = wanted[0][1]
-        if isinstance(first, Single) or (condition not in plain and _one_number(wanted)):
+    targets = _targets(numbered)
+    hosts = _hosts(targets)
+    for target, wanted in targets.items():
+        companions = plain.pop(target[2], []) if hosts.get(target[2]) == target else []
+        if isinstance(wanted[0][1], Single) or (not companions and _one_number(wanted)):
             making.alone(wanted)
         else:
-            making.together(wanted, plain.pop(condition, []))
+            making.together(wanted, companions)
     for condition in sorted(plain, key=lambda each: each is not None):  # all rows first
         making.alone(plain[condition])
     return making.assembly(len(requests))
@@ -104,6 +106,23 @@ def _targets(numbered: list[tuple[int, Request]]) -> dict[Target, list[tuple[int
             told = "distinct" if isinstance(request, Single) else range_
             targets.setdefault((request.value.expression, told, request.condition), []).append((index, request))
     return targets
+
+
+def _hosts(targets: dict[Target, list[tuple[int, Single | Moment]]]) -> dict[Expression | None, Target]:
+    """The target beside which rows are counted, for each condition: one that has parts anyway, and as few as can be.
+
+    It does not depend on the order of columns, so that another order measures the same (S10).
+    """
+
+    def order(target: Target) -> tuple[bool, int, str]:
+        degrees = [request.degree for _, request in targets[target] if isinstance(request, Moment)]
+        return _one_number(targets[target]), max(degrees), repr(target)
+
+    moments = (target for target, wanted in targets.items() if not isinstance(wanted[0][1], Single))
+    found: dict[Expression | None, Target] = {}
+    for target in sorted(moments, key=order):
+        found.setdefault(target[2], target)
+    return found
 
 
 def _one_number(wanted: list[tuple[int, Single | Moment]]) -> bool:
