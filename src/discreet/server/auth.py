@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from discreet.server.scram import Exchange, Verifier
-from discreet.server.users import Token, User, UserFile, parse_token
+from discreet.server.users import MOST_NAME, Token, User, UserFile, parse_token
 
 FREE_TRIES = {"name": 5, "address": 20}  # failures before one must wait; people behind one address are many
 FIRST_WAIT = 2.0  # seconds
@@ -133,7 +133,9 @@ class Gate:
         if user is None or user.locked or not proved:
             reason = "no such user" if user is None else "locked" if user.locked else "wrong password"
             self._tries.failed(name, address)
-            _log.warning("login refused", extra={"fields": {"user": name, "address": address, "reason": reason}})
+            _log.warning(
+                "login refused", extra={"fields": {"user": name[:MOST_NAME], "address": address, "reason": reason}}
+            )
             raise Denied
         self._tries.succeeded(name)
         _log.info("login", extra={"fields": {"user": name, "role": user.role, "address": address}})

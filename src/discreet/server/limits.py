@@ -12,10 +12,11 @@ class Limits:
     workers: int = 4
     connections: int = 400
     connections_per_user: int = 100
-    connections_before_login: int = 100
+    connections_before_login: int = 200
+    connections_before_login_per_address: int = 60
     waiting_per_user: int = 100  # questions
     message: int = 1 << 20  # bytes
-    result: int = 256 << 20  # bytes of one answer
+    result: int = 256 << 20  # bytes of one answer, and of all that one session's cursors hold
     results: int = 1 << 30  # bytes of all answers that are being sent
     login: float = 20.0  # seconds for the whole login
     idle: float = 3600.0  # seconds without a statement

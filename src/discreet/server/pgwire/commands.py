@@ -19,6 +19,7 @@ from discreet.server.pgwire.question import Result
 from discreet.server.settings import SETTINGS, ReadOnly, Settings, Unknown
 
 MOST_KEPT = 1_000  # prepared statements, portals and savepoints of one session, each
+MOST_LETTERS = 1 << 20  # of all prepared statements of one session
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,9 +70,18 @@ class State:
         self.portals[name] = portal
 
     def keep_statement(self, name: str, prepared: Prepared) -> None:
+        kept = sum(len(each.statement.text) for each in self.statements.values() if each.statement is not None)
+        if kept > MOST_LETTERS:
+            raise Fault("54000", "The prepared statements of this session are too long.", hint="DEALLOCATE some.")
         if len(self.statements) >= MOST_KEPT and name not in self.statements:
             raise Fault("54000", f"A session has at most {MOST_KEPT} prepared statements.", hint="DEALLOCATE some.")
         self.statements[name] = prepared
+
+    @property
+    def held(self) -> int:
+        """Bytes of the results that cursors hold."""
+        results = (portal.result for portal in self.portals.values())
+        return sum(each.table.nbytes for each in results if each is not None and each.table is not None)
 
     def drop_portals(self) -> None:
         """Drop what ends with a transaction."""

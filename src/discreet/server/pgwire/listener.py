@@ -33,7 +33,7 @@ class Listener:
         self._tls = tls
         self._sessions: dict[int, tuple[int, Session]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._entering = 0
+        self._entering: Counter[str] = Counter()
         self._users: Counter[str] = Counter()
         self._last = 0
         self._server: asyncio.Server | None = None
@@ -87,9 +87,13 @@ class Listener:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, address: str) -> None:
         limits = self._door.limits
-        if len(self._tasks) > limits.connections or self._entering >= limits.connections_before_login:
+        if (
+            len(self._tasks) > limits.connections
+            or self._entering.total() >= limits.connections_before_login
+            or self._entering[address] >= limits.connections_before_login_per_address
+        ):
             raise Fatal("53300", "There are too many connections.", hint="Try again in a moment.")
-        self._entering += 1
+        self._entering[address] += 1
         try:
             async with asyncio.timeout(limits.login):
                 entered = await login.enter(
@@ -102,7 +106,8 @@ class Listener:
                     hold=self._door.hold,
                 )
         finally:
-            self._entering -= 1
+            self._entering[address] -= 1
+            self._entering += Counter()  # forgets who has none
         if entered is not None:
             await self._converse(entered, reader, writer)
 

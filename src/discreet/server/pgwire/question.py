@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import discreet
 
 DIALECT = "postgres"
+NEXT_TO_NOTHING = "1e-9"
 MARGIN = "_margin"  # what follows a column's name in the name of its margins
 
 
@@ -93,10 +94,13 @@ class Asker:
         )
 
     def _free(self, sql: str) -> Mapping[str, Any]:
-        """Return the price of a question that costs nothing, which is never charged; refuse one that costs."""
+        """Return a price for a question that costs nothing; refuse one that costs.
+
+        It is next to nothing: were the question another one a moment later (a day has begun), no more would be charged.
+        """
         if not self.curator.shape(sql, analyst=self.analyst, dialect=DIALECT).free:
             raise Fault(UNPRICED, "What may this answer cost? No ε is set.", hint=NO_PRICE)
-        return {"epsilon": self.curator.policy.limits.epsilon}
+        return {"epsilon": NEXT_TO_NOTHING}
 
     def _no_rows(self, sql: str) -> pa.Schema | None:
         """Return the columns of a SELECT of rows where the session wants none of them instead of a refusal."""

@@ -63,13 +63,15 @@ class Runner:
         asker: Asker,
         policy: Policy,
         look: Look,
+        most_held: int,
         work: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
-        """`work` runs a call on a worker, by turns."""
+        """`work` runs a call on a worker, by turns; `most_held` is how many bytes cursors may hold."""
         self.state = state
         self._asker = asker
         self._policy = policy
         self._look = look
+        self._most_held = most_held
         self._work = work
 
     # --- from text to a prepared statement ----------------------------------------------------------------------------
@@ -136,6 +138,9 @@ class Runner:
     async def execute(self, portal: Portal) -> Result | Copied:
         """Run a portal; what it gives is kept in it, so that it is made once."""
         if portal.result is None:
+            if self.state.held > self._most_held:
+                hint = "CLOSE some. What they asked is stored, and free to ask again."
+                raise Fault("53200", "The cursors of this session hold too much.", hint=hint)
             made = await self._run(portal)
             if isinstance(made, Copied):
                 return made

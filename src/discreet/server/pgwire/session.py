@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from discreet.server import queue
@@ -19,7 +20,7 @@ from discreet.server.doorway import Doorway, NoRoom
 from discreet.server.pgwire import copying, messages, types
 from discreet.server.pgwire.commands import Portal, State
 from discreet.server.pgwire.faults import CROWDED, INTERNAL, Fatal, Fault, Notice
-from discreet.server.pgwire.lexer import split
+from discreet.server.pgwire.lexer import Statement, split
 from discreet.server.pgwire.login import Login
 from discreet.server.pgwire.messages import Broken, Field
 from discreet.server.pgwire.parameters import decode
@@ -27,7 +28,8 @@ from discreet.server.pgwire.question import Asker, Result
 from discreet.server.pgwire.running import Copied, Look, Runner, bind, only_one
 from discreet.server.settings import SETTINGS, Settings
 
-_ROWS = 1_000  # that are written at once
+_CELLS = 2_000  # that are written at once
+_SHORT = 4_096  # bytes that are read at once; longer texts and values are read on a worker
 _FLUSH = 64 << 10  # bytes
 _LOOK = 1.0  # seconds between looks whether the client is still there
 _log = logging.getLogger("discreet.server.postgres")
@@ -62,6 +64,7 @@ class Session:
             asker=Asker(curator=door.curator, user=login.user, settings=settings),
             policy=door.curator.policy,
             look=look,
+            most_held=door.limits.result,
             work=self._work,
         )
 
@@ -118,12 +121,13 @@ class Session:
         began = time.monotonic()
         try:
             self._require_user()
-            statements = split(sql)
+            statements = await self._split(sql)
             if not statements:
                 self._send(messages.EMPTY)
             for statement in statements:
                 made = await self._runner.run(statement)
                 await self._send_all(made)
+                await asyncio.sleep(0)  # others' messages come between
         except Fault as fault:
             self._failed(fault)
         self._done("simple", began)
@@ -132,10 +136,20 @@ class Session:
         self._send(messages.ready(self._state.status))
         await self._flush()
 
+    async def _split(self, sql: str) -> list[Statement]:
+        """Read the statements of a text; a long one on a worker, so that nobody waits for it."""
+        most = self._door.curator.policy.limits.statement
+        if len(sql) > most:
+            hint = "Ask less at once, or one statement a message."
+            raise Fault("54000", f"The text is longer than the {most} bytes that the policy allows.", hint=hint)
+        found: list[Statement] = await self._work(partial(split, sql)) if len(sql) > _SHORT else split(sql)
+        return found
+
     async def _extended(self, kind: bytes, data: bytes) -> bool:
         """Carry out one message of the extended protocol; False where it failed."""
         began = time.monotonic()
         try:
+            self._require_user()
             await _EXTENDED[kind](self, data)
         except Fault as fault:
             self._failed(fault)
@@ -171,7 +185,7 @@ class Session:
         if parse.name and parse.name in self._state.statements:
             raise Fault("42P05", f"There is a prepared statement {parse.name[:63]} already.")
         self._state.statements.pop(parse.name, None)
-        prepared = await self._runner.prepare(only_one(split(parse.sql)), parse.oids)
+        prepared = await self._runner.prepare(only_one(await self._split(parse.sql)), parse.oids)
         self._state.keep_statement(parse.name, prepared)
         self._send(messages.PARSED)
 
@@ -188,11 +202,15 @@ class Session:
             )
             raise Fault("08P01", told)
         formats = _each(message.formats, len(message.values))
-        values = [
-            None if value is None else decode(value, parameter.oid, binary=bool(format))
-            for value, parameter, format in zip(message.values, prepared.parameters, formats, strict=True)
-        ]
-        self._state.keep_portal(message.portal, bind(prepared, values, message.results))
+
+        def bound() -> Portal:
+            values = [
+                None if value is None else decode(value, parameter.oid, binary=bool(format))
+                for value, parameter, format in zip(message.values, prepared.parameters, formats, strict=True)
+            ]
+            return bind(prepared, values, message.results)
+
+        self._state.keep_portal(message.portal, await self._work(bound) if len(data) > _SHORT else bound())
         self._send(messages.BOUND)
 
     async def _describe(self, data: bytes) -> None:
@@ -219,7 +237,6 @@ class Session:
         if portal.prepared.statement is None:
             self._send(messages.EMPTY)
             return
-        self._require_user()
         first = portal.result is None
         made = await self._runner.execute(portal)
         if isinstance(made, Copied):
@@ -341,11 +358,13 @@ class Session:
 
     async def _send_rows(self, table: Any, fields: Sequence[Field], formats: Sequence[int]) -> None:
         with self._room(table.nbytes):
-            for start in range(0, table.num_rows, _ROWS):
-                rows = types.rows(table.slice(start, _ROWS), fields, formats)
+            step = max(1, _CELLS // max(1, len(fields)))
+            for start in range(0, table.num_rows, step):
+                rows = types.rows(table.slice(start, step), fields, formats)
                 self._out += b"".join(map(messages.row, rows))
                 if len(self._out) > _FLUSH:
                     await self._flush()
+                await asyncio.sleep(0)  # others' messages come between
 
     async def _send_copy(self, made: Copied) -> None:
         self._notify(made.result.notices)
@@ -358,6 +377,7 @@ class Session:
                 self._out += b"".join(map(messages.copy_data, rows))
                 if len(self._out) > _FLUSH:
                     await self._flush()
+                await asyncio.sleep(0)
         self._send(messages.COPIED + messages.complete(f"COPY {table.num_rows}"))
 
     @contextmanager
