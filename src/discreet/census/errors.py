@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +18,15 @@ import pyarrow as pa
 
 from discreet.census.grid import Columns, Floats, Integers
 from discreet.census.least_squares import Level, final_precisions, from_below, known_precisions
-from discreet.census.measure import Noisy, levels_of
+from discreet.census.measure import Noisy, levels_of, narrow
 from discreet.census.plan import Plan
 from discreet.census.whole import Counts, top_down
 from discreet.mechanisms.shapes import Additive
 from discreet.noise import Items, Stream
 
 SIZES = (0, 1, 10, 100, 1_000, 10_000, 100_000)  # where classes of places and of cells begin
-Rows = dict[tuple[str, str, str, int], list[Floats]]  # errors and signed ones, by what they are of
+_FINE, _FINEST = 200, 12_000  # errors are counted in steps of half a percent, up to more than there are people
+_AT_ONCE = 1 << 22  # cells that are looked at together
 _ENOUGH = 2_000  # places whose errors are looked at, over all repetitions
 _MOST_TIMES = 10
 _QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of
@@ -137,48 +138,59 @@ def simulated(plan: Plan, people: Sequence[Counts]) -> pa.Table:
     with its sign, which is the bias.
     """
     times = min(_MOST_TIMES, max(1, math.ceil(_ENOUGH / sum(plan.places.sizes))))
-    rows: Rows = {}
+    rows = _Errors()
     for time in range(times):
         again = made(plan, _redrawn(plan, people, time))
         for level, name in enumerate(plan.places.levels):
-            size = plan.places.sizes[level]
-            total = people[level].table(plan.grid, (), size)
             for at, table in enumerate(plan.grid.tables):
-                before = people[level].table(plan.grid, table, size).reshape(size, -1)
-                gap = (again[level].table(plan.grid, table, size).reshape(size, -1) - before).astype(np.float64)
                 called = (name, plan.names[at])
-                _note(rows, (*called, "place"), total, np.abs(gap).mean(axis=1), gap.mean(axis=1))
-                _note(rows, (*called, "cell"), before.ravel(), np.abs(gap).ravel(), gap.ravel())
-    return _table(rows)
+                for before, after in _side_by_side(plan, table, people[level], again[level], plan.places.sizes[level]):
+                    gap, total = after - before, before.sum(axis=1)
+                    rows.note((*called, "place"), total, np.abs(gap).mean(axis=1), gap.mean(axis=1))
+                    rows.note((*called, "cell"), before.ravel(), np.abs(gap).ravel(), gap.ravel())
+    return rows.table(times)
 
 
-def _note(rows: Rows, key: tuple[str, str, str], size: Integers, error: Floats, signed: Floats) -> None:
-    class_ = np.searchsorted(SIZES, size, side="right") - 1
-    for place in np.unique(class_):
-        here = class_ == place
-        rows.setdefault((*key, int(place)), []).append(np.stack([error[here], signed[here]]))
+def _side_by_side(
+    plan: Plan, table: Columns, before: Counts, after: Counts, places: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """A table of two sets of people, so many places at once that they fit into memory."""
+    at_once = max(1, _AT_ONCE // plan.grid.cells(table))
+    for first in range(0, places, at_once):
+        number = min(at_once, places - first)
+        parts = [each.between(first, first + number).table(plan.grid, table, number) for each in (before, after)]
+        yield tuple(part.reshape(number, -1).astype(np.float64) for part in parts)  # type: ignore[misc]
 
 
-def _table(rows: Rows) -> pa.Table:
-    found: dict[str, list[object]] = {
-        name: [] for name in ("level", "table", "of", "from", "below", "number", "error", "margin", "bias")
-    }
-    for (level, table, of, class_), parts in rows.items():
-        errors = np.concatenate(parts, axis=1)
-        values = (
-            level,
-            table,
-            of,
-            SIZES[class_],
-            SIZES[class_ + 1] if class_ + 1 < len(SIZES) else None,
-            errors.shape[1] // len(parts),
-            float(errors[0].mean()),
-            float(np.quantile(errors[0], 0.95, method="higher")),
-            float(errors[1].mean()),
-        )
-        for name, value in zip(found, values, strict=True):
-            found[name].append(value)
-    return pa.table(found)
+class _Errors:
+    """Errors gathered by what they are of and by size: how many, their sum, the sum with signs, and how many of each.
+
+    Errors are counted in steps of half a percent, so the one that 95 % keep is at most that much too large.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str, int], tuple[Floats, Integers]] = {}
+
+    def note(self, key: tuple[str, str, str], size: Floats, error: Floats, signed: Floats) -> None:
+        class_ = np.searchsorted(SIZES, size, side="right") - 1
+        for place in np.unique(class_):
+            here = class_ == place
+            sums, counts = self._found.get((*key, int(place)), (np.zeros(3), np.zeros(_FINEST + 1, np.int64)))
+            errors = error[here]
+            cells = np.ceil(np.log1p(errors) * _FINE - 1e-9).astype(np.int64)
+            added = np.array([len(errors), errors.sum(), signed[here].sum()])
+            self._found[(*key, int(place))] = sums + added, counts + np.bincount(cells, minlength=_FINEST + 1)
+
+    def table(self, times: int) -> pa.Table:
+        names = ("level", "table", "of", "from", "below", "number", "error", "margin", "bias")
+        rows = []
+        for (level, table, of, class_), (sums, counts) in self._found.items():
+            number, error, signed = sums.tolist()
+            kept = math.expm1(int(np.searchsorted(np.cumsum(counts), 0.95 * number)) / _FINE)
+            below = SIZES[class_ + 1] if class_ + 1 < len(SIZES) else None
+            of_what = (level, table, of, SIZES[class_], below, round(number / times))
+            rows.append((*of_what, error / number, kept, signed / number))
+        return pa.table({name: [row[at] for row in rows] for at, name in enumerate(names)})
 
 
 def _redrawn(plan: Plan, people: Sequence[Counts], time: int) -> Noisy:
@@ -191,5 +203,5 @@ def _redrawn(plan: Plan, people: Sequence[Counts], time: int) -> Noisy:
                 counts = people[level].table(plan.grid, plan.grid.tables[at], plan.places.sizes[level]).ravel()
                 drawn = stream.derive("again", level * len(row) + at)
                 noisy = noise.add_to(counts, drawn, Items.positions(len(counts)))
-                found[level, at] = np.asarray(noisy).reshape(plan.places.sizes[level], -1)
+                found[level, at] = narrow(np.asarray(noisy)).reshape(plan.places.sizes[level], -1)
     return found

@@ -26,8 +26,14 @@ def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact
             if noise is not None:
                 maps, sizes = plan.maps(level, plan.grid.tables[at])
                 counts = allowance.roll_up(noise, exact, moved=plan.moved, maps=maps, sizes=sizes)
-                found[level, at] = counts.reshape(plan.places.sizes[level], -1)
+                found[level, at] = narrow(counts).reshape(plan.places.sizes[level], -1)
     return found
+
+
+def narrow(counts: Integers) -> Integers:
+    """Noisy counts in 32 bits, where they fit: there may be very many."""
+    fits = not counts.size or max(abs(int(counts.min())), abs(int(counts.max()))) < 2**31
+    return counts.astype(np.int32) if fits else counts
 
 
 def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:

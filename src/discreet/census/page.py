@@ -160,8 +160,8 @@ def _bias(publication: Publication) -> list[str]:
         if row["of"] == "cell" and (row["level"] == finest or row["table"] == publication.plan.names[0])
     ]
     said = (
-        "No published number is below zero, so noise can only raise a count of nobody, and others must give: small "
-        "counts come out too high, large ones too low. The measurements beside the tables have no such bias."
+        "No published number is below zero, so noise can only raise a count of nobody, and other counts must give for "
+        "that. The measurements beside the tables have no such bias."
     )
     names = ("level", "table", "counts of", "cells", "error", "95 %", "bias")
     return [blocks.heading("Bias of small and large counts", said), blocks.table(names, rows)]

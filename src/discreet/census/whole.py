@@ -56,6 +56,11 @@ class Counts:
     def kept(self, which: Flags) -> Counts:
         return Counts(place=self.place[which], cell=self.cell[which], count=self.count[which])
 
+    def between(self, first: int, last: int) -> Counts:
+        """Those in the places from `first` on and before `last`, numbered from 0."""
+        inside = slice(*np.searchsorted(self.place, [first, last]))
+        return Counts(place=self.place[inside] - first, cell=self.cell[inside], count=self.count[inside])
+
     def table(self, grid: Grid, columns: Columns, places: int) -> Integers:
         """Counts of one table, all cells."""
         cells = project(self.cell, grid, columns)
@@ -373,8 +378,7 @@ def _next_level(
         last = max(first + 1, int(np.searchsorted(ends, begins[first] + at_once, side="right")))
         span = slice(int(begins[first]), int(ends[last - 1]))
         splitter = Splitter.of(estimate, grid, span, totals, plain=plain)
-        inside = slice(*np.searchsorted(above.place, [first, last]))
-        people = Counts(place=above.place[inside] - first, cell=above.cell[inside], count=above.count[inside])
+        people = above.between(first, last)
         low, high = begins[first:last] - span.start, ends[first:last] - span.start
         parts.append(_halved(people, splitter, low, high, span.start))
         first = last
