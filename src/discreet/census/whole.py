@@ -29,6 +29,7 @@ from discreet.census.least_squares import Estimate
 
 _STEPS = 40  # halvings of the interval of a shift
 _FURTHEST = 60.0  # a shift of log odds beyond which nothing moves any more
+_SWEEPS = 4  # in which smaller tables are brought back to where they were drawn
 _AT_ONCE = 1 << 22  # cells of children that are looked at together
 _LEAST = 1e-9
 _SURPRISE = 4.0  # an estimate counts for itself where it is two deviations or more from what is expected
@@ -237,8 +238,10 @@ class Splitter:
         heard = [_Heard.of(self, place, cell, most, table, other, ends) for other in self._told_by(before, table)]
         for each in heard:
             expected = each.listen(expected, most, plain=self.plain)
-        for each in heard[-2::-1]:
-            expected = each.keep(expected, most)
+        whole = _Heard(group, of_group, coarse.astype(np.float64), np.zeros(len(coarse)))
+        for _ in range(_SWEEPS):
+            for each in (*heard[-2::-1], whole):
+                expected = each.keep(expected, most)
         order = np.argsort(group, kind="stable")
         fitted = fit(expected[order], most[order].astype(np.float64), group[order], coarse.astype(np.float64))
         left = np.empty(len(order), dtype=np.int64)
