@@ -20,6 +20,7 @@ from discreet.accounting import Accountant
 from discreet.census import running
 from discreet.census.measure import measure
 from discreet.census.plan import Plan
+from discreet.census.publication import Publication
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, EngineFailure, Unproved, UsageError
 from discreet.mechanisms.shapes import Moved
@@ -75,24 +76,34 @@ def test_the_charge_is_the_sum_of_all_levels_and_tables(curator: Curator) -> Non
     assert len([each for row in published.certificate["mechanisms"] for each in row]) == len(noises)
 
 
-def test_interrupted_it_goes_on_with_the_same_noise(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("where", ["measure", "made", "simulated", "pack"])
+def test_interrupted_anywhere_it_goes_on_with_the_same_noise(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
     seen: list[Any] = []
-    finished = running.PublicationRun._finished
+    measured = running.measure
 
-    def stopped(self: Any, noisy: Any, charge: int) -> Any:
-        seen.append(noisy)
+    def witnessed(*given: Any) -> Any:
+        seen.append({key: counts.copy() for key, counts in measured(*given).items()})
+        return {key: counts.copy() for key, counts in seen[-1].items()}
+
+    def stopped(*_: Any) -> Any:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(running, "measure", witnessed)
     with monkeypatch.context() as patch:
-        patch.setattr(running.PublicationRun, "_finished", stopped)
+        if where == "pack":
+            patch.setattr(Publication, "to_bytes", stopped)
+        else:
+            patch.setattr(running, where, lambda *given: (witnessed(*given) if where == "measure" else None, stopped()))
         with pytest.raises(KeyboardInterrupt):
             curator.publication("census").run()
-    assert finished is running.PublicationRun._finished
     with pytest.raises(UsageError, match="was not published yet"):
         curator.publication("census").show()
     published = curator.publication("census").run()
-    assert published.noisy.keys() == seen[0].keys()
-    assert all((published.noisy[key] == seen[0][key]).all() for key in seen[0])
+    assert len(seen) == 2
+    assert seen[0].keys() == seen[1].keys() == published.noisy.keys()
+    assert all(np.array_equal(seen[0][key], published.noisy[key]) for key in seen[0])
     assert len(curator.ledger()) == 1
     require_consistent(published)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -173,7 +174,8 @@ class Publication:
         written = []
         for name, key in named.items():
             table = getattr(self, name) if key is None else self.table(key[1], key[2], kind=key[0])
-            path = home / f"{name}.{'csv' if csv else 'parquet'}"
+            safe = re.sub(r"[^\w.-]", "_", name)  # columns may be called by anything
+            path = home / f"{safe}.{'csv' if csv else 'parquet'}"
             if csv:
                 pyarrow.csv.write_csv(table, path)
             else:

@@ -12,6 +12,7 @@ import typer
 from discreet.cli.files import require_writable, write_file
 from discreet.cli.formats import Format, ReportFormat
 from discreet.cli.question import Policy
+from discreet.show import printable
 
 if TYPE_CHECKING:
     from discreet.census.publication import Publication
@@ -104,7 +105,7 @@ def _told(found: Publication, html: Path | None, out: Path | None, files: Files,
         write_file(html, page(found))
     if out is not None:
         found.save(out, csv=files is Files.csv)
-    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else text(found))
+    print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else printable(text(found)))
 
 
 def _require_folder(out: Path | None) -> None:
