@@ -233,7 +233,7 @@ class Splitter:
         inner = tuple(table.index(column) for column in before)
         over = place * grid.cells(before) + project(cell, local, inner)
         _, group = np.unique(over, return_inverse=True)
-        of_group = np.bincount(group, weights=most)
+        of_group = _sums_by(group, most)
         expected = most * (coarse / np.maximum(of_group, 1))[group]
         heard = [_Heard.of(self, place, cell, most, table, other, ends) for other in self._told_by(before, table)]
         for each in heard:
