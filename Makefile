@@ -41,7 +41,7 @@ check: $(STAMP)
 
 # A site of HTML in site/, to be opened from the file: it loads nothing from elsewhere.
 docs: $(STAMP)
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
 bench: $(STAMP)
