@@ -4,10 +4,11 @@ PYTHON ?= python3
 BIN := .venv/bin
 RUN := .venv/.run
 STAMP := .venv/.installed
+CLIENTS := .venvs/.clients
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export PYTHONPATH := src
 
-.PHONY: demo serve test slow coverage check docs bench lock system clean
+.PHONY: demo serve test clients slow coverage check docs bench lock system system-slow clean
 
 demo: $(RUN)
 	$(BIN)/discreet demo
@@ -18,11 +19,11 @@ serve: $(RUN)
 	$(BIN)/discreet user list town/town.yaml | grep -q "^bob " || $(BIN)/discreet user add town/town.yaml bob
 	$(BIN)/discreet serve town/town.yaml
 
-test: $(STAMP) system
+test: $(STAMP) system $(CLIENTS)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal --timeout 300
 	@cat .venv/.missing
 
-slow: $(STAMP) system
+slow: $(STAMP) system-slow $(CLIENTS)
 	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal --real-chance
 	@cat .venv/.missing
 
@@ -68,10 +69,23 @@ $(STAMP): requirements/dev.txt pyproject.toml | $(BIN)/python
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
 	touch $(RUN) $(STAMP)
 
+# Real clients of Postgres, for the tests of its door: apart, so that what they need changes nothing of ours.
+clients: $(CLIENTS)
+$(CLIENTS): requirements/clients.txt tests/server/clients/package-lock.json | $(STAMP)
+	test -x .venvs/clients/bin/python || $(PYTHON) -m venv .venvs/clients
+	$(BIN)/uv pip install -q --python .venvs/clients/bin/python --require-hashes -r requirements/clients.txt
+	mkdir -p .venvs/node
+	cp tests/server/clients/package.json tests/server/clients/package-lock.json .venvs/node
+	! command -v npm >/dev/null || npm ci --prefix .venvs/node --no-audit --no-fund --silent
+	touch $(CLIENTS)
+
 # Debian packages that some tests need. Where they cannot be installed, the end of the run says which tests lack them;
 # with CI=true that is a failure.
 system: $(STAMP)
 	@sh tests/system.sh .venv/.missing
+
+system-slow: $(STAMP)
+	@sh tests/system.sh .venv/.missing slow
 
 clean:
 	rm -rf site .venv .venvs .mypy_cache .ruff_cache .pytest_cache

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Install the Debian packages that tests use, where that is allowed; write what is missing to the file named first.
+# With `slow` also those that only the slow tests use.
 missing="$1"
 : > "$missing"
 
@@ -9,6 +10,11 @@ present() {
     chromium) command -v chromium ;;
     postgresql) command -v initdb || ls /usr/lib/postgresql/*/bin/initdb ;;
     postgresql-client) command -v psql ;;
+    nodejs) command -v node ;;
+    npm) command -v npm ;;
+    default-jdk-headless) command -v javac ;;
+    libpostgresql-jdbc-java) ls /usr/share/java/postgresql.jar ;;
+    odbc-postgresql) ls /usr/lib/*/odbc/psqlodbcw.so ;;
   esac >/dev/null 2>&1
 }
 
@@ -17,12 +23,17 @@ said() {
   case "$1" in
     chromium) echo "the browser tests" ;;
     postgresql) echo "the comparison with a real Postgres" ;;
-    postgresql-client) echo "the tests of psql" ;;
+    postgresql-client) echo "the test of psql" ;;
+    nodejs | npm) echo "the test of node" ;;
+    default-jdk-headless | libpostgresql-jdbc-java) echo "the tests of JDBC" ;;
+    odbc-postgresql) echo "the tests of ODBC" ;;
   esac
 }
 
+packages="chromium postgresql postgresql-client nodejs npm"
+[ "$2" != slow ] || packages="$packages default-jdk-headless libpostgresql-jdbc-java odbc-postgresql"
 wanted=""
-for package in chromium postgresql postgresql-client; do
+for package in $packages; do
   present "$package" || wanted="$wanted $package"
 done
 [ -z "$wanted" ] && exit 0

@@ -99,3 +99,6 @@ CREATE MACRO d_regexp_replace(x, a, b) AS
   CASE WHEN strlen(x) * strlen(b) > 65536 THEN error('a text is too long') ELSE regexp_replace(x, a, b) END;
 CREATE MACRO d_array_remove(a, x) AS
   list_filter(a, lambda v: v IS DISTINCT FROM x);
+CREATE MACRO d_regtypes_text(a) AS
+  CASE WHEN a IS NOT NULL THEN coalesce((SELECT list(coalesce(f__.said, '-') ORDER BY u__.n) FROM
+  (SELECT unnest(a) AS o, unnest(range(len(a))) AS n) u__ LEFT JOIN main.written_types f__ ON f__.oid = u__.o), []) END;

@@ -317,7 +317,7 @@ def _name(node: exp.Expression | None) -> tuple[str, bool]:
         return _name(called_by) if isinstance(called_by, exp.Anonymous) else (str(called_by.name), True)
     if isinstance(node, exp.Cast):
         inner, good = _name(node.this)
-        return (inner, True) if good else (written_type(node.args["to"]), False)
+        return (inner, True) if good else (written_type(node.args["to"]).removeprefix("_"), False)
     if isinstance(node, exp.Case):
         inner, good = _name(node.args.get("default"))
         return (inner, True) if good else ("case", False)

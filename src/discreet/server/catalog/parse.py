@@ -21,8 +21,8 @@ CALL = "f__"  # before the name of each function of ours: sqlglot then leaves it
 
 _OWN = frozenset({*FUNCTIONS, *EXPRESSIONS, *AS_TABLES, "generate_subscripts", "pg_get_indexdef", "obj_description"})
 _KEPT = frozenset({"substring", "trim", "position"})  # their arguments have a grammar of their own
-# sqlglot reads an array of these only by another name of the same.
-_ARRAYS_OF = {"oid": TokenType.BIGINT, "regclass": TokenType.BIGINT, "name": TokenType.TEXT}
+# Types of which sqlglot reads an array only by its other name: _oid is oid[].
+_ARRAYS_OF = frozenset(("oid", "name", "regclass", "regtype", "regproc", "regnamespace", "regrole"))
 _OPEN = {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.CASE}
 _CLOSE = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.END}
 _PREFIX = {TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE}
@@ -79,8 +79,12 @@ def _check(tokens: list[Token]) -> None:
 
 def _mark(tokens: list[Token]) -> list[Token]:
     """The tokens, with every function of ours renamed, and arrays of names and numbers made readable."""
-    marked = []
+    marked: list[Token] = []
+    brackets = 0  # of an array's type, which is named by one word now
     for place, token in enumerate(tokens):
+        if brackets:
+            brackets -= 1
+            continue
         after = [each.token_type for each in tokens[place + 1 : place + 3]]
         name = token.text.lower()
         kind, text = token.token_type, token.text
@@ -90,7 +94,7 @@ def _mark(tokens: list[Token]) -> list[Token]:
         if after[:1] == [TokenType.L_PAREN] and name in _OWN - _KEPT and not quoted:
             kind, text = TokenType.VAR, CALL + name
         elif after == [TokenType.L_BRACKET, TokenType.R_BRACKET] and name in _ARRAYS_OF and not quoted:
-            kind = _ARRAYS_OF[name]
+            kind, text, brackets = TokenType.VAR, f"_{name}", 2
         marked.append(Token(kind, text, token.line, token.col, token.start, token.end, token.comments))
     return marked
 

@@ -368,6 +368,8 @@ class _Rewriter:
                 return exp.Anonymous(this=f"d_{kind}", expressions=[inner])
         elif words is not None and types.element(kind):
             return array_of(words, kind)
+        elif before == "_regtype" and types.element(kind) in types.TEXTS:
+            return exp.Anonymous(this="d_regtypes_text", expressions=[inner])
         elif kind in types.TEXTS:
             return exp.cast(self._as_text(inner, before or ""), "VARCHAR", dialect="duckdb")
         return exp.cast(inner, types.stored(kind), dialect="duckdb")

@@ -345,8 +345,8 @@ def _text_array(text: str, oid: int) -> list[Any]:
                 value = item if quoted else item.strip()
                 found.append(None if missing else decode(value.encode(), types.ELEMENTS[oid], binary=False))
             item, quoted = "", False
-        else:
-            item += letter
+        elif inside or item or not letter.isspace():  # spaces around an item are none of it
+            item += letter if inside or not quoted else ""
         index += 1
     if inside:
         raise ValueError
