@@ -1,4 +1,4 @@
-"""A hook of mkdocs: lists the tutorials, and what else mkdocs.yml does not name, so that no page is left out."""
+"""A hook of mkdocs: puts pages that mkdocs.yml does not place under `More`, so that none is left out."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ from typing import Any
 
 
 def on_config(config: Any) -> Any:
-    """Fill `Tutorials` from docs/tutorial; put pages that nobody placed under `More`."""
-    docs = Path(config["docs_dir"])
+    """Append the pages that nobody placed."""
+    docs, placed = Path(config["docs_dir"]), set(_named(config["nav"]))
     pages = sorted(str(path.relative_to(docs)) for path in docs.rglob("*.md"))
-    tutorials = [page for page in pages if page.startswith("tutorial")]
-    start = next(part["Start"] for part in config["nav"] if "Start" in part)
-    place = next(place for place, part in enumerate(start) if "Tutorials" in part)
-    start[place : place + 1] = [{"Tutorials": tutorials}] if tutorials else []
-    rest = [page for page in pages if page not in set(_named(config["nav"]))]
+    rest = [page for page in pages if page not in placed]
     if rest:
         config["nav"].append({"More": rest})
     return config

@@ -1,4 +1,4 @@
-"""`release start`, `release run` and `release show`: statistics published every period for one ε."""
+"""`release quote`, `release start`, `release run` and `release show`: statistics published every period for one ε."""
 
 from __future__ import annotations
 
@@ -31,10 +31,17 @@ def register(app: typer.Typer) -> None:
     family = typer.Typer(
         help="Publish statistics every day or week for one ε: start once, run every period, show.", no_args_is_help=True
     )
+    family.command()(quote)
     family.command()(start)
     family.command()(run)
     family.command()(show)
     app.add_typer(family, name="release")
+
+
+def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
+    """What a release would cost, and how wrong it would be in each period. Free; touches no data."""
+    quoted = _release(policy, name).quote()
+    print(json.dumps(quoted.as_json(), ensure_ascii=False) if format is Format.json else quoted)
 
 
 def start(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
@@ -43,7 +50,9 @@ def start(policy: Policy, name: Name, format: ReportFormat = Format.table) -> No
     if format is Format.json:
         print(json.dumps(series.as_json(), ensure_ascii=False))
         return
-    print(f"{name} is started by {series.design.strategy.name} at {series.budget} for all of it.")
+    print(
+        f"Started the release {name}: {series.budget} for the whole horizon, strategy: {series.design.strategy.name}."
+    )
     print(f"Now, and after every {series.schedule.period}: discreet release run {policy} {name}")
 
 

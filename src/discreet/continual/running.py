@@ -1,5 +1,6 @@
 """A release from its start to its last period: charge once, then for each period freeze, add noise, publish.
 
+quote   what starting it would cost, and its margins; free
 start   plan, choose a strategy, charge for the whole horizon: one row in the ledger
 run     for every period that is over: read what has arrived, freeze it, add noise, publish
 show    what has been published so far; touches no data
@@ -23,6 +24,7 @@ from discreet.accounting import Accountant
 from discreet.budget import Charge
 from discreet.continual.design import Design, designed
 from discreet.continual.question import Question
+from discreet.continual.quote import LONG, Line, ReleaseQuote
 from discreet.continual.series import Series, published_rows
 from discreet.continual.strategies.strategy import Windows
 from discreet.engines.duckdb.arrivals import Arrivals, packed, unpacked
@@ -30,7 +32,7 @@ from discreet.engines.until import Until
 from discreet.errors import LedgerUnavailable, PolicyError, Unproved, UsageError
 from discreet.ledger import Ledger, Reservation, Stream
 from discreet.mechanisms import to_row
-from discreet.policy.policy import Policy
+from discreet.policy.policy import CURATOR, Policy
 from discreet.policy.schedule import Schedule
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
@@ -57,6 +59,26 @@ class Release:
         """What tells this stream from others: the schedule, what its question means, and the policy's tables."""
         told = [self.schedule.meaning(), self.asked.canonical, self.policy.digest]
         return "release " + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+    def quote(self) -> ReleaseQuote:
+        """What starting it would cost, and its margins in every period. Free; touches no data."""
+        design = self._design()
+        periods = self.schedule.periods or LONG
+        covering = design.covering(periods) if self.schedule.periods is None else design
+        lines = []
+        for publish in self.schedule.publish:
+            for each in self.asked.statistics:
+                first = publish - 1 if isinstance(publish, int) else 0  # a window begins where it is full
+                margins = tuple(covering.margins(each, publish, first=min(first, periods - 1)))
+                lines.append(Line(publish=str(publish), statistic=each.name, margins=margins))
+        return ReleaseQuote(
+            release=self.schedule.name,
+            strategy=design.strategy.name,
+            periods=self.schedule.periods,
+            cost=self.accountant.budget(self.accountant.price(each.loss() for each in design.mechanisms)),
+            left=self.accountant.left(self.ledger.left(CURATOR)),
+            lines=tuple(lines),
+        )
 
     def start(self) -> Series:
         """Charge for the whole horizon, once; starting again changes nothing."""
