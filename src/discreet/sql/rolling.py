@@ -63,6 +63,8 @@ def _measured(block: Block) -> int:
 
 def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
     """Blocks that read the same sums of the same rows and differ in their keys."""
+    if len(blocks) == 1:
+        return
     found: dict[object, list[int]] = {}
     for index, block in enumerate(blocks):
         if block.same_as is None:
