@@ -17,7 +17,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from discreet.budget import Charge
-from discreet.ledger import Ledger, Reservation, Terms
+from discreet.ledger import Bill, Ledger, Reservation, Terms
 
 BATCH = 100
 MECHANISMS = [{"mechanism": "DiscreteLaplace", "scale": "2", "l1": "1"}]
@@ -32,7 +32,7 @@ TERMS = Terms(
 
 
 def reserve(ledger: Ledger, name: str) -> Reservation:
-    reservation = ledger.reserve(
+    bill = Bill(
         analyst="alice",
         question=name,
         policy="0" * 64,
@@ -41,6 +41,7 @@ def reserve(ledger: Ledger, name: str) -> Reservation:
         cost=Charge(amount=Fraction(1, 10)),
         text="SELECT city, COUNT(*) FROM people WHERE age BETWEEN 18 AND 65 GROUP BY city",
     )
+    reservation = ledger.reserve(bill)
     assert isinstance(reservation, Reservation)
     return reservation
 

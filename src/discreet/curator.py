@@ -29,7 +29,7 @@ from discreet.engines.until import Until
 from discreet.errors import UsageError
 from discreet.explain import explanation
 from discreet.ledger import Ledger, PaidPart, Terms
-from discreet.ledger.book import Entry
+from discreet.ledger.receipts import Entry
 from discreet.offer import Offer, Quote, quoted
 from discreet.policy.document import nearest
 from discreet.policy.owners import EachRow, Owner, Through, Together

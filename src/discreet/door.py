@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from discreet.accounting import Accountant
 from discreet.budget import FREE, Charge
 from discreet.engines.until import Until
-from discreet.ledger import Ledger, PaidPart, Reservation, Standing, StoredAnswer
+from discreet.ledger import Bill, Ledger, PaidPart, Reservation, Standing, StoredAnswer
 from discreet.mechanisms import Mechanism
 from discreet.policy.policy import CURATOR, Policy
 from discreet.vault.allowance import Allowance
@@ -125,7 +125,7 @@ class Door:
         )
 
     def _reserve(self, request: Request) -> Reservation | StoredAnswer:
-        return self.ledger.reserve(
+        bill = Bill(
             analyst=request.analyst,
             question=request.question,
             policy=self.policy.digest,
@@ -134,8 +134,8 @@ class Door:
             cost=request.cost,
             text=request.text,
             parts=request.parts,
-            overruns=self.policy.limits.overruns,
         )
+        return self.ledger.reserve(bill, overruns=self.policy.limits.overruns)
 
     def _carried_out(
         self,
@@ -156,7 +156,7 @@ class Door:
         self, *, question: str, mechanisms: Sequence[Mechanism], cost: Charge, text: str
     ) -> Reservation | StoredAnswer:
         """Charge the curator for all steps of a release; they are published through the ledger's streams (S15)."""
-        return self.ledger.reserve(
+        bill = Bill(
             analyst=CURATOR,
             question=question,
             policy=self.policy.digest,
@@ -166,6 +166,7 @@ class Door:
             text=text,
             stream=True,
         )
+        return self.ledger.reserve(bill)
 
 
 def allowed(key: bytes, accountant: Accountant, paid: Charge, *, memory: int | None = None) -> Allowance:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.budget import Charge
-from discreet.ledger import Ledger, Reservation, StoredAnswer, Terms
+from discreet.ledger import Bill, Ledger, Reservation, StoredAnswer, Terms
 
 LAPLACE = [{"mechanism": "DiscreteLaplace", "scale": "2", "l1": "1"}]
 
@@ -38,7 +38,8 @@ def reserved(ledger: Ledger, question: str = "q", **changes: Any) -> Reservation
         "cost": charge("1/10"),
         "text": f"SELECT {question}",
     }
-    return ledger.reserve(**(fields | changes))
+    overruns = changes.pop("overruns", None)
+    return ledger.reserve(Bill(**(fields | changes)), overruns=overruns)
 
 
 def ask(ledger: Ledger, question: str = "q", **changes: Any) -> Reservation:

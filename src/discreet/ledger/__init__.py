@@ -4,17 +4,20 @@ book      the ledger itself: what may be done with it
 balance   what its rows add up to, and whether each follows from those before
 chain     rows, MACs, keys
 streams   charges that are answered step by step
+receipts  what goes in and out
 sqlite    the file; the only module that knows SQLite
 terms     what a ledger is bound to, and its limits
 """
 
 from discreet.ledger.balance import PaidPart
-from discreet.ledger.book import Entry, Ledger, Reservation, Standing, StoredAnswer, StoredPart
+from discreet.ledger.book import Ledger
+from discreet.ledger.receipts import Bill, Entry, Reservation, Standing, StoredAnswer, StoredPart
 from discreet.ledger.streams import Stream, Streams
 from discreet.ledger.terms import CURATOR, Terms
 
 __all__ = [
     "CURATOR",
+    "Bill",
     "Entry",
     "Ledger",
     "PaidPart",

@@ -123,6 +123,7 @@ class Balance:
         self.overruns: dict[str, int] = {}  # how much work of each analyst's failed or took too long
         self.streams: dict[int, Steps] = {}
         self.parts: dict[tuple[str, str, int], tuple[Fraction, int]] = {}  # stored ones: the dearest and its charge
+        self.answered: dict[str, int] = {}  # the charges of this snapshot that have their answer, by what is the same
 
     def add(self, row: Row) -> None:
         """Move on by one row whose MAC has been checked."""
@@ -268,6 +269,7 @@ def _post(balance: Balance, number: int, body: dict[str, Any]) -> None:
     assert charge is not None
     if balance.resumable.get(charge.same) == charge.number:
         del balance.resumable[charge.same]
+    balance.answered[charge.same] = charge.number
     for part, amount in charge.parts:
         if part not in balance.parts or balance.parts[part][0] < amount:
             balance.parts[part] = amount, charge.number
@@ -308,6 +310,7 @@ def _snapshot(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.snapshot = body["snapshot"]
     balance.resumable.clear()  # S8: resumed on its own snapshot (also part of `same`) or not at all
     balance.parts.clear()  # S9: what was measured on another snapshot (also part of its key) is not recalled
+    balance.answered.clear()
 
 
 def _key(balance: Balance, number: int, body: dict[str, Any]) -> None:

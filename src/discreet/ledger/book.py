@@ -11,20 +11,18 @@ same argument covers a process that died: whoever asks again on that snapshot co
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from discreet.budget import Budget, Charge, number
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger.balance import (
     Balance,
     OpenCharge,
-    PaidPart,
     Shortage,
     parts_from_row,
     same_charge,
@@ -34,6 +32,7 @@ from discreet.ledger.balance import (
 )
 from discreet.ledger.chain import Row, digest, fresh_secret
 from discreet.ledger.journal import Head, Journal, begin, exported, head_of
+from discreet.ledger.receipts import Bill, Entry, Mechanisms, Reservation, Standing, StoredAnswer, StoredPart, rows_of
 from discreet.ledger.streams import Streams
 from discreet.ledger.terms import (
     BOUND,
@@ -46,60 +45,7 @@ from discreet.ledger.terms import (
     limits_as_row,
 )
 
-Mechanisms = Sequence[Mapping[str, Any]]
 Words = Callable[[Charge], Budget]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
-    """A charge that is on the disk, and the key from which all its noise comes."""
-
-    id: int
-    key: bytes = field(repr=False)
-    resumed: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredAnswer:
-    """An answer that was released, with what its charge bought."""
-
-    id: int
-    analyst: str
-    cost: Charge
-    mechanisms: tuple[dict[str, Any], ...]
-    meta: dict[str, Any]
-    answer: bytes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredPart:
-    """A part of a question that was measured before: the charge's answer holds it, and these mechanisms are its own."""
-
-    answer: StoredAnswer
-    mechanisms: tuple[dict[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """Where an analyst stands: what is left, how far the ledger is, which answers (oldest first) and parts it has."""
-
-    left: Charge
-    head: dict[str, Any]
-    stored: tuple[StoredAnswer, ...] = ()
-    parts: Mapping[str, StoredPart] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One line of the listing. An open charge whose snapshot is gone can never be resumed: it is lost."""
-
-    id: int
-    when: str
-    analyst: str
-    text: str
-    cost: Charge
-    snapshot: int
-    state: Literal["open", "posted", "lost"]
 
 
 class Ledger:
@@ -141,51 +87,34 @@ class Ledger:
             ledger.terms.require_same(terms, name=ledger._journal.path.name)
         return ledger
 
-    def reserve(
-        self,
-        *,
-        analyst: str,
-        question: str,
-        policy: str,
-        snapshot: int,
-        mechanisms: Mechanisms | None,
-        cost: Charge,
-        text: str,
-        parts: Sequence[PaidPart] = (),
-        stream: bool = False,
-        overruns: int | None = None,
-    ) -> Reservation | StoredAnswer:
-        """Charge `cost`, durably, and hand out the key of its noise; or resume the same charge if it is still open.
+    def reserve(self, bill: Bill, *, overruns: int | None = None) -> Reservation | StoredAnswer:
+        """Charge a bill, durably, and hand out the key of its noise; or resume the same charge if it is still open.
 
-        If somebody else has asked exactly this and it was posted a moment ago, that answer comes back instead.
-        `mechanisms` None is a lump, for an algorithm that chooses as it goes: it says at `post` what it did, and
-        `question` must then name everything that its choices depend on. For a `stream` see `streams`. What is charged
-        in `parts` is found again part by part, by `standing`.
+        If somebody else has asked exactly this and it was posted a moment ago, that answer comes back instead. Who
+        asked too many questions that took too long, as many as `overruns`, is refused.
         """
+        analyst, cost, asked = bill.analyst, bill.cost, bill.as_row()
         if cost.amount <= 0 or cost.delta < 0:
             raise UsageError(f"A question's cost must be greater than zero, not {number(cost.amount)}.")
-        asked = {"analyst": analyst, "question": question, "policy": policy, "snapshot": snapshot}
-        asked |= {"mechanisms": _rows(mechanisms)} | ({"stream": True} if stream else {})
-        asked |= {"parts": [part.as_row() for part in parts]} if parts else {}
-        same, subject, secret = same_charge(asked, cost), same_question(asked), fresh_secret()
+        same, secret = same_charge(asked, cost), fresh_secret()
         with self._journal.session(write=True) as balance:
             balance.require_analyst(analyst)
             if overruns is not None:
                 balance.require_overruns_left(analyst, overruns)
-            balance.require_current(snapshot)
+            balance.require_current(bill.snapshot)
             waiting = balance.resumable.get(same)
             if waiting is not None:
                 self._journal.file.sync_log()
                 return Reservation(id=waiting, key=self._journal.unsealed(waiting), resumed=True)
-            for charge, post in self._journal.file.answers_to(subject):
-                if self._journal.row(charge).body.get("same") == same:
-                    return self._stored(balance, charge, post, subject)[1]
+            if same in balance.answered:
+                known = balance.answered[same]
+                return self._stored(balance, known, self._post_of(balance, known), same_question(asked))[1]
             cost = balance.priced(analyst, cost)
             shortage = balance.shortage(analyst, cost)
             if shortage is None:
                 sums = sums_as_row(balance.sums_with(analyst, cost))
                 price = {"cost": charge_as_row(cost), "spent": sums, "same": same}
-                charge = self._journal.append({"kind": "charge", **asked, **price, "text": text})
+                charge = self._journal.append({"kind": "charge", **asked, **price, "text": bill.text})
                 self._journal.seal(charge, secret, key=balance.key)
                 return Reservation(id=charge, key=secret, resumed=False)
         raise self._over_budget(shortage)
@@ -202,7 +131,7 @@ class Ledger:
 
         Posting the same bytes again changes nothing; other bytes are refused, and must not be released.
         """
-        charge, content, rows = reservation.id, digest(answer), _rows(mechanisms)
+        charge, content, rows = reservation.id, digest(answer), rows_of(mechanisms)
         with self._journal.session(write=True) as balance:
             waiting = balance.open.get(charge)
             if waiting is None:
@@ -283,15 +212,19 @@ class Ledger:
         self, balance: Balance, charge: int, asked: Mapping[str, Any]
     ) -> tuple[dict[str, tuple[dict[str, Any], ...]], StoredAnswer]:
         """The mechanisms of each part that a charge paid for, and its answer."""
-        post = self._journal.file.post_of(charge)
-        balance.require(post is not None, charge, "has lost its answer")
-        paid, answer = self._stored(balance, charge, post or 0, None)
+        paid, answer = self._stored(balance, charge, self._post_of(balance, charge), None)
         same = all(paid.body[name] == asked[name] for name in ("policy", "snapshot"))
         balance.require(same, charge, "is about another snapshot or policy")
         rest, found = iter(answer.mechanisms), dict[str, tuple[dict[str, Any], ...]]()
         for part in parts_from_row(paid.body):
             found[part.id] = tuple(islice(rest, part.mechanisms))
         return found, answer
+
+    def _post_of(self, balance: Balance, charge: int) -> int:
+        """The row that posted a charge's answer."""
+        post = self._journal.file.post_of(charge)
+        balance.require(post is not None, charge, "has lost its answer")
+        return post or 0
 
     def _recalled(self, balance: Balance, subject: bytes, at_least: Fraction) -> tuple[StoredAnswer, ...]:
         found = self._journal.file.answers_to(subject)
@@ -465,10 +398,6 @@ class Ledger:
             left=left,
             limit=limit,
         )
-
-
-def _rows(mechanisms: Mechanisms | None) -> list[dict[str, Any]] | None:
-    return None if mechanisms is None else [dict(mechanism) for mechanism in mechanisms]
 
 
 def _mechanisms(charge: Row, post: Row) -> list[dict[str, Any]]:
