@@ -48,6 +48,7 @@ ABOUT_ACCOUNTANTS = {
     "accounting/accountants.py",
     "policy/policy.py",
     "sql/analyze.py",
+    "sql/keys.py",
     "synthetic/describe.py",
     "audit/ledger.py",
     "cli/curate.py",

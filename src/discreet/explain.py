@@ -110,7 +110,7 @@ def _way(way: Way, offered: Offer) -> str:
     sums = ", ".join(f"{each.draws:,}" for each in rolled if each.draws > 1)
     # A total also has the rows of a NULL that is not meant, which are in no part of it that is shown.
     one = len(rolled) == len(way.blocks) and len({each.block for each in rolled}) == 1
-    one = one and all(key.nullable for index in way.blocks for key in offered.plan.blocks[index].keys)
+    one = one and all(key.nullable for index in way.blocks for key in offered.plan.blocks[index].parts)
     whole = "Every total is the sum of its parts, but for rounding. " if one else ""
     return (
         f"Add up noisy numbers to the other groupings of the same rows, {sums} of them to one, free of charge. {whole}"

@@ -126,7 +126,9 @@ class View:
         today = datetime.now(UTC).date()
         found = self.plans.get((sql, dialect, today))
         if found is None:
-            found = plan(sql, self.policy, self.public, self.of_public, dialect=dialect, today=today)
+            found = plan(
+                sql, self.policy, self.public, self.of_public, dialect=dialect, today=today, spell=self.engine.sql
+            )
             prove(found, self.policy)
             self._rehearse(found)
             if found.probe and found.blocks:

@@ -74,7 +74,7 @@ def _planned(sql: str, world: World) -> Plan | str:
     """A plan that would be charged for, or the reason of the refusal."""
     with _within(SLOW, "planning"):
         try:
-            planned = plan(sql, world.policy, world.public, world.evaluate)
+            planned = plan(sql, world.policy, world.public, world.evaluate, spell=Spelling().numbers)
             prove(planned, world.policy)
             _rehearsed(planned, world)
         except (Rejected, UsageError) as refusal:

@@ -35,6 +35,20 @@ _READ = "        work(allowed(bytes(32), request.inside, request.paid), 0)\n"
 _IDENTITY = 'tuple(digest(f"discreet statistic {VERSION}", read, text) for text in texts)'
 
 BUGS = (
+    bug(
+        "one group for many that can be",
+        "sql/analyze.py",
+        "if joint is None else joint.size",
+        "if joint is None else 1",
+        "tests/sql/test_possible.py",
+    ),
+    bug(
+        "rows beside the listed groups",
+        "sql/rows/possible.py",
+        'return case((call("AND", flat >= cells[0], flat <= cells[-1]), flat - cells[0]))',
+        'return call("greatest", flat - cells[0], 0)',
+        "tests/sql/test_possible.py",
+    ),
     bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale)", "scale / Fraction(2))"), FITS),
     Bug(
         name="missing clamp",

@@ -134,7 +134,7 @@ def planned(sql: str, policy: Policy, *, name: str) -> Plan:
         except duckdb.Error:
             raise EngineFailure from None
 
-    return plan(sql, policy, policies.public(name), evaluate)
+    return plan(sql, policy, policies.public(name), evaluate, spell=Spelling().numbers)
 
 
 @cache

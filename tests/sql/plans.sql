@@ -70,6 +70,50 @@ ON v.clinic = t.top GROUP BY 1, v.clinic;
 --> SUM(cost): 300000 300000 300000 | 600000 √180000000000 300000
 --> COUNT(*): 3 3 3 | 6 √18 3
 
+-- count / one row / possible, where: The old, by decade
+SELECT age // 10 AS decade, COUNT(*) AS people FROM people WHERE age >= 80 GROUP BY decade;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / visits / possible, dates of one another: Visits by year, quarter and month
+SELECT YEAR(day) AS year, QUARTER(day) AS quarter, MONTH(day) AS month, COUNT(*) AS visits FROM visits GROUP BY 1, 2, 3;
+--> COUNT(*): 3 3 3 | 6 √18 3
+
+-- persons / visits / possible, listed: Who was in two of the clinics
+SELECT clinic, COUNT(DISTINCT person_id) AS people FROM visits WHERE clinic IN ('Hill', 'Market') GROUP BY clinic;
+--> COUNT(DISTINCT person_id): 2 √2 1 | 2 √2 1
+
+-- persons / visits / possible, subquery: Who came on which day of early March
+SELECT d, COUNT(DISTINCT person_id) AS people FROM (SELECT day AS d, person_id FROM visits WHERE day < '2024-03-03'
+AND day >= '2024-03-01') AS s GROUP BY d;
+--> COUNT(DISTINCT person_id): 2 √2 1 | 2 √2 1
+
+-- sum / visits / possible, public table: What was paid by town and clinic
+SELECT c.town, c.clinic, SUM(v.cost) AS paid FROM visits v JOIN clinics c ON v.clinic = c.clinic GROUP BY c.town, c.clinic;
+--> SUM(v.cost): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- count / one row / possible, cases: Classes of the grown up
+SELECT CASE WHEN age < 18 THEN 'young' WHEN age < 65 THEN 'middle' ELSE 'old' END AS class, COUNT(*) AS people
+FROM people WHERE age > 20 GROUP BY class;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- mean / joined / possible, both sides: What the old pay outside of one clinic
+SELECT p.age // 40 AS a, v.clinic, AVG(v.cost) AS paid FROM people p JOIN visits v ON p.person_id = v.person_id
+WHERE p.age >= 60 AND v.clinic <> 'Hill' GROUP BY 1, 2;
+--> AVG(v.cost): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- median / visits / possible, where: Median costs in the first quarter, by month
+SELECT MONTH(day) AS month, MEDIAN(cost) AS paid FROM visits WHERE day < '2024-04-01' GROUP BY month;
+--> MEDIAN(cost): rank 3/2 | rank 3
+
+-- count / one row / text listed: People in two places that the question lists
+SELECT zip, COUNT(*) AS people FROM people WHERE zip IN ('a', 'b') GROUP BY zip;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- persons / visits / text listed, subquery: Who has one of two notes
+SELECT n, COUNT(DISTINCT person_id) AS people FROM (SELECT note AS n, person_id FROM visits WHERE note IN ('a', 'b')) AS s
+GROUP BY n;
+--> COUNT(DISTINCT person_id): 2 √2 1 | 2 √2 1
+
 -- count / one row / where null: Whose diagnosis is unknown?
 SELECT COUNT(*) FROM people WHERE diagnosis IS NULL AND NOT (income IS NULL);
 --> COUNT(*): 1 1 1 | 1 1 1
@@ -930,7 +974,7 @@ SELECT c.town, COUNT(DISTINCT v.person_id) FROM visits v JOIN clinics c ON v.cli
 
 -- persons / join public, several each / group public: People per ward
 SELECT w.ward, COUNT(DISTINCT v.person_id) FROM visits v JOIN wards w ON v.clinic = w.clinic GROUP BY w.ward;
---> COUNT(DISTINCT v.person_id): 3 √3 1 | 3 √3 1
+--> COUNT(DISTINCT v.person_id): 2 √2 1 | 2 √2 1
 
 -- persons / UNION ALL / plain: People of whom we hold any record
 SELECT COUNT(DISTINCT id) FROM (SELECT person_id AS id FROM people UNION ALL SELECT person_id FROM visits) AS t;

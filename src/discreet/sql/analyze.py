@@ -38,6 +38,7 @@ from discreet.sql.aggregates.assembly import UNBOUNDED, assemble, people_first
 from discreet.sql.aggregates.readings import Rows
 from discreet.sql.check import Checker
 from discreet.sql.identity import named, sharing
+from discreet.sql.keys import key_of, keys_of, possible
 from discreet.sql.limits import check_room, check_work
 from discreet.sql.listing import COUNTED, LISTS, listed
 from discreet.sql.plan import (
@@ -49,11 +50,11 @@ from discreet.sql.plan import (
     Unknown,
     arrow_type,
     empty_plan,
-    key_position,
     table_name,
 )
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.joins import conjuncts, join, unbracketed
+from discreet.sql.rows.possible import Possible, Spell
 from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import ANYTHING, Field, Names, Origins, Relation, distinct_values, links_of, scan
 from discreet.sql.rows.scope import RowScope
@@ -78,7 +79,7 @@ from discreet.sql.text.spelling import spelled
 from discreet.sql.text.top import shown_by_having
 from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import as_flag
-from discreet.sql.values.value import Coded, Day, Flag, Identity, Missing, Moment, Number, Opaque, Text, Value
+from discreet.sql.values.value import Coded, Flag, Identity, Missing, Number, Opaque, Text, Value
 from discreet.sql.walk import Environment
 
 PublicTables = Mapping[str, pa.Table]
@@ -98,10 +99,14 @@ def plan(
     *,
     dialect: Dialect = "duckdb",
     today: date | None = None,
+    spell: Spell | None = None,
 ) -> Plan:
-    """The plan of one question, or `Rejected`: it depends on these alone. `today` is what CURRENT_DATE means."""
+    """The plan of one question, or `Rejected`: it depends on these alone.
+
+    `today` is what CURRENT_DATE means; `spell` writes a tree as SQL that `evaluate` can run over values written out.
+    """
     tree = parse(text, limit=policy.limits.statement, dialect=dialect)
-    analysis = Analysis(policy=policy, public=public, evaluate=evaluate)
+    analysis = Analysis(policy=policy, public=public, evaluate=evaluate, spell=spell)
     asks_the_day = any(map(clients.is_clock, tree.walk()))
     try:
         tree = spelled(meant(tree) if dialect == "postgres" else tree, database=policy.path.stem, today=today)
@@ -198,12 +203,21 @@ class Analysis:
     policy: Policy
     public: PublicTables
     evaluate: Evaluate
+    spell: Spell | None = None
+    sets: int = 0  # grouping sets that this place is inside of: they are added up over the whole grid of keys
     blocks: list[Block] = field(default_factory=list)
     again: dict[int, rolling.Again] = field(default_factory=dict)  # what each block would measure over more groups
     public_used: set[str] = field(default_factory=set)
     combined: list[Form] = field(default_factory=list)  # of several numbers, whose half-widths are asked for
     private_used: dict[str, int] = field(default_factory=dict)  # with their max_rows
     aliases: int = 0
+
+    @property
+    def finder(self) -> Possible | None:
+        """Finds the groups that can be; grouping sets are added up over the whole grid of their keys."""
+        if self.spell is None or self.sets:
+            return None
+        return Possible(policy=self.policy, public=self.public, spell=self.spell, evaluate=self.evaluate)
 
     @property
     def checker(self) -> Checker:
@@ -428,7 +442,10 @@ class Analysis:
                 raise reject(node, f"{_word(name)} is not answered.", "Leave it out, or write it where it is used.")
         node = shown_by_having(grouping.without_tuples(unbracketed(node)))
         if grouping.has_sets(node):
-            return self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
+            self.sets += 1
+            found_sets = self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
+            self.sets -= 1
+            return found_sets
         sources = self.sources(node, environment)
         relation = self.joined(node, sources)
         if relation is not None and self.lists_keys(node, relation, environment):
@@ -457,7 +474,7 @@ class Analysis:
         values = [translate(item.unalias(), scope) for item in node.expressions]
         if any(isinstance(value.domain, _NO_KEYS) for value in values):
             return False
-        return all(isinstance(self.key(value)[0], Key) for value in values)
+        return all(isinstance(key_of(value, self.policy.limits.keys)[0], Key) for value in values)
 
     def columns_of(self, node: exp.Select, environment: Environment) -> frozenset[str]:
         """The names of the columns of all that a SELECT reads; blocks that were met on the way are forgotten."""
@@ -554,7 +571,7 @@ class Analysis:
     def measure(self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]) -> Released:
         """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""
         names = self.scope(relation, environment)
-        keys = self.keys(node, values)
+        keys = keys_of(node, values, relation, self.policy, self.finder)
         if relation.max_groups is not None and any(isinstance(key, Unknown) for key, _ in keys.values()):
             limited = self.limited(relation, [place for key, place in keys.values() if isinstance(key, Unknown)])
             return self.measure(node, limited, environment, self.group_values(node, self.scope(limited, environment)))
@@ -574,7 +591,8 @@ class Analysis:
         if not rewrite.requests:
             return self.list_keys(node, released, found, rewrite.index)
         origins = {value.identity: names.origins(meaning) for value, meaning in zip(values, meanings, strict=True)}
-        groups = math.prod(key.size for key in found if isinstance(key, Key))
+        joint, place = possible(relation, keys, self.finder)
+        groups = math.prod(key.size for key in found if isinstance(key, Key)) if joint is None else joint.size
         unknown = any(isinstance(key, Unknown) for key in found)
         touched, keys_touched = _touched(relation, keys, origins, groups)
         rows = Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
@@ -591,8 +609,8 @@ class Analysis:
             touched=keys_touched,
             neighbors=self.policy.neighbors,
             conditions=relation.conditions,
-            keys=tuple(found),
-            places=tuple(place for _, place in keys.values()),
+            keys=tuple(found) if joint is None else (joint,),
+            places=tuple(each for _, each in keys.values()) if place is None else (place,),
             readings=assembly.readings,
             measurements=assembly.measurements,
             picks=assembly.picks,
@@ -628,52 +646,6 @@ class Analysis:
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
         return [translate(meaning, names) for meaning in meanings_of(node, names)]
-
-    def keys(self, node: exp.Select, values: list[Value]) -> Keys:
-        """The group keys by the identity of their value: what they are, and the SQL of what the engine groups by."""
-        clause = node.args.get("group")
-        if clause is None:
-            return {}
-        for name, part in clause.args.items():
-            if name != "expressions" and part not in (None, False, []):
-                raise reject(clause, f"GROUP BY {name.upper()} is not answered.", "Group by a list of columns.")
-        found: Keys = {}
-        for item, value in zip(clause.expressions, values, strict=True):
-            if isinstance(value.domain, Opaque):
-                raise reject(
-                    item,
-                    f"{show(item)} identifies people.",
-                    f"Group by something that many people share; or, within each person, by the owner and {show(item)}"
-                    " in a subquery, and aggregate that.",
-                )
-            if isinstance(value.domain, Missing) or value.constant:
-                continue  # the same for everybody: it parts no group, and is shown as it is written
-            found[value.identity] = self.key(value)
-        groups = math.prod(key.size for key, _ in found.values() if isinstance(key, Key))
-        if groups > self.policy.limits.keys:  # S5: too many to give each a number; those that exist must pass a test
-            found = {value.identity: self.key(value, unknown=True) for value in values if value.identity in found}
-        if any(isinstance(key, Unknown) for key, _ in found.values()):
-            self.require_delta(clause)
-        return found
-
-    def key(self, value: Value, *, unknown: bool = False) -> tuple[Key | Unknown, Expression]:
-        domain, nullable = value.domain, value.nullable
-        if isinstance(domain, Text):
-            return Unknown(domain=domain, nullable=nullable), value.expression
-        assert isinstance(domain, Number | Coded | Flag | Day | Moment)
-        if unknown or domain.size > self.policy.limits.keys:
-            return Unknown(domain=domain, nullable=nullable), key_position(value.expression, domain, nullable=False)
-        return Key(domain=domain, nullable=nullable), key_position(value.expression, domain, nullable=nullable)
-
-    def require_delta(self, node: exp.Expression) -> None:
-        """Unknown keys need a δ (S5, S6)."""
-        budget = self.policy.budget
-        if not budget.delta or (budget.accountant == "zcdp" and not budget.keys):
-            raise reject(
-                node,
-                "the values of a key are not public, and the budget has no δ with which to test them.",
-                "Ask the curator to list the values in the policy, or to declare a delta, such as 1e-9.",
-            )
 
 
 _NO_KEYS = (Opaque, Missing, Text)

@@ -71,6 +71,7 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     values.Text: ("text", ("letters",)),
     # blocks
     plan.Key: ("key", ("domain", "nullable")),
+    plan.Joint: ("joint", ("keys", "cells")),
     plan.Unknown: ("unknown", ("domain", "nullable")),
     Sensitivity: ("sensitivity", ("l0", "l1", "l2_squared", "linf")),
     plan.Measurement: ("measurement", ("forms", "sensitivity", "additive")),

@@ -15,6 +15,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from discreet import arrow
@@ -88,6 +89,23 @@ class Key:
                 return arrow.array(days + null, pa.date32())
         step = timedelta(microseconds=int(domain.step * 1_000_000))
         return arrow.array([domain.lo + step * index for index in range(domain.size)] + null, pa.timestamp("us"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joint:
+    """Public keys taken together: `cells` are the places of their grid that can be, and no other group is noised."""
+
+    keys: tuple[Key, ...]
+    cells: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.cells)
+
+    def labels(self) -> list[pa.Array]:
+        """What stands in each of the keys, group by group."""
+        places = np.unravel_index(np.array(self.cells, dtype=np.int64), [key.size for key in self.keys])
+        return [key.labels().take(arrow.array(place)) for key, place in zip(self.keys, places, strict=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +183,7 @@ class Block:
     touched: int  # unknown keys that one person can have
     neighbors: Neighbors
     conditions: tuple[Expression, ...]
-    keys: tuple[Key | Unknown, ...]
+    keys: tuple[Key | Unknown | Joint, ...]
     places: tuple[Expression, ...]  # of each key: its position among public values, or the value itself
     readings: tuple[Reading, ...]
     measurements: tuple[Measurement, ...]
@@ -180,7 +198,13 @@ class Block:
     @property
     def sizes(self) -> list[int]:
         """How many values each public key has."""
-        return [key.size for key in self.keys if isinstance(key, Key)]
+        return [key.size for key in self.keys if isinstance(key, Key | Joint)]
+
+    @property
+    def parts(self) -> tuple[Key | Unknown, ...]:
+        """The keys one by one: k0, k1, ... of the noisy table."""
+        parts = ((each.keys if isinstance(each, Joint) else (each,)) for each in self.keys)
+        return tuple(key for each in parts for key in each)
 
     @property
     def cells(self) -> int:
@@ -220,8 +244,8 @@ class Block:
         Measured, and rounded up. What there is of unknown keys is read in parts; how much of it stays follows from the
         keys that have left, and has a limit of its own (`Allowance`).
         """
-        numbers = len(self.keys) + len(self.estimates) + sum(len(each.forms) for each in self.measurements)
-        coded = [key.domain.values for key in self.keys if isinstance(key.domain, Coded)]
+        numbers = len(self.parts) + len(self.estimates) + sum(len(each.forms) for each in self.measurements)
+        coded = [key.domain.values for key in self.parts if isinstance(key.domain, Coded)]
         letters = sum(max((len(str(value)) for value in values), default=0) for values in coded)
         cells = sum(pick.groups * pick.domain.size for pick in self.picks if not pick.fine and not pick.unknown)
         parts = 4 * PART_BYTES if self.unknown else 0
@@ -256,7 +280,7 @@ class Block:
         people: Reading = Sum() if self.rows == 1 else Persons()
         tested = self.readings[self.measurements[0].forms[0].index(1)] if self.one_shot else people
         keys = tuple(self.places[place] for place in self.unknown)
-        known = tuple(index for index, place in enumerate(self.unknown) if not self.keys[place].nullable)
+        known = tuple(index for index, place in enumerate(self.unknown) if not self.parts[place].nullable)
         return Aggregate(self.source, keys, (tested,), self.conditions, known)
 
     @property
@@ -277,7 +301,7 @@ class Block:
     @property
     def public_places(self) -> tuple[int, ...]:
         """The public keys: a NULL that is not meant belongs to no group of theirs."""
-        return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Key))
+        return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Key | Joint))
 
     @property
     def queries(self) -> Iterator[Numbers]:
@@ -395,7 +419,7 @@ def prove(plan: Plan, policy: Policy) -> None:
     """Raise Unproved where a plan claims less than `check` derives from what will run (S24)."""
     checker = Checker(policy=policy)
     for block in plan.blocks:
-        sizes = [key.size if isinstance(key, Key) else None for key in block.keys]
+        sizes = [None if isinstance(key, Unknown) else key.size for key in block.keys]
         for each in block.measurements:
             claim = Bound(l1=each.sensitivity.l1, l2_squared=each.sensitivity.l2_squared, linf=each.sensitivity.linf)
             checker.require(claim, block.sums, each.forms, neighbors=block.neighbors, sizes=sizes)

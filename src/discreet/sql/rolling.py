@@ -26,7 +26,7 @@ import numpy as np
 from discreet.algebra import Expression, call, with_stages
 from discreet.budget import AccountantName
 from discreet.mechanisms.currency import currency
-from discreet.sql.plan import Block, Key, Measurement, Rolled, Way
+from discreet.sql.plan import Block, Joint, Key, Measurement, Rolled, Way
 
 Names = frozenset[Expression]  # of the keys of a grouping: each by its place, over stages numbered alike
 Again = Callable[[int], tuple[Measurement, ...]]  # what a block measures, over so many groups
@@ -82,6 +82,8 @@ def _numbering() -> Callable[[str], str]:
 
 def _not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
     """Why groupings must be measured each, in words, where they must."""
+    if any(isinstance(key, Joint) for index in members for key in blocks[index].keys):
+        return "only some combinations of their keys can be"
     if blocks[members[0]].unknown:
         return "their keys are not public"
     if any(len(set(blocks[index].places)) < len(blocks[index].places) for index in members):

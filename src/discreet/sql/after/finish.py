@@ -20,7 +20,7 @@ from discreet.sql.after.after import guarded, unfiltered
 from discreet.sql.after.estimates import Components, redraws
 from discreet.sql.after.half_width import half_width
 from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import HALF_WIDTHS, Block, Column, Plan, Unknown, table_name
+from discreet.sql.plan import HALF_WIDTHS, Block, Column, Joint, Plan, Unknown, table_name
 from discreet.sql.values.value import Text, few_of
 
 
@@ -100,7 +100,7 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
 
 
 def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
-    keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.keys)
+    keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.parts)
     unknown = [key for key in keys if isinstance(key, Unknown)]
     names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
     survivors = pa.table(names, [f"u{index}" for index in range(len(names))]) if names else None
@@ -132,6 +132,8 @@ def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
     places = list(np.unravel_index(np.arange(math.prod(sizes)), sizes)) if sizes else []
     columns, public, unknown = {}, 0 if survivors is None else 1, 0
     for index, key in enumerate(block.keys):
+        if isinstance(key, Joint):  # alone: no other key is there
+            return {f"k{part}": labels for part, labels in enumerate(key.labels())}
         if isinstance(key, Unknown):
             assert survivors is not None
             labels, place = key.labels(survivors.column(unknown)), places[0]

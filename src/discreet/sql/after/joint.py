@@ -66,7 +66,7 @@ class _Moves:
 
 def measured(block: Block) -> Measured:
     """How a block's noisy table depends on noise."""
-    kinds = {f"k{index}": Kind.PUBLIC for index in range(len(block.keys))}
+    kinds = {f"k{index}": Kind.PUBLIC for index in range(len(block.parts))}
     for index, estimate in enumerate(block.estimates):
         straight = Kind.STRAIGHT if isinstance(estimate, Linear) else Kind.SMOOTH
         kinds[f"a{index}"] = Kind.UNKNOWN if isinstance(estimate, Picked) else straight

@@ -76,6 +76,11 @@ def public_side(
     return PublicSide(source=source, fields=fields, table=table)
 
 
+def written_table(table: pa.Table, alias: str) -> Written:
+    """A stored public table, written out under its own names."""
+    return _written(table, table.column_names, alias)
+
+
 def _written(table: pa.Table, columns: Sequence[str], alias: str) -> Written:
     rows = zip(*(column.to_pylist() for column in table.columns), strict=True)
     written = tuple(tuple(_text(value) for value in row) for row in rows)

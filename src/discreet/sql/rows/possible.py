@@ -1,0 +1,354 @@
+"""Which groups of public keys can be: the keys computed of every value that the policy allows their columns.
+
+`WHERE age >= 80 GROUP BY age // 10` has five groups, and the year and the month of a day make only those pairs that
+exist. The question's own tree is run over a table of all combinations of values of the columns that its keys are made
+of, without the conditions on others: no data is read. A group that nobody can be in gets no number and no noise.
+
+Privacy
+    Nothing rests on this list being right. What is released is one number for each listed group, and rows in other
+    groups are left out by the query itself; `check` bounds what a person can move by the number of listed groups.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+from discreet import arrow
+from discreet.algebra import (
+    Aggregate,
+    Call,
+    Careful,
+    Cast,
+    Column,
+    Constant,
+    Exists,
+    Expression,
+    Fold,
+    Over,
+    OwnerJoin,
+    PublicJoin,
+    PublicScan,
+    Scan,
+    Select,
+    Source,
+    Stage,
+    Sum,
+    call,
+    case,
+    walk,
+)
+from discreet.errors import EngineFailure
+from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
+from discreet.policy.policy import Policy
+from discreet.sql.check import conjuncts, stages
+from discreet.sql.rows.public import written_table
+from discreet.sql.text.parse import quoted
+from discreet.sql.values.value import careful
+
+MOST_VALUES = 300_000  # combinations of values that are tried
+MOST_CELLS = 4_096  # groups that are listed one by one, where they do not follow one another
+Base = tuple[str, str]  # a column of a table, by the stage that reads it; of a public table, the stage alone
+Spell = Callable[[Aggregate], str]
+Evaluate = Callable[[str], pa.Table]
+
+
+class _GiveUp(Exception):
+    """What the keys are made of cannot be listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Possible:
+    """Finds the groups that can be; `public` has the public tables."""
+
+    policy: Policy
+    public: Mapping[str, pa.Table]
+    spell: Spell
+    evaluate: Evaluate
+    wanted: set[Base] = field(default_factory=set)
+    ends: dict[Base, tuple[datetime, datetime]] = field(default_factory=dict)  # of moments that conditions leave
+
+    def cells(
+        self, source: Source, where: Sequence[Expression], places: Sequence[Expression], sizes: Sequence[int]
+    ) -> tuple[int, ...] | None:
+        """The places in the grid of keys that can be, in order; None where all can, or it cannot be told."""
+        if not places or (
+            all(isinstance(each, Column) for each in places) and not self._narrows(source, where, places)
+        ):
+            return None
+        try:
+            self.wanted.update(*(self.bases(each, source) for each in places))
+            self.ends.update(self._ends(where, source))
+            if math.prod(self._size(scan, name) for scan, name in self._columns(source)) > MOST_VALUES:
+                return None
+            tree = Aggregate(self.pruned(source), tuple(places), (Sum(),), tuple(self.kept(where, source)))
+            found = self.evaluate(f"WITH {self._tables(source)} {self.spell(tree)}")
+        except (_GiveUp, EngineFailure):
+            return None
+        return _in_grid(found, sizes)
+
+    def _narrows(self, source: Source, where: Sequence[Expression], places: Sequence[Expression]) -> bool:
+        """Whether conditions speak of plain columns that are keys, or public columns depend on others."""
+        try:
+            keys = frozenset[Base]().union(*(self.bases(each, source) for each in places))
+            self.wanted.update(keys)
+            return bool(list(self.kept(where, source))) or isinstance(source, PublicJoin | Stage)
+        except _GiveUp:
+            return False
+
+    # --- what a value is made of --------------------------------------------------------------------------------------
+
+    def bases(self, node: Expression, source: Source) -> frozenset[Base]:
+        """The stored columns that decide a value; gives up on windows, EXISTS and folds."""
+        found: frozenset[Base] = frozenset()
+        for part in walk(node):
+            if isinstance(part, Over | Exists | Fold):
+                raise _GiveUp
+            if isinstance(part, Column):
+                found |= self.column(part, source)
+        return found
+
+    def column(self, column: Column, source: Source) -> frozenset[Base]:
+        match source:
+            case Scan(stage=stage) if stage == column.stage:
+                return frozenset({(stage, column.name)})
+            case Stage(stage=stage, query=Select(source=inner, columns=columns)) if stage == column.stage:
+                if column.name not in dict(columns):
+                    raise _GiveUp
+                return self.bases(dict(columns)[column.name], inner)
+            case OwnerJoin(left=left, right=right, outer=False):
+                return self.column(column, left if column.stage in stages(left) else right)
+            case PublicJoin(left=left, right=right, pins=pins, on=on, outer=False):
+                if column.stage in stages(left):
+                    return self.column(column, left)
+                ours = [each for pair in pins for each in pair] + list(on)
+                private = [part for each in ours for part in walk(each) if isinstance(part, Column)]
+                own = (self.column(part, left) for part in private if part.stage in stages(left))
+                return frozenset({(right.stage, "")}).union(*own)
+        raise _GiveUp
+
+    def kept(self, where: Sequence[Expression], source: Source) -> Iterator[Expression]:
+        """The conditions on nothing but what the keys are made of."""
+        for each in conjuncts(where):
+            try:
+                bases = self.bases(each, source)
+            except _GiveUp:
+                continue
+            if bases and bases <= self.wanted:
+                yield each
+
+    # --- the tree -----------------------------------------------------------------------------------------------------
+
+    def pruned(self, source: Source) -> Source:
+        """The source without tables, columns and conditions that the keys are not made of."""
+        match source:
+            case OwnerJoin(left=left, right=right, on=on):
+                if not self._has(left) or not self._has(right):
+                    return self.pruned(left if self._has(left) else right)
+                return replace(
+                    source, left=self.pruned(left), right=self.pruned(right), on=tuple(self.kept(on, source))
+                )
+            case PublicJoin(left=left, right=right):
+                if (right.stage, "") not in self.wanted:
+                    return self.pruned(left)
+                if isinstance(right, PublicScan):
+                    right = written_table(self.public[right.table], right.stage)
+                return replace(source, left=self.pruned(left), right=right)
+            case Stage(query=Select(source=inner, columns=columns, where=where) as query):
+                listed = tuple(pair for pair in columns if self._is_made(pair[1], inner))
+                made = replace(query, source=self.pruned(inner), columns=listed, where=tuple(self.kept(where, inner)))
+                return replace(source, query=replace(made, distinct=False))
+        return source
+
+    def _is_made(self, node: Expression, source: Source) -> bool:
+        try:
+            return self.bases(node, source) <= self.wanted
+        except _GiveUp:
+            return False
+
+    def _has(self, source: Source) -> bool:
+        inside = _inside(source)
+        return any(stage in inside for stage, _ in self.wanted)
+
+    # --- all values ---------------------------------------------------------------------------------------------------
+
+    def _columns(self, source: Source) -> list[tuple[Scan, str]]:
+        scans = {each.stage: each for each in _scans(source)}
+        return sorted(((scans[stage], name) for stage, name in self.wanted if name), key=lambda each: str(each))
+
+    def _domain(self, scan: Scan, name: str) -> Domain:
+        column = self.policy.tables[scan.table].columns.get(name)
+        if column is None:
+            raise _GiveUp
+        return column.domain
+
+    def _size(self, scan: Scan, name: str) -> int:
+        match self._domain(scan, name):
+            case Integers() | Decimals() as domain:
+                return domain.last - domain.first + 2
+            case Categories(values=values):
+                return len(values) + 1
+            case Booleans():
+                return 3
+            case Dates(lo=lo, hi=hi):
+                return (hi - lo).days + 2
+            case Timestamps() as domain:
+                start, end = self._window(scan, name, domain)
+                return max(0, int((end - start) / timedelta(seconds=float(domain.step)))) + 2
+        raise _GiveUp
+
+    def _window(self, scan: Scan, name: str, domain: Timestamps) -> tuple[datetime, datetime]:
+        """The first and the last moment that are tried, on the column's grid."""
+        low, high = self.ends.get((scan.stage, name), (domain.lo, domain.hi))
+        step = timedelta(seconds=float(domain.step))
+        first = domain.lo + (low - domain.lo) // step * step if low > domain.lo else domain.lo
+        return first, min(high, domain.hi)
+
+    def _ends(self, where: Sequence[Expression], source: Source) -> Iterator[tuple[Base, tuple[datetime, datetime]]]:
+        """Of each moment that is compared with constants, the earliest and the latest that pass."""
+        low, high = dict[Base, datetime](), dict[Base, datetime]()
+        for each in conjuncts(where):
+            if not isinstance(each, Call) or len(each.arguments) != 2 or not isinstance(each.arguments[0], Column):
+                continue
+            moment = _moment(each.arguments[1])
+            if moment is None:
+                continue
+            for base in self.column(each.arguments[0], source):
+                if each.name in (">", ">=", "="):
+                    low[base] = max(moment, low.get(base, moment))
+                if each.name in ("<", "<=", "="):
+                    high[base] = min(moment, high.get(base, moment))
+        for base in low.keys() | high.keys():
+            yield base, (low.get(base, datetime.min), high.get(base, datetime.max))
+        if isinstance(source, Stage) and isinstance(source.query, Select) and not low and not high:
+            yield from self._ends(source.query.where, source.query.source)
+
+    def _tables(self, source: Source) -> str:
+        """WITH tables of all combinations of values, under the names of the stored ones; anything may be NULL."""
+        found: dict[str, dict[str, str]] = {scan.table: {} for scan in _scans(source)}
+        for scan, name in self._columns(source):
+            domain = self._domain(scan, name)
+            if isinstance(domain, Timestamps):
+                start, end = self._window(scan, name, domain)
+                domain = replace(domain, lo=start, hi=max(start, end))
+            found[scan.table][name] = _values(domain)
+        return ", ".join(f"{quoted(table)} AS ({_product(columns)})" for table, columns in found.items())
+
+
+def _moment(node: Expression) -> datetime | None:
+    """A constant moment, or a day as one."""
+    inner = node.value if isinstance(node, Cast) and node.kind == "TIMESTAMP" else node
+    value = inner.value if isinstance(inner, Constant) else None
+    if isinstance(value, datetime):
+        return value
+    return datetime(value.year, value.month, value.day) if isinstance(value, date) else None
+
+
+def _product(columns: Mapping[str, str]) -> str:
+    names = ["'all' AS \"#owner\"", *(f"{quoted(name)}" for name in columns)]
+    sources = [f"({sql}) AS v{index}({quoted(name)})" for index, (name, sql) in enumerate(columns.items())]
+    return f"SELECT {', '.join(names)}{' FROM ' if sources else ''}{', '.join(sources)}"
+
+
+def _values(domain: Domain) -> str:
+    """A SELECT of everything that a stored column may hold, and NULL."""
+    match domain:
+        case Integers() | Decimals():
+            listed = f"SELECT CAST(x AS BIGINT) FROM range({domain.first}, {domain.last + 1}) AS r(x)"
+        case Categories(values=values):
+            listed = f"SELECT CAST(x AS BIGINT) FROM range({len(values)}) AS r(x)"
+        case Booleans():
+            listed = "SELECT TRUE UNION ALL SELECT FALSE"
+        case Dates(lo=lo, hi=hi):
+            listed = f"SELECT DATE '{lo}' + CAST(x AS INTEGER) FROM range({(hi - lo).days + 1}) AS r(x)"
+        case Timestamps(lo=start, hi=end, step=step):
+            passed, each = int((end - start) / timedelta(microseconds=1)), int(step * 1_000_000)
+            listed = (
+                f"SELECT TIMESTAMP '{start}' + to_microseconds(CAST(x AS BIGINT))"
+                f" FROM range(0, {passed + 1}, {each}) AS r(x)"
+            )
+        case _:
+            raise _GiveUp
+    return f"{listed} UNION ALL SELECT NULL"
+
+
+def _in_grid(found: pa.Table, sizes: Sequence[int]) -> tuple[int, ...] | None:
+    """The places that came back, of those in the grid; None where that is all of them, or none, or too many to list."""
+    known = found.select([f"k{index}" for index in range(len(sizes))]).drop_null()
+    flat, inside = np.zeros(known.num_rows, dtype=np.int64), np.ones(known.num_rows, dtype=bool)
+    for column, size in zip(known.columns, sizes, strict=True):
+        places = arrow.numbers(column.cast(pa.int64())).astype(np.int64)
+        flat, inside = flat * size + places, inside & (places >= 0) & (places < size)
+    cells = np.unique(flat[inside])
+    if not 0 < len(cells) < math.prod(sizes):
+        return None
+    follow = int(cells[-1] - cells[0]) + 1 == len(cells)
+    return tuple(cells.tolist()) if follow or len(cells) <= MOST_CELLS else None
+
+
+def listed_texts(value: Expression, source: Source, where: Sequence[Expression]) -> tuple[str, ...] | None:
+    """The texts that conditions leave of a value: x = 'a', x IN ('a', 'b'), here or in a subquery; None without any."""
+    for each in conjuncts(where):
+        parts = each.arguments if isinstance(each, Call) and each.name == "OR" else (each,)
+        found = [_text_of(part, value) for part in parts]
+        if None not in found:
+            return tuple(dict.fromkeys(str(text) for text in found))
+    match source:
+        case Stage(stage=stage, query=Select(source=inner, columns=columns, where=below)):
+            if isinstance(value, Column) and value.stage == stage and value.name in dict(columns):
+                return listed_texts(dict(columns)[value.name], inner, below)
+    return None
+
+
+def _text_of(node: Expression, value: Expression) -> str | None:
+    bare = node.value if isinstance(node, Careful) else node
+    match bare:
+        case Call(name="=", arguments=(left, Constant(value=str(text)))) if left == value:
+            return text
+    return None
+
+
+def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
+    """The place of a text among those listed; NULL for others."""
+    return careful(call("list_position", call("list", *(Cast(Constant(each), "VARCHAR") for each in texts)), value) - 1)
+
+
+def place_among(places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]) -> Expression:
+    """The place of a row's keys among the listed groups; NULL for a row that is in none of them."""
+    flat: Expression = places[0]
+    for place, size in zip(places[1:], sizes[1:], strict=True):
+        flat = flat * size + place
+    if cells[-1] - cells[0] + 1 == len(cells):
+        return case((call("AND", flat >= cells[0], flat <= cells[-1]), flat - cells[0]))
+    return call("list_position", call("list", *cells), flat) - 1
+
+
+def _scans(source: Source) -> Iterator[Scan]:
+    match source:
+        case Scan():
+            yield source
+        case OwnerJoin(left=left, right=right):
+            yield from (*_scans(left), *_scans(right))
+        case PublicJoin(left=left):
+            yield from _scans(left)
+        case Stage(query=Select(source=inner)):
+            yield from _scans(inner)
+        case _:
+            raise _GiveUp
+
+
+def _inside(source: Source) -> frozenset[str]:
+    """All stages of a source, also of its subqueries."""
+    match source:
+        case OwnerJoin(left=left, right=right):
+            return _inside(left) | _inside(right)
+        case PublicJoin(left=left, right=right):
+            return _inside(left) | {right.stage}
+        case Stage(query=Select(source=inner), stage=stage):
+            return _inside(inner) | {stage}
+    return stages(source)

@@ -1,0 +1,65 @@
+"""Only the groups that can be: as many as the allowed values of the keys' columns make, and what a person can touch."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from discreet.curator import Curator
+from discreet.sql.plan import Joint
+from sql import bounded, harness, policies
+
+
+@pytest.fixture(scope="module")
+def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
+    tables = bounded.tidy(policies.policy("hospital"), people=30, dice=random.Random("same"))
+    return bounded.opened(tmp_path_factory.mktemp("possible"), "hospital", tables)
+
+
+CASES = [
+    ("SELECT age // 10 AS d, COUNT(*) AS n FROM people WHERE age >= 80 GROUP BY d", 5),
+    ("SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits WHERE seen < '2024-01-03' GROUP BY d", 2),
+    ("SELECT d, COUNT(*) AS n FROM (SELECT age // 10 AS d FROM people WHERE age >= 80) AS s GROUP BY d", 5),
+    ("WITH s AS (SELECT * FROM people WHERE sex <> 'X') SELECT sex, COUNT(*) AS n FROM s GROUP BY sex", 2),
+    ("SELECT YEAR(day) AS y, MONTH(day) AS m, COUNT(*) AS n FROM visits GROUP BY y, m", 12),
+    ("SELECT MONTH(born) AS m, born, COUNT(*) AS n FROM people WHERE born < '1990-03-01' GROUP BY m, born", 59),
+    ("SELECT c.town, c.clinic, COUNT(*) AS n FROM visits v JOIN clinics c ON v.clinic = c.clinic GROUP BY 1, 2", 3),
+    ("SELECT CASE WHEN age < 18 THEN 'a' ELSE 'b' END AS k, COUNT(*) AS n FROM people WHERE age > 20 GROUP BY k", 1),
+    ("SELECT LAST_DAY(day) AS l, COUNT(*) AS n FROM visits GROUP BY l", 12),
+    ("SELECT zip, COUNT(*) AS n FROM people WHERE zip IN ('a', 'b', 'c') GROUP BY zip", 3),
+    ("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", 3),
+]
+
+
+@pytest.mark.parametrize(("sql", "groups"), CASES)
+def test_only_groups_that_can_be(curator: Curator, sql: str, groups: int) -> None:
+    (block,) = curator._view.plan(sql).blocks
+    assert block.cells == groups
+    answer = curator.ask(sql, analyst="ann", epsilon="1e45")
+    assert answer.table.num_rows == groups
+
+
+def test_rows_beside_the_listed_groups_are_left_out(curator: Curator) -> None:
+    """What is listed is all that is counted: the sum over groups is the count of what WHERE leaves."""
+    for condition in ("age >= 80", "age BETWEEN 17 AND 43", "age < 35"):
+        sql = f"SELECT age // 10 AS d, COUNT(*) AS n FROM people WHERE {condition} GROUP BY d"
+        total = curator.ask(f"SELECT COUNT(*) AS n FROM people WHERE {condition}", analyst="ann", epsilon="1e45")
+        parts = curator.ask(sql, analyst="ann", epsilon="1e45").table["n"].to_pylist()
+        assert sum(parts) == total.table["n"][0].as_py()
+
+
+@pytest.mark.parametrize("neighbors", ["add_remove", "change_one"])
+def test_a_person_is_in_no_more_groups_than_are_left(neighbors: Any) -> None:
+    policy = policies.policy("hospital", neighbors)
+    sql = "SELECT clinic, COUNT(DISTINCT person_id) AS n FROM visits WHERE clinic IN ('Hill', 'Market') GROUP BY clinic"
+    (block,) = harness.planned(sql, policy, name="hospital").blocks
+    assert isinstance(block.keys[0], Joint)
+    assert block.measurements[0].sensitivity.l1 == 2
+
+
+def test_grouping_sets_keep_their_grid(curator: Curator) -> None:
+    """They are added up from one another, key by key."""
+    sql = "SELECT sex, age // 50 AS a, COUNT(*) AS n FROM people WHERE age < 50 GROUP BY ROLLUP (sex, a)"
+    assert not any(isinstance(key, Joint) for block in curator._view.plan(sql).blocks for key in block.keys)
