@@ -97,9 +97,9 @@ def load(folder: Path, connections: int, questions: int) -> dict[str, Any]:
                 took.append(time.perf_counter() - began)
                 codes.append(reply.code or "answered")
 
-    began = time.perf_counter()
+    began, processor = time.perf_counter(), server.processor_seconds()
     in_threads(connections, ask)
-    seconds = time.perf_counter() - began
+    seconds, processor = time.perf_counter() - began, server.processor_seconds() - processor
     server.stop()
     took.sort()
     return {
@@ -109,6 +109,7 @@ def load(folder: Path, connections: int, questions: int) -> dict[str, Any]:
         "answered": codes.count("answered"),
         "over_budget": codes.count("53X01"),
         "per_second": len(codes) / seconds,
+        "processor_ms": 1000 * processor / len(codes),
         "p50": took[len(took) // 2],
         "p99": took[len(took) * 99 // 100],
     }

@@ -26,6 +26,11 @@ class Served:
         assert found, "the server did not start"
         self.port = int(found[1])
 
+    def processor_seconds(self) -> float:
+        """Return the processor time that the server has used so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def kill(self) -> None:
         os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()

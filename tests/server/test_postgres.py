@@ -74,18 +74,18 @@ def test_without_a_price_nothing_is_asked(town: Running) -> None:
         assert "SET discreet.epsilon" in refused.errors[0]["H"]
         assert client.query("SELECT name, beds FROM places ORDER BY name").rows[0] == (b"Harbor", b"20")
         assert client.query("SET discreet.epsilon = 0.25").tags == ["SET"]
-        assert client.query("SELECT COUNT(*) AS priced FROM people").tags == ["SELECT 1"]
+        assert client.query("SELECT COUNT(*) AS n FROM people WHERE age <> 1").tags == ["SELECT 1"]
     assert spent(town, "alice") - before == Fraction(1, 4)
 
 
 def test_the_policys_price_is_taken_where_none_is_set(town: Running) -> None:
     with Client(town.port, "bob") as client:
         assert client.query("SHOW discreet.epsilon").rows == [(b"1/4",)]
-        assert client.query("SELECT COUNT(*) AS bobs FROM people").tags == ["SELECT 1"]
+        assert client.query("SELECT COUNT(*) AS n FROM people WHERE age <> 2").tags == ["SELECT 1"]
         assert spent(town, "bob") == Fraction(1, 4)
         assert client.query("SHOW discreet.budget").rows == [("ε = 0.75, δ = 1e-6".encode(),)]
         assert client.query("SET discreet.epsilon = 0.9").code == ""
-        over = client.query("SELECT COUNT(*) AS over FROM people")
+        over = client.query("SELECT COUNT(*) AS n FROM people WHERE age <> 3")
         assert (over.code, over.status) == ("53X01", "I")
         assert "0.75" in over.errors[0]["M"]
         assert client.query("RESET discreet.epsilon; SHOW discreet.epsilon").rows == [(b"1/4",)]
@@ -153,12 +153,15 @@ def test_an_auditor_reads_and_never_asks(town: Running) -> None:
     with Client(town.port, "dave", options="-c discreet.epsilon=0.5") as client:
         assert client.query(COUNT).code == "42501"
         assert client.query("SHOW server_version").rows == [(b"15.0",)]
+        assert b"discreet_statements_total" in client.query("SHOW discreet.metrics").rows[0][0]
+    with Client(town.port) as client:
+        assert client.query("SHOW discreet.metrics").code == "42501"
 
 
 def test_a_curators_questions_are_the_curators(town: Running) -> None:
     before = spent(town, "curator")
     with Client(town.port, "carol", options="-c discreet.epsilon=0.5") as client:
-        assert client.query("SELECT COUNT(*) AS curators FROM people").tags == ["SELECT 1"]
+        assert client.query("SELECT COUNT(*) AS n FROM people WHERE age <> 4").tags == ["SELECT 1"]
     assert spent(town, "curator") - before == Fraction(1, 2)
 
 
@@ -368,7 +371,7 @@ def test_what_clients_send_to_set_themselves_up(client: Client, sql: str) -> Non
 
 def test_a_charge_does_not_roll_back_and_a_notice_says_so(town: Running, client: Client) -> None:
     before = spent(town, "alice")
-    sql = "SELECT COUNT(*) AS rolled FROM people"
+    sql = "SELECT COUNT(*) AS n FROM people WHERE age <> 5"
     assert client.query("BEGIN; SET discreet.epsilon = 0.3").status == "T"
     answered = client.query(sql)
     rolled = client.query("ROLLBACK")
@@ -397,7 +400,7 @@ def test_a_failed_transaction_waits_for_its_end(client: Client) -> None:
 
 def test_a_cursor_with_all_its_fetches_is_one_spend(town: Running, client: Client) -> None:
     before = spent(town, "alice")
-    sql = "SELECT age, COUNT(*) AS c FROM people GROUP BY age ORDER BY age"
+    sql = "SELECT age, COUNT(*) AS c FROM people WHERE smoker GROUP BY age ORDER BY age"
     reply = client.query(f'BEGIN;declare "SQL_CUR1" cursor with hold for {sql};fetch 100 in "SQL_CUR1"')
     assert reply.tags == ["BEGIN", "DECLARE CURSOR", "FETCH 100"]
     assert client.query("COMMIT").tags == ["COMMIT"]
@@ -411,18 +414,18 @@ def test_a_cursor_with_all_its_fetches_is_one_spend(town: Running, client: Clien
     assert client.query('CLOSE "SQL_CUR1"').tags == ["CLOSE CURSOR"]
     assert client.query('FETCH 1 FROM "SQL_CUR1"').code == "34000"
     assert spent(town, "alice") - before == Fraction(1, 2)
-    client.query("BEGIN; DECLARE never CURSOR FOR SELECT COUNT(*) AS never FROM people; COMMIT")
+    client.query("BEGIN; DECLARE never CURSOR FOR SELECT COUNT(*) AS n FROM people WHERE age <> 6; COMMIT")
     assert client.query("FETCH 1 FROM never").code == "34000"
     assert spent(town, "alice") - before == Fraction(1, 2)
 
 
 def test_explain_says_the_cost_first_and_asks_nothing(town: Running, client: Client) -> None:
     before = spent(town, "alice")
-    reply = client.query("EXPLAIN SELECT COUNT(*) AS explained FROM people")
+    reply = client.query("EXPLAIN SELECT COUNT(*) AS n FROM people WHERE age <> 7")
     assert reply.columns[0][0] == "QUERY PLAN"
     assert reply.rows[0][0].startswith(b"cost=0.00..0.50")
     assert len(reply.rows) > 3
-    as_json = client.query("EXPLAIN (FORMAT JSON, VERBOSE) SELECT COUNT(*) AS explained FROM people")
+    as_json = client.query("EXPLAIN (FORMAT JSON, VERBOSE) SELECT COUNT(*) AS n FROM people WHERE age <> 7")
     assert b'"Total Cost": 0.5' in as_json.rows[0][0]
     assert spent(town, "alice") == before
 
@@ -491,7 +494,7 @@ def test_cancel_ends_the_waiting_and_not_the_charge(town: Running, monkeypatch: 
         return answer
 
     before = spent(town, "alice")
-    sql = "SELECT COUNT(*) AS cancelled FROM people"
+    sql = "SELECT COUNT(*) AS n FROM people WHERE age <> 8"
     with Client(town.port, options="-c discreet.epsilon=0.5") as client:
         monkeypatch.setattr(town.server.curator, "ask", slow)
         client.send(pack(b"Q", text(sql)))
@@ -512,7 +515,7 @@ def test_a_statement_that_takes_too_long_is_left(town: Running, monkeypatch: pyt
     held = threading.Event()
     monkeypatch.setattr(town.server.curator, "ask", lambda *_, **__: held.wait(60))
     with Client(town.port, options="-c discreet.epsilon=0.5 -c statement_timeout=50ms") as client:
-        assert client.query("SELECT COUNT(*) AS late FROM people").code == "57014"
+        assert client.query("SELECT COUNT(*) AS n FROM people WHERE age <> 9").code == "57014"
         held.set()
 
 
@@ -522,7 +525,7 @@ def test_our_own_mistake_is_one_sentence(town: Running, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(town.server.curator, "ask", broken)
     with Client(town.port, options="-c discreet.epsilon=0.5") as client:
-        reply = client.query("SELECT COUNT(*) AS broken FROM people")
+        reply = client.query("SELECT COUNT(*) AS n FROM people WHERE age <> 10")
         assert reply.code == "XX000"
         assert "56274" not in str(reply)
         monkeypatch.undo()

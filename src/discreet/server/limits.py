@@ -12,8 +12,8 @@ class Limits:
     workers: int = 4
     connections: int = 400
     connections_per_user: int = 100
-    connections_before_login: int = 200
-    connections_before_login_per_address: int = 60
+    connections_before_login: int = 300
+    connections_before_login_per_address: int = 150
     waiting_per_user: int = 100  # questions
     message: int = 1 << 20  # bytes
     result: int = 256 << 20  # bytes of one answer, and of all that one session's cursors hold

@@ -58,6 +58,7 @@ _ALL = (
         help="What a SELECT of single rows gets: a refusal, or no rows and a notice.",
     ),
     Setting(name="discreet.budget", value="", fixed=True, help="What is left to you."),
+    Setting(name="discreet.metrics", value="", fixed=True, help="Counts of the server, for curators and auditors."),
     Setting(name="application_name", value="", reported=True),
     Setting(name="array_nulls", value="on", choices=_ON_OFF),
     Setting(name="autovacuum", value="off", fixed=True),

@@ -64,6 +64,7 @@ class Runner:
         policy: Policy,
         look: Look,
         most_held: int,
+        metrics: Callable[[], str],
         work: Callable[[Callable[[], Any]], Awaitable[Any]],
     ) -> None:
         """`work` runs a call on a worker, by turns; `most_held` is how many bytes cursors may hold."""
@@ -73,6 +74,7 @@ class Runner:
         self._look = look
         self._most_held = most_held
         self._work = work
+        self._live = {"discreet.budget": asker.budget, "discreet.metrics": metrics}  # asked when they are shown
 
     # --- from text to a prepared statement ----------------------------------------------------------------------------
 
@@ -151,9 +153,11 @@ class Runner:
         statement = portal.prepared.statement
         assert statement is not None
         self.state.require_sound(statement.verb)
-        if statement.verb == "SHOW" and commands.setting_name(statement).lower() == "discreet.budget":
-            left = await self._work(self._asker.budget)
-            return Result(tag="SHOW", table=commands.shown_value("discreet.budget", left))
+        if statement.verb == "SHOW":
+            live = self._live.get(commands.setting_name(statement).lower())
+            if live is not None:
+                name = commands.setting_name(statement).lower()
+                return Result(tag="SHOW", table=commands.shown_value(name, await self._work(live)))
         done = commands.run(self.state, statement)
         if done is not None:
             return done
@@ -226,8 +230,6 @@ class Runner:
         return result
 
     def _shown(self, statement: Statement) -> Result:
-        if commands.setting_name(statement).lower() == "discreet.budget":
-            return Result(tag="SHOW", table=commands.shown_value("discreet.budget", ""))
         found = commands.run(self.state, statement)
         assert found is not None
         return found

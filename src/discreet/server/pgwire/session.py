@@ -65,6 +65,7 @@ class Session:
             policy=door.curator.policy,
             look=look,
             most_held=door.limits.result,
+            metrics=self._metrics,
             work=self._work,
         )
 
@@ -278,6 +279,11 @@ class Session:
             self._door.gate.still(self._user)
         except Denied:
             raise Fatal("28000", f"{self._user.name} may not log in any more.") from None
+
+    def _metrics(self) -> str:
+        if self._user.role == "analyst":
+            raise Fault("42501", "How the server does is told to curators and auditors.")
+        return self._door.metrics.text()
 
     async def _work(self, call: Callable[[], Any]) -> Any:
         """Run a call on a worker by turns; stop waiting when it is cancelled or takes too long."""
