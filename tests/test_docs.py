@@ -138,3 +138,13 @@ def test_every_step_of_the_four_walks_is_in_the_code() -> None:
             step in source if last is None else re.search(rf"\b(?:class|def) {last}\b|^{last}\b", source, re.MULTILINE)
         )
         assert found, f"{step} is not in the code"
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_lines_are_short(page: Path) -> None:
+    """A table's row is one line, and so is a message that is quoted as it is said."""
+    for number, line in enumerate(page.read_text().splitlines(), start=1):
+        if not line.startswith(("|", "> `")):
+            assert len(line) <= 120, f"{page.name}:{number} has {len(line)} letters"
