@@ -315,7 +315,7 @@ def run(places: dict[int, Path], only: str) -> list[dict[str, Any]]:
         asker = Asker(folder, count)
         asked = questions if count <= 20_000_000 else [each for each in questions if each.sql.count("people")][:4]
         timings = [asker.timing(question) for question in asked]
-        asker.curator._engine.close()
+        asker.curator._view.engine.close()
         for question, timing in zip(asked, timings, strict=True):
             memory = (peak(folder, count, question, plain=False), peak(folder, count, question, plain=True))
             rows.append(line(timing, question, fixed[question.name], memory))

@@ -178,19 +178,19 @@ def _drawn(curator: Any, sql: str) -> Callable[[], Any]:
     from discreet.vault.allowance import Allowance
 
     accountant, one = curator._accountant, Fraction(1)
-    planned = curator._offer(sql.format(n="n"), epsilon=1, margin=None, assuming=None).plan
+    planned = curator._view.offer(sql.format(n="n"), epsilon=1, margin=None, assuming=None).plan
     offered = offer(planned, accountant, amount=one, limit=Charge(amount=one, delta=Fraction(1, 10**7)))
     read: dict[str, Any] = {}
 
     def fetch(query: str) -> Any:
         if query not in read:
-            read[query] = curator._fetch(query)
+            read[query] = curator._view.fetch(query)
         return read[query]
 
     def drawn() -> Any:
         key = os.urandom(32)
         allowance = Allowance(key=key, accountant=accountant, paid=offered.cost)
-        table = curator._finish(offered, measure(offered, allowance, fetch), key).table
+        table = curator._view.finish(offered, measure(offered, allowance, fetch), key).table
         columns = [column.to_pylist() for column in table.columns]
         return dict(zip(*columns, strict=True)) if len(columns) == 2 else columns[0][0]
 

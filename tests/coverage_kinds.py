@@ -193,15 +193,15 @@ def answered(kind: str, accountant: str, *, answers: int) -> Seen:
     """So many answers or a few more, each noised with a key of its own as `Curator.ask` does it."""
     made, data = curator(accountant)
     sql = KINDS[kind]
-    offered = made._offer(sql, epsilon=EPSILON, margin=None, assuming=None)
-    fetch = cache(made._fetch)
+    offered = made._view.offer(sql, epsilon=EPSILON, margin=None, assuming=None)
+    fetch = cache(made._view.fetch)
     connection = duckdb.connect()
     connection.sql(f"CREATE VIEW people AS SELECT * FROM '{data}'")
     truth = {row[:-1]: row[-1] for row in _rows(connection.sql(sql).to_arrow_table(), kind)}
     total = told = missed = fewer = 0
     while total < answers:
         allowance = Allowance(key=os.urandom(32), accountant=made._accountant, paid=offered.cost)
-        sheet = made._finish(offered, measure(offered, allowance, fetch))
+        sheet = made._view.finish(offered, measure(offered, allowance, fetch))
         margins = sheet.margins.column(sheet.margins.num_columns - 1).to_pylist()
         for row, margin in zip(_rows(sheet.table, kind), margins, strict=True):
             exact = truth[row[:-1]]

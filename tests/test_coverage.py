@@ -98,12 +98,12 @@ def test_whoever_simulates_a_margin_finds_the_same(kind: str) -> None:
     from discreet.vault.allowance import Allowance
 
     made, _ = curator("sum")
-    offered = made._offer(KINDS[kind], epsilon=EPSILON, margin=None, assuming=None)
+    offered = made._view.offer(KINDS[kind], epsilon=EPSILON, margin=None, assuming=None)
     allowance = Allowance(key=bytes(32), accountant=made._accountant, paid=offered.cost)
-    noisy = measure(offered, allowance, made._fetch)
-    first = made._finish(offered, noisy).margins
+    noisy = measure(offered, allowance, made._view.fetch)
+    first = made._view.finish(offered, noisy).margins
     answered("product", "sum", answers=1)
-    assert made._finish(offered, noisy).margins.equals(first)
+    assert made._view.finish(offered, noisy).margins.equals(first)
 
 
 def test_where_no_margin_is_known_the_answer_says_so() -> None:

@@ -24,6 +24,7 @@ from discreet.ledger.sqlite import File
 from discreet.measure import released as released_by
 from discreet.policy.policy import Policy
 from discreet.vault.answer import Answer
+from discreet.vault.exact import Exact
 from small_town import POLICY as SMALL
 from small_town import town
 from sql import bounded, harness, policies
@@ -404,15 +405,15 @@ def test_at_most_one_row_per_group_or_cell_leaves_the_engine(tmp_path: Path, mon
     curator = bounded.opened(tmp_path, "school", source(3_000))
     fetch, fetch_parts, returned = DuckDB.fetch, DuckDB.fetch_parts, list[tuple[Any, int]]()
 
-    def counted(engine: DuckDB, query: Any, seconds: float) -> pa.Table:
-        table = fetch(engine, query, seconds)
-        returned.append((query, table.num_rows))
-        return table
+    def counted(engine: DuckDB, query: Any, seconds: float) -> Exact:
+        exact = fetch(engine, query, seconds)
+        returned.append((query, exact.unwrap().num_rows))
+        return exact
 
-    def counted_parts(engine: DuckDB, query: Any, seconds: float, rows: int) -> list[pa.Table]:
-        parts = list(fetch_parts(engine, query, seconds, rows))
+    def counted_parts(engine: DuckDB, query: Any, seconds: float, rows: int) -> Exact:
+        parts = list(fetch_parts(engine, query, seconds, rows).unwrap_parts())
         returned.append((query, sum(part.num_rows for part in parts)))
-        return parts
+        return Exact(parts)
 
     monkeypatch.setattr(DuckDB, "fetch", counted)
     monkeypatch.setattr(DuckDB, "fetch_parts", counted_parts)
@@ -426,7 +427,7 @@ def test_at_most_one_row_per_group_or_cell_leaves_the_engine(tmp_path: Path, mon
         cells = [min(pick.domain.size, pick.fan) for block in plan.blocks for pick in block.picks]
         most = max((block.cells for block in plan.blocks), default=1) * max([1, *cells])
         assert all(rows <= most for _, rows in returned), case.id
-        assert all(re.search(r" (count|sum|sum_no_overflow)\(", curator._engine.sql(each)) for each, _ in returned)
+        assert all(re.search(r" (count|sum|sum_no_overflow)\(", curator._view.engine.sql(each)) for each, _ in returned)
 
 
 # --- order of rows, threads, other people -----------------------------------------------------------------------------
@@ -503,7 +504,7 @@ def test_one_more_person_changes_no_row_of_others(tmp_path: Path) -> None:
     other = _with_key(tmp_path / "1", more, tmp_path / "0")
     for name in ("marks", "absences", "pupils"):
         sql = f'SELECT * FROM "{name}" WHERE "#owner" <> 999 ORDER BY ALL'
-        before, after = (each._engine.read(sql, 60).to_pylist() for each in (curator, other))
+        before, after = (each._view.engine.read(sql, 60).to_pylist() for each in (curator, other))
         assert before == after
 
 

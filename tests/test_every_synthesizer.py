@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -15,9 +16,12 @@ from discreet.algebra import Sum
 from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
+from discreet.policy.domain import Categories, Column, Integers, Text
 from discreet.synthetic import describe as module
+from discreet.synthetic.axis import Axis, Uncut, Unlisted
 from discreet.synthetic.description import Description
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
+from discreet.synthetic.workload import Workload
 from discreet.vault.allowance import Allowance
 from discreet.view import View
 from synthetic.small_table import curator, rows
@@ -198,7 +202,7 @@ def test_as_a_function_of_key_and_data_it_is_deterministic(name: str, tmp_path: 
 
     def ran() -> bytes:
         allowance = Allowance(key=b"k" * 32, accountant=work.inside, paid=work.paid)
-        return module.description(work.marginals(allowance, made._fetch, None), work, {"cost": {}})
+        return module.description(work.marginals(allowance, made._view.fetch, None), work, {"cost": {}})
 
     run = ran(), ran()
     assert run[0] == run[1]
@@ -244,6 +248,40 @@ def test_over_budget_changes_nothing(tmp_path: Path) -> None:
 
 def commissioned(made, name: str):  # type: ignore[no-untyped-def]
     return module.commission(made.policy, "people", made._purse(1), synthesizer=name)
+
+
+def test_a_commission_is_known_by_all_that_it_depends_on() -> None:
+    """By a text of its own: should the hash change, descriptions are charged again; then count its version up."""
+    age, sex = (
+        Column(name="age", domain=Integers(lo=0, hi=99)),
+        Column(name="sex", domain=Categories(values=("F", "M"))),
+    )
+    one = module.Commission(
+        table="people",
+        synthesizer="mst",
+        axes=(Axis(column=age, bins=10), Axis(column=sex, bins=2), Unlisted(column=Column(name="town", domain=Text()))),
+        source=cast(Any, None),
+        inside=SumAccountant(),
+        paid=Charge(amount=Fraction(1, 3)),
+        cost=Charge(amount=Fraction(1, 3)),
+    )
+    others = [
+        replace(one, table="visits"),
+        replace(one, synthesizer="aim"),
+        replace(one, axes=one.axes[:2]),
+        replace(one, axes=(one.axes[1], one.axes[0], one.axes[2])),
+        replace(one, axes=(Axis(column=age, bins=11), *one.axes[1:])),
+        replace(one, axes=(Axis(column=age, bins=2, cuts=(0, 50, 100)), *one.axes[1:])),
+        replace(one, axes=(Uncut(column=age), *one.axes[1:])),
+        replace(one, inside=ZcdpAccountant(delta_convert=Fraction(1, 10**9))),
+        replace(one, inside=ZcdpAccountant(delta_convert=Fraction(1, 10**8))),
+        replace(one, paid=Charge(amount=Fraction(1, 2))),
+        replace(one, paid=Charge(amount=Fraction(1, 3), delta=Fraction(1, 10**9))),
+        replace(one, workload=Workload(sets=(((0, 1), 2),))),
+        replace(one, about="compare"),
+    ]
+    assert len({each.question for each in (one, *others)}) == 1 + len(others)
+    assert one.question == "360c02c276670ac256a37b3d86aea64b27a23c244760654c37d688479dc46473"
 
 
 def test_gauss_is_taken_from_seventeen_counts_on() -> None:

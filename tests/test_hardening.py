@@ -107,8 +107,8 @@ def curator(tmp_path: Path) -> Curator:
 
 
 def exact(curator: Curator, sql: str, form: int = 0) -> Any:
-    block = curator._offer(sql, epsilon=1, margin=None, assuming=None).plan.blocks[0]
-    table = curator._engine.fetch(block.sums, 10)
+    block = curator._view.offer(sql, epsilon=1, margin=None, assuming=None).plan.blocks[0]
+    table = curator._view.engine.fetch(block.sums, 10).unwrap()
     return [int(table.column(f"s{i}")[form].as_py()) for i in range(len(block.readings))]
 
 
@@ -116,7 +116,7 @@ def test_the_second_wall(curator: Curator) -> None:
     """With the first wall off: SQL of an attacker's own, straight to the engine. One sentence, and nothing done."""
     for sql in ESCAPES:
         with pytest.raises(EngineFailure) as failure:
-            curator._engine.read(sql, 10)
+            curator._view.engine.read(sql, 10)
         assert str(failure.value) == str(EngineFailure()), sql
     assert exact(curator, "SELECT COUNT(*) FROM people") == [50]
     assert not Path("/tmp/people.csv").exists()
@@ -127,9 +127,9 @@ def test_the_second_wall(curator: Curator) -> None:
 
 def test_nothing_is_read_before_the_charge(curator: Curator, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    fetch = curator._engine.fetch
+    fetch = curator._view.engine.fetch
     monkeypatch.setattr(
-        type(curator._engine), "fetch", lambda self, sql, seconds: (read.append(sql), fetch(sql, seconds))[1]
+        type(curator._view.engine), "fetch", lambda self, sql, seconds: (read.append(sql), fetch(sql, seconds))[1]
     )
     with pytest.raises(BudgetExceeded):
         curator.ask("SELECT COUNT(*) FROM people", analyst="poor", epsilon=1)
@@ -138,7 +138,7 @@ def test_nothing_is_read_before_the_charge(curator: Curator, monkeypatch: pytest
     assert read == []
     before = curator._ledger.spent()
     monkeypatch.setattr(
-        type(curator._engine), "fetch", lambda self, sql, seconds: (_ for _ in ()).throw(EngineFailure())
+        type(curator._view.engine), "fetch", lambda self, sql, seconds: (_ for _ in ()).throw(EngineFailure())
     )
     with pytest.raises(EngineFailure):
         curator.ask("SELECT COUNT(*) FROM people", analyst="alice", epsilon=1)
@@ -180,7 +180,7 @@ def test_sums_are_exact_beyond_floats(curator: Curator) -> None:
 def test_sums_have_bits_for_all_rows(curator: Curator, largest: int, bits: int) -> None:
     """2^36 rows of the largest number do not overflow; whether 64 bits are enough is decided by the range alone."""
     sql = f"SELECT SUM(CASE WHEN age > 19 THEN {largest} ELSE 0 END) FROM people"
-    offered = curator._offer(sql, epsilon="1", margin=None, assuming=None)
+    offered = curator._view.offer(sql, epsilon="1", margin=None, assuming=None)
     [reading] = offered.plan.blocks[0].readings
     assert isinstance(reading, Sum)
     assert reading.bits == bits
@@ -224,7 +224,7 @@ def test_no_private_value_in_any_log(curator: Curator, caplog: pytest.LogCapture
                 curator.ask(sql.format(n=n), analyst="alice", epsilon="0.01")
             except DiscreetError as error:
                 seen.append(str(error))
-    failing = curator._engine.read
+    failing = curator._view.engine.read
     for sql in ("SELECT CAST(name AS INTEGER) FROM people", 'SELECT CAST("wealth" AS TINYINT) FROM people'):
         with pytest.raises(EngineFailure) as failure:
             failing(sql, 10)

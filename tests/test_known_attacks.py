@@ -131,8 +131,8 @@ def test_precision_and_order_of_sums(tmp_path: Path) -> None:
     sums = []
     for tables in (people(), {**people(), "people": people()["people"].take(list(range(199, -1, -1)))}):
         curator = opened(tmp_path / str(len(sums)), tables)
-        block = curator._offer("SELECT SUM(income) FROM people", epsilon=1, margin=None, assuming=None).plan.blocks[0]
-        sums.append(curator._engine.fetch(block.sums, 10).column(0)[0].as_py())
+        [block] = curator._view.plan("SELECT SUM(income) FROM people").blocks
+        sums.append(curator._view.engine.fetch(block.sums, 10).unwrap().column(0)[0].as_py())
     assert sums[0] == sums[1] == sum(round(100 * x) for x in people()["people"].column("income").to_pylist())
 
 
@@ -262,8 +262,8 @@ def test_rows_instead_of_people(tmp_path: Path) -> None:
     counts = []
     for victim in (True, False):
         curator = opened(tmp_path / str(victim), people(victim=victim))
-        offered = curator._offer("SELECT COUNT(*) FROM visits", epsilon=1, margin=None, assuming=None)
-        counts.append(curator._engine.fetch(offered.plan.blocks[0].sums, 10).column(0)[0].as_py())
+        offered = curator._view.offer("SELECT COUNT(*) FROM visits", epsilon=1, margin=None, assuming=None)
+        counts.append(curator._view.engine.fetch(offered.plan.blocks[0].sums, 10).unwrap().column(0)[0].as_py())
         assert offered.plan.blocks[0].measurements[0].sensitivity.l1 == 3
     assert counts[0] - counts[1] == 3
 

@@ -61,4 +61,4 @@ def test_same_with_and_without_the_workbench(curator: Curator, sql: str, monkeyp
 
 @pytest.mark.parametrize("sql", COMPUTED)
 def test_what_is_computed_is_not_listed(curator: Curator, sql: str) -> None:
-    assert curator._offer(sql, epsilon="0.02", margin=None, assuming=None).plan.listed is None
+    assert curator._view.offer(sql, epsilon="0.02", margin=None, assuming=None).plan.listed is None

@@ -200,19 +200,21 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 def answers(curator: Curator, sql: str, epsilon: Fraction, times: int) -> list[pa.Table]:
     """What `ask` gives, each time under a new key, without charging for it."""
-    planned = curator._offer(sql, epsilon=1, margin=None, assuming=None).plan
+    planned = curator._view.offer(sql, epsilon=1, margin=None, assuming=None).plan
     offered = offer(planned, curator._accountant, amount=epsilon, limit=Charge(amount=epsilon))
     found = []
     for _ in range(times):
         key = os.urandom(32)
         allowance = Allowance(key=key, accountant=curator._accountant, paid=offered.cost)
-        found.append(curator._finish(offered, measure(offered, allowance, curator._fetch)).table)
+        found.append(curator._view.finish(offered, measure(offered, allowance, curator._view.fetch)).table)
     return found
 
 
 def test_right_answers_at_a_large_epsilon(curator: Curator) -> None:
     sql = "SELECT state, QUANTILE_CONT(income, [0.1, 0.25, 0.5, 0.75, 0.9]) AS q FROM people GROUP BY state"
-    table = curator._engine.read("SELECT state AS k, income / 100 AS x FROM main.people WHERE income IS NOT NULL", 60)
+    table = curator._view.engine.read(
+        "SELECT state AS k, income / 100 AS x FROM main.people WHERE income IS NOT NULL", 60
+    )
     [answer] = answers(curator, sql, Fraction(10**6), 1)
     for place, found in enumerate(answer.column("q").to_pylist()):
         incomes = np.sort(table.column("x").to_numpy()[table.column("k").to_numpy() == place])
@@ -227,7 +229,7 @@ def test_five_together_are_nearer_than_five_one_by_one(curator: Curator) -> None
     Their errors are as 3 to 5, and each mean's own error is a fortieth of it; so a false alarm is one in 10^20.
     """
     quantiles = [0.1, 0.25, 0.5, 0.75, 0.9]
-    table = curator._engine.read("SELECT salary AS x FROM main.people", 60)
+    table = curator._view.engine.read("SELECT salary AS x FROM main.people", 60)
     salaries = np.sort(table.column("x").to_numpy())
     wanted = np.array(quantiles) * len(salaries)
 
@@ -285,14 +287,14 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 )
 def test_quantiles_on_a_fine_grid_are_as_near_as_told(narrow: Curator, sql: str, wanted: list[float]) -> None:
     """Through SQL, on data that lies within less than a ten-thousandth of the range."""
-    planned = narrow._offer(sql, epsilon=1, margin=None, assuming=None).plan
+    planned = narrow._view.offer(sql, epsilon=1, margin=None, assuming=None).plan
     budget = Charge(amount=Fraction(2), delta=Fraction(1, 1000))
     offered = offer(planned, narrow._accountant, amount=Fraction(2), limit=budget)
-    cents = np.sort(narrow._engine.read("SELECT income AS x FROM main.people", 60).column("x").to_numpy())
-    fetch, inside, runs = cache(narrow._fetch), 0, 60
+    cents = np.sort(narrow._view.engine.read("SELECT income AS x FROM main.people", 60).column("x").to_numpy())
+    fetch, inside, runs = cache(narrow._view.fetch), 0, 60
     for _ in range(runs):
         allowance = Allowance(key=os.urandom(32), accountant=narrow._accountant, paid=offered.cost)
-        answer = narrow._finish(offered, measure(offered, allowance, fetch)).table.column("q")[0].as_py()
+        answer = narrow._view.finish(offered, measure(offered, allowance, fetch)).table.column("q")[0].as_py()
         found = np.array([int(each * 100) for each in (answer if isinstance(answer, list) else [answer])])
         inside += bool((_off(cents, np.array(wanted), found) <= offered.ranks()["q"]).all())
     assert offered.ranks()["q"] < 60 * len(wanted)
@@ -479,11 +481,11 @@ def towns(tmp_path_factory: pytest.TempPathFactory) -> Curator:
 
 def picked(curator: Curator, sql: str) -> tuple[Any, dict[str, list[Any]]]:
     """The offer, and by town what was picked in many answers, each under a new key."""
-    offered = curator._offer(sql, epsilon=1, margin=None, assuming=None)
-    fetch, found = cache(curator._fetch), dict[str, list[Any]]()
+    offered = curator._view.offer(sql, epsilon=1, margin=None, assuming=None)
+    fetch, found = cache(curator._view.fetch), dict[str, list[Any]]()
     for _ in range(PICKED):
         allowance = Allowance(key=os.urandom(32), accountant=curator._accountant, paid=offered.cost)
-        for town, value in zip(*curator._finish(offered, measure(offered, allowance, fetch)).table, strict=True):
+        for town, value in zip(*curator._view.finish(offered, measure(offered, allowance, fetch)).table, strict=True):
             found.setdefault(town.as_py(), []).append(value.as_py())
     return offered, found
 
@@ -493,7 +495,7 @@ def test_quantiles_per_unknown_key_are_as_near_as_told(towns: Curator, wanted: f
     """Within the ranks that a quote tells, which hold for any data, with 95 % in every town."""
     offered, found = picked(towns, f"SELECT town, QUANTILE_CONT(income, {wanted}) AS q FROM people GROUP BY town")
     ranks = offered.ranks()["q"]
-    table = towns._engine.read("SELECT town, income FROM main.people", 60)
+    table = towns._view.engine.read("SELECT town, income FROM main.people", 60)
     assert offered.plan.blocks[0].picks[0].fine  # 10,001 values, where 4,096 are read at most
     assert found.keys() == TOWNS.keys()
     for town, answers_ in found.items():
@@ -507,7 +509,7 @@ def test_quantiles_per_unknown_key_are_as_near_as_their_mechanism_says(towns: Cu
     """Within two ranks as often as by the mass of the choice, and not of one with a ninth or nine times the epsilon."""
     offered, found = picked(towns, "SELECT town, MEDIAN(shoe) AS q FROM people GROUP BY town")
     [[mechanism]], wrong = offered.blocks[0].picked, 0
-    table = towns._engine.read("SELECT town, shoe FROM main.people", 60)
+    table = towns._view.engine.read("SELECT town, shoe FROM main.people", 60)
     for town, answers_ in found.items():
         shoes = np.sort(table.column("shoe").to_numpy()[table.column("town").to_numpy() == town])
         counts, half = np.bincount(shoes, minlength=mechanism.cells), np.array([0.5])
@@ -533,7 +535,7 @@ def test_modes_per_unknown_key_are_chosen_as_often_as_their_mechanism_says(towns
     """Given the counts, by the mass of the choice; and not by that of a ninth or nine times the epsilon."""
     offered, found = picked(towns, "SELECT town, MODE(pet) AS pet FROM people GROUP BY town")
     [[mechanism]] = offered.blocks[0].picked
-    table = towns._engine.read("SELECT town, pet FROM main.people", 60)
+    table = towns._view.engine.read("SELECT town, pet FROM main.people", 60)
     pets, wrong = ["cat", "dog", "fish", "none"], 0
     assert found.keys() == TOWNS.keys()
     for town, answers_ in found.items():

@@ -20,6 +20,7 @@ from discreet.curator import Curator, create_ledger
 from discreet.local.protocols.protocol import PROTOCOLS
 from discreet.mechanisms import quantile
 from discreet.noise.tape import recording
+from discreet.synthetic.axis import Intervals
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.vault.allowance import Allowance
 from small_town import POLICY, town
@@ -100,7 +101,11 @@ def test_bounds(neighbors: Pair, table: str, column: str, monkeypatch: pytest.Mo
 @pytest.mark.parametrize("name", SYNTHESIZERS)
 def test_describe(neighbors: Pair, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     columns = ["age", "income", "sex"]
-    work = lambda each: each.describe("people", epsilon=1, synthesizer=name, columns=columns, bins=8)  # noqa: E731
+
+    def work(each: Curator) -> object:
+        intervals = Intervals(bins=8)
+        return each.describe("people", epsilon=1, synthesizer=name, columns=columns, intervals=intervals)
+
     check(transcripts(neighbors, work, monkeypatch))
 
 

@@ -15,14 +15,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from discreet import accounting
-from discreet.algebra import Numbers
 from discreet.bounds import BEYOND, Bounds, suggested
 from discreet.budget import Budget
 from discreet.door import Door, Passed, Request, allowed
 from discreet.engines.duckdb.reference import Reference
 from discreet.engines.duckdb.store import Snapshot
 from discreet.engines.duckdb.workbench import Workbench
-from discreet.engines.engine import Engine, Progress
+from discreet.engines.engine import Progress
 from discreet.engines.quoting import name as named
 from discreet.engines.stores import store_of
 from discreet.engines.until import Until
@@ -34,11 +33,9 @@ from discreet.offer import Offer, Quote, quoted
 from discreet.policy.document import nearest
 from discreet.policy.owners import EachRow, Owner, Through, Together
 from discreet.policy.policy import CURATOR, Policy
-from discreet.sql.after.finish import Noisy
 from discreet.sql.identity import digest
 from discreet.vault.allowance import Allowance
-from discreet.vault.answer import Answer, Sheet
-from discreet.vault.exact import Exact
+from discreet.vault.answer import Answer
 from discreet.vault.released import from_bytes
 from discreet.view import Finished, Shape, View, recalled
 
@@ -387,21 +384,6 @@ class Curator:
             workbench=self._workbench,
         )
 
-    # --- the current snapshot, for audits, benchmarks and tests -----------------------------------------------------
-
-    @property
-    def _engine(self) -> Engine:
-        return self._view.engine
-
-    def _offer(self, sql: str, *, epsilon: object, margin: object, assuming: int | None) -> Offer:
-        return self._view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming)
-
-    def _fetch(self, query: Numbers) -> Exact:
-        return self._view.fetch(query, until=Until(began=time.monotonic(), deadline=None))
-
-    def _finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
-        return self._view.finish(offered, noisy)
-
 
 def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpAccountant:
     terms = policy.budget
@@ -411,14 +393,11 @@ def accountant_of(policy: Policy) -> accounting.SumAccountant | accounting.ZcdpA
 def terms_of(policy: Policy) -> Terms:
     """What a ledger of this policy is bound to (S2), and its limits."""
     accountant = accountant_of(policy)
-    described: dict[str, str] = {"name": accountant.name}
-    if isinstance(accountant, accounting.ZcdpAccountant):
-        described["delta_convert"] = str(accountant.delta_convert)
     return Terms(
         unit=policy.unit,
         neighbors=policy.neighbors,
         owners={name: _owner(table.owner) for name, table in policy.tables.items() if table.owner is not None},
-        accountant=described,
+        accountant=accountant.terms,
         limit=accountant.limit(epsilon=policy.budget.epsilon, delta=policy.budget.delta),
         analysts={
             name: accountant.limit(epsilon=share.epsilon, delta=share.delta) for name, share in policy.analysts.items()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from discreet.algebra import Numbers
-from discreet.mechanisms.shapes import Selection
+from discreet.mechanisms.shapes import Selection, nearby
 from discreet.offer import BlockOffer, Offer
 from discreet.parts import Part, block_parts
 from discreet.sql.after.finish import Noisy, added_up
@@ -132,8 +132,7 @@ def _pick(
         "survivors": survivors,
         "keys": block.unknown,
     }
-    if pick.fine:
-        near = pick.nearby(choices)
+    if near := nearby(choices):
         exact = fetch(block.near(pick, near))
         found = [allowance.choose_near(choice, exact, **grid) for choice in near]
     else:

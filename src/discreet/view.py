@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ from discreet.budget import Charge, amount
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Engine
 from discreet.engines.stores import store_of
-from discreet.engines.until import Until
+from discreet.engines.until import NO_DEADLINE, Until
 from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.ledger import Standing
 from discreet.measure import noisy, released
@@ -237,13 +236,12 @@ class View:
         sheet = self.finish(paid, noisy(paid, {**known, **(found or {})}))
         return Finished(released=found or {}, sheet=sheet, charge=max(paid.stored.values(), default=None))
 
-    def fetch(self, query: Numbers, *, until: Until) -> Exact:
-        return Exact(self.engine.fetch(query, until.at_most(float(self.policy.limits.seconds))))
+    def fetch(self, query: Numbers, *, until: Until = NO_DEADLINE) -> Exact:
+        return self.engine.fetch(query, until.at_most(float(self.policy.limits.seconds)))
 
     def fetch_parts(self, queries: Sequence[Numbers], rows: int, *, until: Until) -> Exact:
         seconds = float(self.policy.limits.seconds)
-        parts = (self.engine.fetch_parts(query, until.at_most(seconds), rows) for query in queries)
-        return Exact(chain.from_iterable(parts))
+        return Exact.chained(self.engine.fetch_parts(query, until.at_most(seconds), rows) for query in queries)
 
     def finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
         """The rest of the statement, on noisy and public tables."""

@@ -30,13 +30,13 @@ def test_what_does_not_bind_is_refused_unpaid(curator: Curator, monkeypatch: pyt
     people = Scan("people", "t0")
     for reading in (Distinct((Column("t0", "nothing"),)), Sum((Factor(Column("t0", "zip"), 0, 1, 1, False),))):
         with pytest.raises(EngineFailure):
-            curator._engine.check(Aggregate(people, (), (reading,)))
+            curator._view.engine.check(Aggregate(people, (), (reading,)))
 
     def failing(_: Aggregate) -> None:
         raise EngineFailure
 
     paid = curator.ledger()
-    monkeypatch.setattr(curator._engine, "check", failing)
+    monkeypatch.setattr(curator._view.engine, "check", failing)
     with pytest.raises(Rejected, match="cannot be computed by the engine"):
         curator.ask("SELECT COUNT(*) FROM people WHERE age > 77", analyst="ann", epsilon="1")
     assert curator.ledger() == paid
@@ -62,7 +62,7 @@ def test_a_question_is_planned_and_tried_once_a_snapshot(curator: Curator, monke
     nothing = Aggregate(Scan("people", "t0"), (), (Distinct((Column("t0", "nothing"),)),))
     for _ in range(2):
         with pytest.raises(EngineFailure):
-            curator._engine.check(nothing)
+            curator._view.engine.check(nothing)
     curator._open(curator._view.number)
     assert not curator._view.plans
 
@@ -156,7 +156,7 @@ def test_every_query_of_every_plan_binds(curator: Curator) -> None:
         if case.policy == "hospital":
             for block in harness.plan_of(case).blocks:
                 for query in block.queries:
-                    curator._engine.check(query)
+                    curator._view.engine.check(query)
 
 
 def test_margins_of_noise_beyond_64_bits() -> None:

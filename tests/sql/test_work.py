@@ -100,7 +100,7 @@ def test_sums_that_128_bits_cannot_hold_are_refused() -> None:
 def test_sums_of_38_digits_arrive_exactly(tmp_path: Path) -> None:
     """The largest sum that is planned goes through the engine and the decimals without loss."""
     people = bounded.tidy(HOSPITAL, people=2, dice=random.Random())
-    engine = bounded.opened(tmp_path, "hospital", people)._engine
+    engine = bounded.opened(tmp_path, "hospital", people)._view.engine
     for total in (10**38 - 1, -(10**38) + 1, 2**63, -(2**63) - 1):
         table = engine.read(f"SELECT sum(x) AS s0 FROM (VALUES ({total - 5}::HUGEINT), (5::HUGEINT)) AS v(x)", 60)
         [values] = cells_of(Exact(table).unwrap(), [], [(3,)])

@@ -28,6 +28,10 @@ class Accountant(Protocol):
     @property
     def name(self) -> AccountantName: ...
 
+    @property
+    def terms(self) -> dict[str, str]:
+        """Its name, and what its currency rests on, as ledgers write it for ever."""
+
     def limit(self, *, epsilon: Fraction, delta: Fraction) -> Charge:
         """What a budget, or an analyst's share of it, allows in this currency; rounded down."""
 
@@ -52,6 +56,10 @@ class SumAccountant:
     """ε and δ add. An answer is (ε, 0)-DP, or (ε, δ_key)-DP with unknown keys; all of the policy's δ is for those."""
 
     name: ClassVar[AccountantName] = "sum"
+
+    @property
+    def terms(self) -> dict[str, str]:
+        return {"name": self.name}
 
     def limit(self, *, epsilon: Fraction, delta: Fraction) -> Charge:
         return Charge(amount=round_down(epsilon, digits=_DIGITS), delta=round_down(delta, digits=_DIGITS))
@@ -91,6 +99,10 @@ class ZcdpAccountant:
                 "accountant zcdp needs a delta above zero, and keys below 1, to turn ρ into ε: "
                 f"the part of delta for that is {number(self.delta_convert)}."
             )
+
+    @property
+    def terms(self) -> dict[str, str]:
+        return {"name": self.name, "delta_convert": str(self.delta_convert)}
 
     def limit(self, *, epsilon: Fraction, delta: Fraction) -> Charge:
         keys = max(Fraction(0), delta - self.delta_convert)

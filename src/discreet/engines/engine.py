@@ -1,12 +1,12 @@
 """What a database must do for us: a store of prepared snapshots, and an engine on each that is open.
 
 To add one, write the two classes and a spelling, and name the store in stores.py. An engine is trusted with private
-rows and with nothing else: it is handed trees and gives exact numbers, which only `release` may open.
+rows and with nothing else: it is handed trees and gives exact numbers, which only the vault opens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from discreet.algebra import Numbers
@@ -14,6 +14,8 @@ from discreet.engines.duckdb.store import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from discreet.vault.exact import Exact
 
 Progress = Callable[[str, float], None]  # a table's name and how much of it is done, from 0 to 1
 
@@ -34,14 +36,14 @@ class Engine(Protocol):
     def sql(self, query: Numbers) -> str:
         """A query as it will run, for whoever asks what happens."""
 
-    def fetch(self, query: Numbers, seconds: float) -> pa.Table:
+    def fetch(self, query: Numbers, seconds: float) -> Exact:
         """The exact numbers of one aggregation: keys k0, k1, ..., then readings s0, s1, ..., one row for each group.
 
         Counts and sums are whole numbers of at most 128 bits, in int64 or decimal128(38, 0).
         """
 
-    def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
-        """The same as `fetch`, so many rows at a time; at least one table, which may have no rows."""
+    def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
+        """The same as `fetch`, read when it is opened, so many rows at a time; at least one table, maybe of none."""
 
     def public_table(self, name: str) -> pa.Table:
         """All of a public table, in an order that depends on its content alone (S19)."""

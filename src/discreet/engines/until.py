@@ -82,6 +82,9 @@ class Until:
         return self.deadline is not None and 2 * (time.monotonic() - self.began) > self.deadline
 
 
+NO_DEADLINE = Until(began=0.0, deadline=None)
+
+
 def _done(count: Callable[[], object]) -> bool:
     """Count, and say whether that worked; the ledger may be locked or its disk full."""
     try:

@@ -12,9 +12,10 @@ how far one person moves a statistic, is that within what the loss of the mechan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,6 +183,7 @@ class Selection(Mechanism, Protocol):
         """What must be said beside `ranks`; empty where they hold whatever the data."""
 
 
+@runtime_checkable
 class Nearby(Selection, Protocol):
     """Chooses a cell from those near the wanted rank."""
 
@@ -201,6 +203,11 @@ class Nearby(Selection, Protocol):
     def most_near(self) -> int: ...
 
     def choose_near(self, near: Near, stream: Stream, items: Items) -> Integers: ...
+
+
+def nearby(choices: Sequence[Selection]) -> tuple[Nearby, ...]:
+    """Those that need the cells near their rank alone: all choices on a fine grid, and none on another."""
+    return tuple(choice for choice in choices if isinstance(choice, Nearby))
 
 
 class Choice(Mechanism, Protocol):

@@ -7,11 +7,10 @@ one by one: what is told about their ranks then holds whatever the data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -21,7 +20,7 @@ from discreet.budget import AccountantName, Neighbors
 from discreet.mechanisms.currency import Currency, currency
 from discreet.mechanisms.fine_quantile import FineQuantile, reach_for
 from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
-from discreet.mechanisms.shapes import Nearby, Rows, Selection
+from discreet.mechanisms.shapes import Rows, Selection
 from discreet.sql.after.estimates import as_written, number_type
 from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, widened
 
@@ -101,11 +100,6 @@ class Pick:
             part._quantile(paid, share) if len(part.quantiles) == 1 else part._several(paid, share)
             for part in self.parts
         )
-
-    @staticmethod
-    def nearby(choices: Sequence[Selection]) -> tuple[Nearby, ...]:
-        """The choices of a pick on a fine grid, which all have this shape."""
-        return tuple(cast(Nearby, choice) for choice in choices)
 
     def _several(self, paid: Currency, amount: Fraction) -> Quantiles:
         depths, cells = len(self.quantiles).bit_length(), self.domain.size

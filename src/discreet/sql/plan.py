@@ -34,7 +34,7 @@ from discreet.algebra import (
 )
 from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
-from discreet.mechanisms.shapes import Keys, Nearby
+from discreet.mechanisms.shapes import Keys, Nearby, nearby
 from discreet.policy.declaration import HIDDEN
 from discreet.policy.policy import Policy
 from discreet.sql.after.again import Again
@@ -311,11 +311,8 @@ class Block:
         if self.measurements[self.one_shot :]:
             yield self.in_passes(self.sums)[0]
         for pick in self.picks:
-            if pick.fine:
-                choices = pick.mechanisms("sum", Fraction(1))
-                yield self.near(pick, pick.nearby(choices))
-            else:
-                yield self.rows_in(pick)
+            near = nearby(pick.mechanisms("sum", Fraction(1)))
+            yield self.near(pick, near) if near else self.rows_in(pick)
 
     @property
     def read(self) -> tuple[Source, tuple[Expression, ...], tuple[Reading, ...]]:

@@ -62,6 +62,11 @@ class Unlisted:
     def name(self) -> str:
         return self.column.name
 
+    @property
+    def told(self) -> list[Any]:
+        """What a commission of it is known by."""
+        return ["unlisted", self.name]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Uncut:
@@ -72,6 +77,11 @@ class Uncut:
     @property
     def name(self) -> str:
         return self.column.name
+
+    @property
+    def told(self) -> list[Any]:
+        """What a commission of it is known by."""
+        return ["uncut", self.name]
 
     def fine(self, most: int) -> Axis:
         """The same column in many equal intervals."""
@@ -94,6 +104,11 @@ class Axis:
     @property
     def name(self) -> str:
         return self.column.name
+
+    @property
+    def told(self) -> list[Any]:
+        """What a commission of it is known by."""
+        return ["cut", self.name, self.bins, self.cuts]
 
     @property
     def size(self) -> int:

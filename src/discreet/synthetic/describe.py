@@ -53,18 +53,21 @@ class Commission:
 
     @property
     def question(self) -> str:
-        """The same for the same commission."""
-        parts = [
-            "describe 3",
-            self.table,
-            self.synthesizer,
-            [repr(axis) for axis in self.axes],
-            repr(self.inside),
-            str(self.paid),
-            repr(self.workload),
-            self.about,
-        ]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        """The same for the same commission, however classes and fields are called: a text of its own.
+
+        What a column may contain is the policy's, which the ledger writes beside it.
+        """
+        parts = {
+            "describe": 4,  # counts up when a part changes its meaning
+            "table": self.table,
+            "synthesizer": self.synthesizer,
+            "axes": [axis.told for axis in self.axes],
+            "inside": self.inside.terms,
+            "paid": [str(self.paid.amount), str(self.paid.delta)],
+            "workload": self.workload.sets,
+            "about": self.about,
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
     def text(self) -> str:

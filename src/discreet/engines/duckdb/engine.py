@@ -27,6 +27,7 @@ from discreet.engines.spelling import Spelling
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.policy import Policy
+from discreet.vault.exact import Exact
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +98,7 @@ class DuckDB:
             )
         return cls(store.file(number), memory=policy.limits.engine_memory, threads=threads)
 
-    def fetch(self, query: Numbers, seconds: float) -> pa.Table:
+    def fetch(self, query: Numbers, seconds: float) -> Exact:
         """The exact numbers of one aggregation. Sums arrive as decimal128(38, 0), which holds a HUGEINT without loss.
 
         What fails on a row is NULL there (`total`). Whatever else goes wrong is one fixed sentence; the log gets our
@@ -105,7 +106,7 @@ class DuckDB:
         """
         began, sql = time.monotonic(), PLAIN.numbers(query)
         try:
-            return self.read(sql, seconds)
+            return Exact(self.read(sql, seconds))
         except Overrun:
             raise
         except EngineFailure:
@@ -113,10 +114,13 @@ class DuckDB:
             if total == sql:
                 raise
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
-            return self._selected(cursor, total, begin=f"USE {_ATTACHED}")
+            return Exact(self._selected(cursor, total, begin=f"USE {_ATTACHED}"))
 
-    def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
-        """The same as `fetch`, so many rows at a time; at least one table, which may have no rows."""
+    def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
+        """The same as `fetch`, read when it is opened, so many rows at a time; at least one table, maybe of none."""
+        return Exact(self._fetched(query, seconds, rows))
+
+    def _fetched(self, query: Numbers, seconds: float, rows: int) -> Iterator[pa.Table]:
         began, begun, sql = time.monotonic(), False, PLAIN.numbers(query)
         try:
             with self._cursor(self._connection, seconds) as cursor:
