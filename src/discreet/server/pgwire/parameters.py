@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -327,10 +327,18 @@ def _binary_array(data: bytes, element: int) -> list[Any]:
 
 def _text_array(text: str, oid: int) -> list[Any]:
     """Read {1,2,NULL,"a b"}; of one dimension."""
-    inner = text.strip()
+    found = list[Any]()
+    for item, quoted in _array_items(text.strip()):
+        missing = not quoted and item.upper() == "NULL"
+        found.append(None if missing else decode(item.encode(), types.ELEMENTS[oid], binary=False))
+    return found
+
+
+def _array_items(inner: str) -> Iterator[tuple[str, bool]]:
+    """Yield the items between braces, and whether each stood in quotes."""
     if inner[:1] != "{" or inner[-1:] != "}":
         raise ValueError
-    found, item, quoted, inside, index = list[Any](), "", False, False, 1
+    item, quoted, inside, index = "", False, False, 1
     end = len(inner) - 1
     while index <= end:
         letter = inner[index]
@@ -341,16 +349,13 @@ def _text_array(text: str, oid: int) -> list[Any]:
             inside, quoted = not inside, True
         elif not inside and (letter == "," or index == end):
             if quoted or item.strip():
-                missing = not quoted and item.strip().upper() == "NULL"
-                value = item if quoted else item.strip()
-                found.append(None if missing else decode(value.encode(), types.ELEMENTS[oid], binary=False))
+                yield item if quoted else item.strip(), quoted
             item, quoted = "", False
         elif inside or item or not letter.isspace():  # spaces around an item are none of it
             item += letter if inside or not quoted else ""
         index += 1
     if inside:
         raise ValueError
-    return found
 
 
 def literal(value: Any) -> str:
