@@ -158,7 +158,7 @@ class Figures:
     """What a package is like. Of two numbers the first is the middle or the mean, the second the largest."""
 
     modules: int
-    module_lines: tuple[float, int]
+    module_lines: tuple[int, int]
     files_a_folder: tuple[float, int]
     function_lines: tuple[float, int]
     complexity: tuple[float, int]
@@ -180,7 +180,7 @@ class Figures:
         folders = Counter(module.path.parent for module in modules).values()
         return cls(
             modules=len(modules),
-            module_lines=(median(each.lines for each in modules), max(each.lines for each in modules)),
+            module_lines=(round(median(each.lines for each in modules)), max(each.lines for each in modules)),
             files_a_folder=(mean(folders), max(folders)),
             function_lines=(mean(lengths), max(lengths)),
             complexity=(mean(ways), max(ways)),
@@ -297,16 +297,20 @@ QUESTION = (
 )
 
 
-def walk(folder: Path) -> dict[str, int]:
-    """The modules in which a function of ours runs while a question is answered, with how many calls each has.
+def walks(folder: Path) -> tuple[dict[str, int], dict[str, int]]:
+    """Modules in which a function of ours runs while a question is answered, with how many calls; and then again.
 
-    It is asked the second time at another epsilon, so what is loaded once is loaded; its plan is made anew.
+    What is loaded once has been loaded before. The second walk is of the same text at another epsilon.
     """
     from ask import opened
 
     curator = opened(folder, 1_000)
     curator.ask(QUESTION, analyst="alice", epsilon="0.1")
     curator._view.plans.clear()
+    return walk(curator, "0.2"), walk(curator, "0.3")
+
+
+def walk(curator: Any, epsilon: str) -> dict[str, int]:
     calls: Counter[str] = Counter()
 
     def count(frame: Any, event: str, _: object) -> None:
@@ -315,7 +319,7 @@ def walk(folder: Path) -> dict[str, int]:
 
     sys.setprofile(count)
     try:
-        curator.ask(QUESTION, analyst="alice", epsilon="0.2")
+        curator.ask(QUESTION, analyst="alice", epsilon=epsilon)
     finally:
         sys.setprofile(None)
     return dict(calls)
@@ -348,7 +352,9 @@ def main() -> None:
         )
         print("knots of imports:", knots() or "none")
         if given.walk:
-            print(told(walk(Path(scratch) / "1000")))
+            first, second = walks(Path(scratch) / "1000")
+            print(told(first))
+            print("again:", len(second))
 
 
 if __name__ == "__main__":
