@@ -125,6 +125,29 @@ def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.Cap
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
+def test_a_description_that_spent_rho_of_a_sum_budget_is_recomputed(tmp_path: Path) -> None:
+    """One (ε, δ) row of the ledger, of Gaussian noise within ρ: due is what that ρ converts to, and no more."""
+    path = tmp_path / "policy.yaml"
+    columns = "\n".join(f"      x{place}: {{boolean: true}}" for place in range(6))
+    path.write_text(
+        f"unit: person\ntables:\n  people:\n    owner: person_id\n    columns:\n{columns}\n"
+        "budget: {epsilon: 4, delta: 1e-6}\nanalysts: {}\n",
+        encoding="utf-8",
+    )
+    policy = discreet.Policy.read(path)
+    create_ledger(policy)
+    people = {"person_id": range(30), **{f"x{place}": [True, False] * 15 for place in range(6)}}
+    discreet.open(path, tables={"people": pa.table(people)}).describe("people", epsilon=1, synthesizer="default")
+    found = ledger.audited(policy)
+    (charge,) = found.charges
+    assert found.sound
+    assert charge.due is not None
+    assert 0 < charge.due.amount <= charge.charged.amount
+    assert 0 < charge.due.delta <= charge.charged.delta
+    short = replace(charge, charged=replace(charge.charged, amount=charge.charged.amount / 10**6))
+    assert not short.covered
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page, sure = tmp_path / "page.html", ["--runs", "2000", "--confidence", str(SURE)]
     assert run(["audit", "mechanism", *sure, "--out", str(page)]) == 0

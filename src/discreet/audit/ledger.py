@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from discreet.accounting import Accountant, ZcdpAccountant, lump
 from discreet.accounting import loss as distributions
 from discreet.budget import Charge, Loss
 from discreet.curator import accountant_of, terms_of
@@ -15,6 +17,7 @@ from discreet.ledger.terms import charge_from_row
 from discreet.mechanisms import from_row
 from discreet.policy.policy import Policy
 
+_INSIDE = re.compile(r"ZcdpAccountant\(delta_convert=Fraction\((?P<up>\d+), (?P<down>\d+)\)\)")
 MOST_LOSSES = 10_000  # of a batch whose distribution is computed
 
 
@@ -60,13 +63,14 @@ def audited(policy: Policy) -> LedgerAudit:
         rows = ledger.verify()
         written = ledger.rows()
         spent, (limit, _) = ledger.spent(), ledger.limits
-    used = {row["charge"]: row["mechanisms"] for row in written if row["kind"] == "post"}
+    posts = {row["charge"]: row for row in written if row["kind"] == "post"}
     charges, losses = [], list[Loss]()
     for row in written:
         if row["kind"] != "charge":
             continue
-        named = row["mechanisms"] if row["mechanisms"] is not None else used.get(row["number"])
-        found = None if named is None else _losses(named)
+        post = posts.get(row["number"], {})
+        named = row["mechanisms"] if row["mechanisms"] is not None else post.get("mechanisms")
+        found = None if named is None else _as_charged(_losses(named), post.get("meta") or {}, accountant)
         losses += found or []
         charges.append(
             Recomputed(
@@ -91,6 +95,16 @@ def audited(policy: Policy) -> LedgerAudit:
 
 def _losses(rows: Sequence[Mapping[str, Any]]) -> list[Loss]:
     return [from_row({name: str(value) for name, value in row.items()}).loss() for row in rows]
+
+
+def _as_charged(losses: list[Loss], meta: Mapping[str, str], accountant: Accountant) -> list[Loss]:
+    """The losses in the ledger's currency: an algorithm that spent ρ of a `sum` budget is one row of it (S6)."""
+    inside = _INSIDE.fullmatch(meta.get("currency", ""))
+    if accountant.name != "sum" or inside is None:
+        return losses
+    convert = Fraction(int(inside["up"]), int(inside["down"]))
+    spent = ZcdpAccountant(delta_convert=convert).price(losses)
+    return [lump(spent.amount, delta=convert, delta_keys=spent.delta)]
 
 
 def _batch(losses: Sequence[Loss], policy: Policy) -> Loss | None:
