@@ -8,7 +8,7 @@ CLIENTS := .venvs/.clients
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export PYTHONPATH := src
 
-.PHONY: demo serve test clients slow coverage check docs bench lock system system-slow clean
+.PHONY: demo serve test clients slow coverage check docs dist bench lock system system-slow clean
 
 demo: $(RUN)
 	$(BIN)/discreet demo
@@ -44,6 +44,12 @@ check: $(STAMP)
 docs: $(STAMP)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
+
+# A wheel and a source archive, their bill of materials and checksums; signed by KEY, an SSH key, if one is named.
+dist: $(STAMP)
+	rm -rf dist
+	$(BIN)/uv build -q --no-build-isolation --python $(BIN)/python --out-dir dist .
+	$(BIN)/python packaging/dist.py dist $(KEY)
 
 bench: $(STAMP)
 	@for each in bench/*.py; do echo "== $$each"; $(BIN)/python $$each || exit 1; done
