@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
 import sys
 import tempfile
 import threading
@@ -153,6 +154,7 @@ def logins(folder: Path, tries: int) -> dict[str, float]:
     """How well the time of a refusal tells a known user from an unknown one: the area under the curve."""
     from discreet.server import auth
 
+    logging.getLogger("discreet").addHandler(logging.NullHandler())  # each refusal is a line otherwise
     auth.FREE_TRIES = dict.fromkeys(auth.FREE_TRIES, 10**9)
     took: dict[str, list[float]] = {"alice": [], "mallory": []}
     with running(open_town(folder)) as town:
