@@ -5,6 +5,7 @@ BIN := .venv/bin
 RUN := .venv/.run
 STAMP := .venv/.installed
 CLIENTS := .venvs/.clients
+SUPERSET := .venvs/.superset
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export PYTHONPATH := src
 
@@ -23,7 +24,7 @@ test: $(STAMP) system $(CLIENTS)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal --timeout 300
 	@cat .venv/.missing
 
-slow: $(STAMP) system-slow $(CLIENTS)
+slow: $(STAMP) system-slow $(CLIENTS) $(SUPERSET)
 	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal --real-chance
 	@cat .venv/.missing
 
@@ -59,6 +60,7 @@ lock: $(STAMP)
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
 	$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) --group clients -o requirements/clients.txt
+	$(COMPILE) --group superset -o requirements/superset.txt
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11
 
 $(BIN)/python:
@@ -84,6 +86,11 @@ $(CLIENTS): requirements/clients.txt tests/server/clients/package-lock.json | $(
 	cp tests/server/clients/package.json tests/server/clients/package-lock.json .venvs/node
 	! command -v npm >/dev/null || npm ci --prefix .venvs/node --no-audit --no-fund --silent
 	touch $(CLIENTS)
+
+$(SUPERSET): requirements/superset.txt | $(STAMP)
+	test -x .venvs/superset/bin/python || $(PYTHON) -m venv .venvs/superset
+	$(BIN)/uv pip install -q --python .venvs/superset/bin/python --require-hashes -r requirements/superset.txt
+	touch $(SUPERSET)
 
 # Debian packages that some tests need. Where they cannot be installed, the end of the run says which tests lack them;
 # with CI=true that is a failure.

@@ -23,6 +23,7 @@ from server.running_server import PASSWORD, POLICY, Running, open_town, running
 ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = Path(__file__).parent / "clients"
 CLIENTS = ROOT / ".venvs" / "clients" / "bin" / "python"
+SUPERSET = ROOT / ".venvs" / "superset" / "bin" / "python"
 NODE = ROOT / ".venvs" / "node" / "node_modules"
 QUARTER = Fraction(1, 4)
 PATIENCE = 120
@@ -39,7 +40,7 @@ PYTHONS = {
     "Ibis": ["ibis_.py"],
     "pgcli": ["pgcli_.py"],
 }
-SLOW = ("psqlODBC", "psqlODBC with cursors", "pgjdbc", "pgjdbc simple")
+SLOW = ("psqlODBC", "psqlODBC with cursors", "pgjdbc", "pgjdbc simple", "Superset", "R")
 
 NAMES = [*PYTHONS, "node", "psql", *SLOW]
 
@@ -103,7 +104,9 @@ def told(town: Running, name: str, begun: Path) -> dict[str, Any]:
     }
 
 
-def seen(town: Running, name: str, command: list[str], folder: Path, **environment: str) -> dict[str, Any]:
+def seen(
+    town: Running, name: str, command: list[str], folder: Path, *, patience: float = PATIENCE, **environment: str
+) -> dict[str, Any]:
     """Run a client's session, and return what it says that it saw."""
     begun = folder / "begun"
     if name in CANNOT_CANCEL:
@@ -113,10 +116,10 @@ def seen(town: Running, name: str, command: list[str], folder: Path, **environme
     given.pop("PYTHONPATH", None)
     with held(town.server.curator, begun):
         done = subprocess.run(
-            command, env=given, cwd=folder, capture_output=True, timeout=PATIENCE, stdin=subprocess.DEVNULL
+            command, env=given, cwd=folder, capture_output=True, timeout=patience, stdin=subprocess.DEVNULL
         )
     assert done.returncode == 0, done.stderr.decode()[-3000:]
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
@@ -236,3 +239,18 @@ def test_a_session_by_jdbc(town: Running, tmp_path: Path, name: str) -> None:
     more = ["simple"] if "simple" in name else []
     command = [str(java), "-cp", str(driver), str(SCRIPTS / "Jdbc.java"), *more]
     check(town, name, seen(town, name, command, tmp_path))
+
+
+@pytest.mark.slow
+def test_a_dashboard_of_superset(town: Running, tmp_path: Path) -> None:
+    """Ten charts cost ten questions; the second and third refresh are free, and show the same numbers."""
+    if not SUPERSET.exists():
+        missing("Superset", "Install it: make slow.")
+    command = [str(SUPERSET), str(SCRIPTS / "superset_.py")]
+    found = seen(town, "Superset", command, tmp_path, patience=1_500, SUPERSET_HOME=str(tmp_path))
+    entries = town.server.curator.ledger(analyst=analyst_of("Superset"))
+    assert [entry.cost.amount for entry in entries] == [QUARTER] * 10
+    assert found["first"] == found["second"] == found["third"]
+    assert [len(chart) for chart in found["first"]] == [2, 2, 4, 1, 1, 2, 1, 1, 1, 1]
+    assert found["tables"] == ["people", "places", "visits"]
+    assert json.loads(found["estimate"]) == {"result": [{"Start-up cost": "0.0", "Total cost": "0.25"}]}
