@@ -587,23 +587,28 @@ class Analysis:
         )
         self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
         released = rewrite.released()
-        found = [key for key, _ in keys.values()]
         if not rewrite.requests:
-            return self.list_keys(node, released, found, rewrite.index)
+            return self.list_keys(node, released, [key for key, _ in keys.values()], rewrite.index)
         origins = {value.identity: names.origins(meaning) for value, meaning in zip(values, meanings, strict=True)}
+        self.blocks[rewrite.index] = block = self.block(rewrite, relation, origins)
+        return replace(released, selected=True) if block.unknown else released
+
+    def block(self, rewrite: Rewrite, relation: Relation, origins: dict[Identity, Origins]) -> Block:
+        """What is measured for the aggregates that a SELECT asks for, over its groups."""
+        keys, found = rewrite.keys, [key for key, _ in rewrite.keys.values()]
         joint, place = possible(relation, keys, self.finder)
         groups = math.prod(key.size for key in found if isinstance(key, Key)) if joint is None else joint.size
         unknown = any(isinstance(key, Unknown) for key in found)
         touched, keys_touched = _touched(relation, keys, origins, groups)
         rows = Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
-        measured = partial(assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=node)
+        measured = partial(assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=rewrite.node)
         assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
         summed = [request for request in rewrite.requests if not request.chosen]
         self.again[rewrite.index] = cache(lambda groups: measured(summed, groups=groups).measurements)
         one_shot = False
         if unknown and groups == 1:
             assembly, one_shot = people_first(assembly, rewrite.requests, rows=relation.rows)
-        self.blocks[rewrite.index] = Block(
+        return Block(
             source=relation.source,
             rows=relation.rows,
             touched=keys_touched,
@@ -618,9 +623,6 @@ class Analysis:
             derived=tuple(rewrite.derived),
             one_shot=one_shot,
         )
-        if unknown:
-            released = replace(released, selected=True)
-        return released
 
     def list_keys(self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int) -> Released:
         """What groups without an aggregate are: the policy's list of them, where no subquery measures anything."""
