@@ -144,7 +144,7 @@ def ledger_page(audit: LedgerAudit, *, currency: str) -> str:
     rows: list[Row] = [
         [
             str(each.id),
-            each.when,
+            each.when[:19].replace("T", " "),
             each.analyst,
             number(each.charged.amount),
             "open" if each.due is None else number(each.due.amount),
