@@ -30,15 +30,18 @@ COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
 
 @pytest.fixture(scope="module")
 def town(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    limits = Limits(connections=60, connections_per_user=40, message=100_000, sending=2.0, stopping=60.0)
+    limits = Limits(connections=100, connections_per_user=40, message=100_000, sending=2.0, stopping=60.0)
     with running(open_town(tmp_path_factory.mktemp("faults")), limits=limits) as server:
         yield server
 
 
 @pytest.fixture(autouse=True)
 def sound_afterwards(town: Running) -> Iterator[None]:
-    """After every fault somebody else is answered, and every row of the ledger holds."""
+    """After every fault all connections end, somebody else is answered, and every row of the ledger holds."""
     yield
+    assert town.server.postgres is not None
+    tasks = town.server.postgres._tasks
+    until(lambda: not tasks)
     with Client(town.port, "carol", **PRICE) as other:
         assert other.query(COUNT).tags == ["SELECT 2"]
     with Ledger.open(str(town.server.curator.policy.ledger)) as ledger:
