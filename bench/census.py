@@ -28,10 +28,10 @@ from discreet import country
 from discreet.accounting.zcdp import epsilon_of
 from discreet.census.errors import made
 from discreet.census.grid import Floats, Grid, Integers
-from discreet.census.least_squares import Estimate, Level, down, from_below
+from discreet.census.least_squares import Alone, Level, by_table, down, from_below
 from discreet.census.measure import levels_of
 from discreet.census.plan import Plan
-from discreet.census.whole import Counts, _next_level, at_the_top
+from discreet.census.whole import Counts, at_the_top, next_level
 from discreet.curator import create_ledger
 
 SHARES = {"all": 104, "state": 1440, "county": 447, "tract": 687, "block_group": 1256, "block": 165}
@@ -73,7 +73,7 @@ def described(levels: list[Level], plan: Plan) -> list[Counts]:
     """From the top down: every level by its own measurements, within its parents' numbers."""
     grid = plan.grid
     own = from_below(levels, grid, alone=True)
-    found = [at_the_top(own[0], grid, None, plan.zeros)]
+    found = [at_the_top(by_table(levels, grid, alone=True)[0], grid, None, plan.zeros)]
     for above, begins, estimate, level in zip(levels, plan.places.starts, own[1:], levels[1:], strict=False):
         parents = found[-1].table(grid, grid.every, above.places).astype(np.float64)
         solved = np.empty((level.places, *grid.sizes))
@@ -87,9 +87,11 @@ def described(levels: list[Level], plan: Plan) -> list[Counts]:
                 estimate.of(grid.every)[span], parents[first:last], begins[first:last] - begins[first], precisions, grid
             )
             first = last
-        exact = {part: np.full(level.places, 1e6) for part in grid.parts}
-        target = Estimate(counts={grid.every: solved}, precisions=exact)
-        found.append(_next_level(found[-1], target, begins, grid, None, plain=True))
+        flat = solved.reshape(level.places, -1)
+        target = Alone(counts={grid.every: flat}, variances={grid.every: np.ones(level.places)})
+        found.append(
+            next_level(found[-1], target, begins, Grid(sizes=grid.sizes, tables=(grid.every,)), None, plain=True)
+        )
     return found
 
 

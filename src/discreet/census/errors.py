@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.census.grid import Columns, Floats, Integers
-from discreet.census.least_squares import Level, final_precisions, from_below, known_precisions
+from discreet.census.least_squares import Level, by_table, final_precisions, known_precisions
 from discreet.census.measure import Noisy, levels_of, narrow
 from discreet.census.plan import Plan
 from discreet.census.whole import Counts, top_down
@@ -127,8 +127,7 @@ def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
 def made(plan: Plan, noisy: Noisy) -> list[Counts]:
     """The whole numbers of every level, from what was measured."""
     levels = levels_of(plan, noisy)
-    estimates = from_below(levels, plan.grid)
-    return top_down(estimates, plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros)
+    return top_down(by_table(levels, plan.grid), plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros)
 
 
 def simulated(plan: Plan, people: Sequence[Counts]) -> pa.Table:

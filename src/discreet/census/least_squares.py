@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.census.grid import Columns, Floats, Grid, Integers, centered, margin, spread
+from discreet.census.grid import UNKNOWN, Columns, Floats, Grid, Integers, centered, margin, spread
 
 CERTAIN = 1e18  # the precision of totals that are known
 
@@ -123,6 +123,44 @@ def _mean(one: Floats, weight: Floats, other: Floats, beside: Floats) -> tuple[F
     share = np.divide(weight, both, out=np.zeros_like(both), where=both > 0)
     share = share.reshape(-1, *[1] * (one.ndim - 1))
     return np.asarray(share * one + (1 - share) * other), both
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Alone:
+    """Of one level, table by table: counts (places by cells) and the variance of a cell at every place.
+
+    Tables by themselves, as their noise is independent: whoever knows which cells are empty combines them better than
+    least squares over all cells can.
+    """
+
+    counts: dict[Columns, Floats]
+    variances: dict[Columns, Floats]
+
+    def within(self, places: slice) -> Alone:
+        """Of some places of the level."""
+        counts = {table: each[places] for table, each in self.counts.items()}
+        return Alone(counts=counts, variances={table: each[places] for table, each in self.variances.items()})
+
+
+def by_table(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> list[Alone]:
+    """For every level and table, the best estimate from that table's measurements at this level and those below it."""
+    found: list[Alone] = []
+    for level in reversed(levels):
+        counts, variances = {}, {}
+        for table in grid.tables:
+            value = np.zeros((level.places, grid.cells(table)))
+            precision = np.zeros(level.places)
+            if table in level.counts:
+                value = level.counts[table].reshape(level.places, -1).astype(np.float64)
+                precision = np.full(level.places, 1 / level.variances[table])
+            if found and level.starts is not None and not alone:
+                kids = np.add.reduceat(found[-1].counts[table], level.starts, axis=0)
+                beside = np.add.reduceat(found[-1].variances[table], level.starts)
+                value, precision = _mean(value, precision, kids, np.where(beside < UNKNOWN, 1 / beside, 0.0))
+            counts[table] = value
+            variances[table] = np.divide(1.0, precision, out=np.full(level.places, UNKNOWN), where=precision > 0)
+        found.append(Alone(counts=counts, variances=variances))
+    return found[::-1]
 
 
 def down(estimates: Sequence[Estimate], levels: Sequence[Level], grid: Grid) -> list[Estimate]:

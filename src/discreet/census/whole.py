@@ -4,8 +4,10 @@ The children of a place are split into two halves, these again, until each is al
 its place: of every cell of all columns, so many go to the left half and the others to the right. That is done table by
 table along `Grid.chain`, from the total to all columns:
 
-    expect    in proportion to the coarser table, then drawn towards the estimate of each table, the more so the more
-              precise the estimate is beside how much such counts differ between places (`_drawn_to`)
+    expect    in proportion to the coarser table, then drawn towards what was measured of each table, the more so the
+              more precise that is beside how much such counts differ between places (`_drawn_to`). What finer tables
+              say counts too: the sums of their cells that have people. Cells that the place has nobody in are empty in
+              every child, so their noise is left out, which least squares over all cells cannot do
     fit       shifted so that the cells of a coarser cell add up to its number
     round     down, and those with the largest remainders get what is missing
 
@@ -24,15 +26,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.census.grid import Columns, Flags, Floats, Grid, Integers
-from discreet.census.least_squares import Estimate
+from discreet.census.grid import UNKNOWN, Columns, Flags, Floats, Grid, Integers
+from discreet.census.least_squares import Alone
 
 _STEPS = 40  # halvings of the interval of a shift
 _FURTHEST = 60.0  # a shift of log odds beyond which nothing moves any more
 _SWEEPS = 4  # in which smaller tables are brought back to where they were drawn
 _AT_ONCE = 1 << 22  # cells of children that are looked at together
 _LEAST = 1e-9
-_SURPRISE = 4.0  # an estimate counts for itself where it is two deviations or more from what is expected
+_SURPRISE = 9.0  # an estimate counts for itself where it is three deviations or more from what is expected
 
 
 Ends = tuple[Integers, Integers, Integers]  # of two halves of children: the first one, the middle, behind the last
@@ -136,23 +138,17 @@ def _sums_by(group: Integers, values: Floats | Integers) -> Floats:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Sums:
-    """Running sums over the children of what is estimated of one table, to add up any run of them."""
+    """Running sums over the children of what is known of one table, to add up any run of them."""
 
     counts: Floats
     variances: Floats
-    cells: int
 
     @classmethod
-    def of(cls, estimate: Estimate, grid: Grid, table: Columns, children: slice) -> _Sums:
-        counts = estimate.of(table)[children].reshape(children.stop - children.start, -1)
-        precisions = {part: each[children] for part, each in estimate.precisions.items()}
-        variance = np.broadcast_to(grid.variance(table, precisions), len(counts))
-        zero = np.zeros((1, counts.shape[1]))
-        return cls(
-            counts=np.concatenate([zero, np.cumsum(counts, axis=0)]),
-            variances=np.append(0.0, np.cumsum(variance)),
-            cells=counts.shape[1],
-        )
+    def of(cls, known: Alone, table: Columns) -> _Sums:
+        counts = known.counts[table]
+        running = np.zeros((len(counts) + 1, counts.shape[1]))
+        np.cumsum(counts, axis=0, out=running[1:])
+        return cls(counts=running, variances=np.append(0.0, np.cumsum(known.variances[table])))
 
     def left(self, ends: Ends, cell: Integers, total: Floats) -> tuple[Floats, Floats]:
         """The left half's counts given those of both together, and their variance."""
@@ -189,8 +185,18 @@ def _drawn_to(expected: Floats, most: Floats | None, estimate: Floats, variance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Told:
+    """What one table tells about the left halves: for each place and cell that has people, a count and its variance."""
+
+    keys: Integers  # place times cells, plus cell
+    item: Integers  # of every entry, its place among the keys
+    left: Floats
+    variance: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Splitter:
-    """Splits places of one level among their children, by the children's estimates."""
+    """Splits places of one level among their children, by what is known of the children."""
 
     grid: Grid
     sums: dict[Columns, _Sums]
@@ -198,47 +204,74 @@ class Splitter:
     plain: bool  # take estimates as they are
 
     @classmethod
-    def of(cls, estimate: Estimate, grid: Grid, children: slice, totals: Integers | None, *, plain: bool) -> Splitter:
-        tables = [table for table in {*grid.tables, *grid.chain} if estimate.has(table)]
-        sums = {table: _Sums.of(estimate, grid, table, children) for table in tables}
-        known = None if totals is None else np.append(0, np.cumsum(totals[children]))
-        return cls(grid=grid, sums=sums, totals=known, plain=plain)
+    def of(cls, known: Alone, grid: Grid, totals: Integers | None, *, plain: bool) -> Splitter:
+        sums = {table: _Sums.of(known, table) for table in grid.tables}
+        return cls(
+            grid=grid, sums=sums, totals=None if totals is None else np.append(0, np.cumsum(totals)), plain=plain
+        )
 
     def split(self, people: Counts, low: Integers, middle: Integers, high: Integers) -> Integers:
         """How many people of each entry go to the left half; place i is the children from low[i] to high[i]."""
-        ends = (low, middle, high)
-        left = self._left_totals(people, ends)
+        told = {table: self._told(people, table, (low, middle, high)) for table in self.sums}
+        left = self._left_totals(people, told, low, middle)
         for before, table in zip(self.grid.chain, self.grid.chain[1:], strict=False):
-            left = self._refined(people, before, table, left, ends)
+            left = self._refined(people, before, table, left, told)
         return left  # of the cells of all columns, which are the entries themselves
 
-    def _left_totals(self, people: Counts, ends: Ends) -> Integers:
+    def _told(self, people: Counts, table: Columns, ends: Ends) -> _Told:
+        cells = self.grid.cells(table)
+        keys, item = np.unique(people.place * cells + project(people.cell, self.grid, table), return_inverse=True)
+        total = _sums_by(item, people.count)
+        low, middle, high = (each[keys // cells] for each in ends)
+        left, variance = self.sums[table].left((low, middle, high), keys % cells, total)
+        return _Told(keys=keys, item=item, left=left, variance=variance)
+
+    def _estimate(self, told: dict[Columns, _Told], table: Columns, item: Integers) -> tuple[Floats, Floats]:
+        """What all tables say about the cells of one: sums of their cells that have people, weighted by variance.
+
+        `item` is, for every entry, its place among the table's cells. Cells without people are known to be empty in
+        every child: their noise is left out.
+        """
+        total = weights = np.zeros(int(item.max(initial=-1)) + 1)
+        for other, each in told.items():
+            if set(table) <= set(other):
+                first = np.empty(len(each.keys), dtype=np.int64)
+                first[each.item] = item  # any entry of a cell says in which cell of the smaller table it lies
+                precision = 1 / np.maximum(np.bincount(first, weights=each.variance, minlength=len(total)), 1e-30)
+                total = total + precision * np.bincount(first, weights=each.left, minlength=len(total))
+                weights = weights + precision
+        known = weights > 0
+        variance = np.divide(1.0, weights, out=np.full(len(total), UNKNOWN), where=known)
+        return np.divide(total, weights, out=np.zeros(len(total)), where=known), variance
+
+    def _left_totals(self, people: Counts, told: dict[Columns, _Told], low: Integers, middle: Integers) -> Integers:
         """Of every place that has people."""
         present, group = np.unique(people.place, return_inverse=True)
-        low, middle, high = (each[present] for each in ends)
         if self.totals is not None:
-            return np.asarray(self.totals[middle] - self.totals[low])
-        most = np.bincount(group, weights=people.count, minlength=len(present)).astype(np.float64)
-        left, _ = self.sums[()].left((low, middle, high), np.zeros_like(low), most)
-        return np.clip(np.rint(left), 0, most).astype(np.int64)
+            return np.asarray(self.totals[middle[present]] - self.totals[low[present]])
+        left, _ = self._estimate(told, (), group)
+        return np.clip(np.rint(left), 0, _sums_by(group, people.count)).astype(np.int64)
 
-    def _refined(self, people: Counts, before: Columns, table: Columns, coarse: Integers, ends: Ends) -> Integers:
+    def _refined(
+        self, people: Counts, before: Columns, table: Columns, coarse: Integers, told: dict[Columns, _Told]
+    ) -> Integers:
         """The left half's numbers of a finer table, given those of the coarser one."""
         grid = self.grid
-        cells = project(people.cell, grid, table)
-        keys, item = np.unique(people.place * grid.cells(table) + cells, return_inverse=True)
-        most = np.bincount(item, weights=people.count).astype(np.int64)
-        place, cell = keys // grid.cells(table), keys % grid.cells(table)
-        local = Grid(sizes=grid.shape(table), tables=())
-        inner = tuple(table.index(column) for column in before)
-        over = place * grid.cells(before) + project(cell, local, inner)
-        _, group = np.unique(over, return_inverse=True)
+        keys, item = np.unique(
+            people.place * grid.cells(table) + project(people.cell, grid, table), return_inverse=True
+        )
+        entry = np.empty(len(keys), dtype=np.int64)
+        entry[item] = np.arange(len(item))  # one of each cell's entries
+        most = _sums_by(item, people.count).astype(np.int64)
+        group = self._cells(people, before)[entry]
         of_group = _sums_by(group, most)
         expected = most * (coarse / np.maximum(of_group, 1))[group]
-        heard = [_Heard.of(self, place, cell, most, table, other, ends) for other in self._told_by(before, table)]
-        for each in heard:
-            expected = each.listen(expected, most, plain=self.plain)
-        whole = _Heard(group, of_group, coarse.astype(np.float64), np.zeros(len(coarse)))
+        heard = []
+        for other in self._told_by(before, table):
+            cells = self._cells(people, other)
+            heard.append(_Heard(cells[entry], most, *self._estimate(told, other, cells)))
+            expected = heard[-1].listen(expected, most, plain=self.plain)
+        whole = _Heard(group, most, coarse.astype(np.float64), np.zeros(len(coarse)))
         for _ in range(_SWEEPS):
             for each in (*heard[-2::-1], whole):
                 expected = each.keep(expected, most)
@@ -248,39 +281,23 @@ class Splitter:
         left[order] = round_to(fitted, most[order], group[order], coarse)
         return left
 
+    def _cells(self, people: Counts, table: Columns) -> Integers:
+        """For every entry, which of the cells of a table that have people it lies in, in order."""
+        key = people.place * self.grid.cells(table) + project(people.cell, self.grid, table)
+        return np.asarray(np.unique(key, return_inverse=True)[1])
+
     def _told_by(self, before: Columns, table: Columns) -> list[Columns]:
         """The tables that say something new about this step, small ones first."""
-        new = [each for each in self.sums if set(each) <= set(table) and not set(each) <= set(before)]
+        new = [each for each in {*self.sums, table} if set(each) <= set(table) and not set(each) <= set(before)]
         return sorted(new, key=lambda each: (self.grid.cells(each), each))
 
 
 class _Heard:
     """What one table says about the left halves: its cells among the items of a step, and where they are to be."""
 
-    def __init__(self, item: Integers, total: Floats, estimate: Floats, variance: Floats) -> None:
-        self.item, self.total, self.estimate, self.variance = item, total, estimate, variance
+    def __init__(self, item: Integers, most: Integers, estimate: Floats, variance: Floats) -> None:
+        self.item, self.total, self.estimate, self.variance = item, _sums_by(item, most), estimate, variance
         self.after = estimate
-
-    @classmethod
-    def of(
-        cls,
-        splitter: Splitter,
-        place: Integers,
-        cell: Integers,
-        most: Integers,
-        table: Columns,
-        other: Columns,
-        ends: Ends,
-    ) -> _Heard:
-        grid = splitter.grid
-        local = Grid(sizes=grid.shape(table), tables=())
-        size = grid.cells(other)
-        key = place * size + project(cell, local, tuple(table.index(column) for column in other))
-        keys, item = np.unique(key, return_inverse=True) if other != table else (key, np.arange(len(key)))
-        total = _sums_by(item, most)
-        low, middle, high = (each[keys // size] for each in ends)
-        estimate, variance = splitter.sums[other].left((low, middle, high), keys % size, total)
-        return cls(item, total, estimate, variance)
 
     def listen(self, expected: Floats, most: Integers, *, plain: bool) -> Floats:
         """Cells drawn to the estimate, in proportion to what is expected in them."""
@@ -306,9 +323,9 @@ def _moved(expected: Floats, most: Integers, before: Floats, after: Floats, tota
 # --- the tree ---------------------------------------------------------------------------------------------------------
 
 
-def at_the_top(estimate: Estimate, grid: Grid, total: int | None, zeros: Flags | None) -> Counts:
+def at_the_top(known: Alone, grid: Grid, total: int | None, zeros: Flags | None) -> Counts:
     """The first place's people: its estimates, not below zero, whole, and adding up."""
-    number = int(max(0, np.rint(float(estimate.of(())[0])))) if total is None else total
+    number = int(max(0, np.rint(float(_summed(known, grid, ())[0][0])))) if total is None else total
     coarse = np.array([number])
     allowed = np.ones(grid.cells(grid.every)) if zeros is None else (~zeros).astype(np.float64)
     for before, table in zip(grid.chain, grid.chain[1:], strict=False):
@@ -319,7 +336,7 @@ def at_the_top(estimate: Estimate, grid: Grid, total: int | None, zeros: Flags |
         open_ = np.minimum(room, 1)
         share = np.bincount(group, weights=open_)
         expected = open_ * (coarse / np.maximum(share, 1))[group]
-        expected = _heard_at_the_top(expected, estimate, grid, before, table)
+        expected = _heard_at_the_top(expected, known, grid, before, table)
         order = np.argsort(group, kind="stable")
         most = np.where(open_ > 0, coarse[group], 0)[order]
         sums = np.bincount(group, weights=expected)
@@ -331,18 +348,16 @@ def at_the_top(estimate: Estimate, grid: Grid, total: int | None, zeros: Flags |
     return Counts(place=np.zeros(len(cell), dtype=np.int64), cell=cell, count=coarse[cell])
 
 
-def _heard_at_the_top(expected: Floats, estimate: Estimate, grid: Grid, before: Columns, table: Columns) -> Floats:
+def _heard_at_the_top(expected: Floats, known: Alone, grid: Grid, before: Columns, table: Columns) -> Floats:
     """What is expected of a finer table after every table within it was looked at, small ones first."""
     local = Grid(sizes=grid.shape(table), tables=())
-    new = [each for each in {*grid.tables, *grid.chain} if set(each) <= set(table) and not set(each) <= set(before)]
-    new = sorted((each for each in new if estimate.has(each)), key=lambda each: (grid.cells(each), each))
+    cells = np.arange(len(expected))
+    new = [each for each in {*grid.tables, table} if set(each) <= set(table) and not set(each) <= set(before)]
     kept = []
-    for other in new:
-        item = project(np.arange(len(expected)), local, tuple(table.index(column) for column in other))
+    for other in sorted(new, key=lambda each: (grid.cells(each), each)):
+        item = project(cells, local, tuple(table.index(column) for column in other))
         now = _sums_by(item, expected)
-        precisions = {part: each[:1] for part, each in estimate.precisions.items()}
-        variance = np.broadcast_to(grid.variance(other, precisions), len(now))
-        after = _drawn_to(now, None, estimate.of(other)[0].ravel(), variance)
+        after = _drawn_to(now, None, *_summed(known, grid, other))
         kept.append((item, after))
         expected = expected * np.divide(after, now, out=np.zeros_like(now), where=now > 0)[item]
     for item, after in kept[-2::-1]:
@@ -351,8 +366,22 @@ def _heard_at_the_top(expected: Floats, estimate: Estimate, grid: Grid, before: 
     return expected
 
 
+def _summed(known: Alone, grid: Grid, table: Columns) -> tuple[Floats, Floats]:
+    """What all tables say about the cells of one, at the first place: sums of their cells, weighted by variance."""
+    total, weights = np.zeros(grid.cells(table)), 0.0
+    for other, counts in known.counts.items():
+        variance = float(known.variances[other][0]) * grid.cells(other) / grid.cells(table)
+        if set(table) <= set(other) and variance < UNKNOWN:
+            local = Grid(sizes=grid.shape(other), tables=())
+            item = project(np.arange(counts.shape[1]), local, tuple(other.index(column) for column in table))
+            total += _sums_by(item, counts[0]) / variance
+            weights += 1 / variance
+    number = len(total)
+    return (total / weights, np.full(number, 1 / weights)) if weights else (total, np.full(number, UNKNOWN))
+
+
 def top_down(
-    estimates: Sequence[Estimate],
+    known: Sequence[Alone],
     starts: Sequence[Integers],
     grid: Grid,
     *,
@@ -361,29 +390,29 @@ def top_down(
     plain: bool = False,
 ) -> list[Counts]:
     """Whole numbers for every level; `starts` are where each place's children begin in the next level."""
-    known = list(totals) or [None] * len(estimates)
-    total = None if known[0] is None else int(known[0][0])
-    levels = [at_the_top(estimates[0], grid, total, zeros)]
-    for begins, estimate, exact in zip(starts, estimates[1:], known[1:], strict=True):
-        levels.append(_next_level(levels[-1], estimate, begins, grid, exact, plain=plain))
+    exact = list(totals) or [None] * len(known)
+    total = None if exact[0] is None else int(exact[0][0])
+    levels = [at_the_top(known[0], grid, total, zeros)]
+    for begins, here, fixed in zip(starts, known[1:], exact[1:], strict=True):
+        levels.append(next_level(levels[-1], here, begins, grid, fixed, plain=plain))
     return levels
 
 
-def _next_level(
-    above: Counts, estimate: Estimate, begins: Integers, grid: Grid, totals: Integers | None, *, plain: bool
+def next_level(
+    above: Counts, known: Alone, begins: Integers, grid: Grid, totals: Integers | None, *, plain: bool
 ) -> Counts:
-    """Every place split among its children; so many places at once that their estimates fit into memory."""
-    children = len(next(iter(estimate.precisions.values())))
+    """Every place split among its children; so many places at once that what is known of them fits into memory."""
+    children = len(next(iter(known.variances.values())))
     ends = np.append(begins[1:], children)
     at_once = max(1, _AT_ONCE // sum(grid.cells(table) for table in grid.tables))
     parts, first = [], 0
     while first < len(begins):
         last = max(first + 1, int(np.searchsorted(ends, begins[first] + at_once, side="right")))
         span = slice(int(begins[first]), int(ends[last - 1]))
-        splitter = Splitter.of(estimate, grid, span, totals, plain=plain)
-        people = above.between(first, last)
+        fixed = None if totals is None else totals[span]
+        splitter = Splitter.of(known.within(span), grid, fixed, plain=plain)
         low, high = begins[first:last] - span.start, ends[first:last] - span.start
-        parts.append(_halved(people, splitter, low, high, span.start))
+        parts.append(_halved(above.between(first, last), splitter, low, high, span.start))
         first = last
     return Counts.joined(parts)
 
