@@ -15,6 +15,12 @@ present() {
     default-jdk-headless) command -v javac ;;
     libpostgresql-jdbc-java) ls /usr/share/java/postgresql.jar ;;
     odbc-postgresql) ls /usr/lib/*/odbc/psqlodbcw.so ;;
+    r-base-core) command -v Rscript ;;
+    r-cran-dbplyr) ls -d /usr/lib/R/site-library/dbplyr ;;
+    r-cran-rpostgresql) ls -d /usr/lib/R/site-library/RPostgreSQL ;;
+    libreoffice-base) command -v soffice ;;
+    libreoffice-sdbc-postgresql) ls /usr/lib/libreoffice/program/libpostgresql-sdbc* ;;
+    python3-uno) /usr/bin/python3 -c "import uno" ;;
   esac >/dev/null 2>&1
 }
 
@@ -27,11 +33,17 @@ said() {
     nodejs | npm) echo "the test of node" ;;
     default-jdk-headless | libpostgresql-jdbc-java) echo "the tests of JDBC" ;;
     odbc-postgresql) echo "the tests of ODBC" ;;
+    r-*) echo "the test of R" ;;
+    libreoffice-* | python3-uno) echo "the test of LibreOffice" ;;
   esac
 }
 
 packages="chromium postgresql postgresql-client nodejs npm"
-[ "$2" != slow ] || packages="$packages default-jdk-headless libpostgresql-jdbc-java odbc-postgresql"
+if [ "$2" = slow ]; then
+  packages="$packages default-jdk-headless libpostgresql-jdbc-java odbc-postgresql"
+  packages="$packages r-base-core r-cran-dbplyr r-cran-rpostgresql"
+  packages="$packages libreoffice-base libreoffice-sdbc-postgresql python3-uno"
+fi
 wanted=""
 for package in $packages; do
   present "$package" || wanted="$wanted $package"

@@ -27,7 +27,7 @@ SUPERSET = ROOT / ".venvs" / "superset" / "bin" / "python"
 NODE = ROOT / ".venvs" / "node" / "node_modules"
 QUARTER = Fraction(1, 4)
 PATIENCE = 120
-CANNOT_CANCEL = ("pg8000", "Polars by connectorx", "Polars by ADBC")
+CANNOT_CANCEL = ("pg8000", "Polars by connectorx", "Polars by ADBC", "R", "LibreOffice")
 PYTHONS = {
     "psycopg 3": ["psycopg3.py"],
     "psycopg 2": ["psycopg2_.py"],
@@ -40,7 +40,7 @@ PYTHONS = {
     "Ibis": ["ibis_.py"],
     "pgcli": ["pgcli_.py"],
 }
-SLOW = ("psqlODBC", "psqlODBC with cursors", "pgjdbc", "pgjdbc simple", "Superset", "R")
+SLOW = ("psqlODBC", "psqlODBC with cursors", "pgjdbc", "pgjdbc simple", "Superset", "R", "LibreOffice")
 
 NAMES = [*PYTHONS, "node", "psql", *SLOW]
 
@@ -254,3 +254,21 @@ def test_a_dashboard_of_superset(town: Running, tmp_path: Path) -> None:
     assert [len(chart) for chart in found["first"]] == [2, 2, 4, 1, 1, 2, 1, 1, 1, 1]
     assert found["tables"] == ["people", "places", "visits"]
     assert json.loads(found["estimate"]) == {"result": [{"Start-up cost": "0.0", "Total cost": "0.25"}]}
+
+
+@pytest.mark.slow
+def test_a_session_of_r(town: Running, tmp_path: Path) -> None:
+    """Its dplyr pipelines are the same questions as the SQL that was asked before."""
+    rscript = shutil.which("Rscript")
+    if rscript is None or not Path("/usr/lib/R/site-library/RPostgreSQL").exists():
+        missing("R", "Install it: apt-get install r-base-core r-cran-dbplyr r-cran-rpostgresql.")
+    check(town, "R", seen(town, "R", [str(rscript), "--vanilla", str(SCRIPTS / "dbplyr.R")], tmp_path))
+
+
+@pytest.mark.slow
+def test_a_session_of_libreoffice(town: Running, tmp_path: Path) -> None:
+    soffice, python = shutil.which("soffice"), Path("/usr/bin/python3")
+    if soffice is None or not list(Path("/usr/lib/libreoffice").glob("program/libpostgresql-sdbc*")):
+        missing("LibreOffice", "Install it: apt-get install libreoffice-base libreoffice-sdbc-postgresql python3-uno.")
+    found = seen(town, "LibreOffice", [str(python), str(SCRIPTS / "libreoffice.py"), str(soffice)], tmp_path)
+    check(town, "LibreOffice", found)
