@@ -210,7 +210,7 @@ def test_a_thousand_respondents(opened: tuple[Any, list[Any]], collector: tuple[
             truth = np.array([given[value] / 1000 for value in found.values])
         assert (abs(found.estimates - truth) <= found.margins).all()
     shown = tab.goto(collector[0] + "/estimate").text()
-    assert shown.count("<svg") == 2
+    assert shown.count("<figure>") == 2
     assert "Mean" in shown
 
 
