@@ -13,7 +13,10 @@ from discreet.cli.question import Policy, Quiet
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
+    from discreet.budget import Charge
     from discreet.ledger import Ledger
+
+    Limits = tuple[Charge, dict[str, Charge]]
     from discreet.policy.policy import Policy as PolicyValue
 
 
@@ -85,7 +88,7 @@ def _next_step(path: str, declared: PolicyValue) -> str:
 
 def _limits_apart(declared: PolicyValue) -> list[str]:
     """What the policy says about limits that the ledger does not know yet."""
-    from discreet.curator import terms_of
+    from discreet.curator import accountant_of, terms_of
     from discreet.ledger import Ledger
 
     if not Path(declared.ledger).exists():
@@ -94,7 +97,9 @@ def _limits_apart(declared: PolicyValue) -> list[str]:
     with Ledger.open(str(declared.ledger), terms) as book:
         if book.limits == (terms.limit, dict(terms.analysts)):
             return []
-    return ["The ledger has other limits than the policy, and the ledger's hold: discreet ledger POLICY --amend."]
+        changes = _changes(book.limits, (terms.limit, dict(terms.analysts)), accountant_of(declared))
+    apart = "The ledger has other limits than the policy, and the ledger's hold until discreet ledger POLICY --amend"
+    return [f"{apart}: {'; '.join(change.removeprefix('- ') for change in changes)}."]
 
 
 def snapshot(policy: Policy, quiet: Quiet = False) -> None:
@@ -120,7 +125,7 @@ def ledger(
     create: Annotated[bool, typer.Option("--create", help="Make the ledger and its key.")] = False,
     verify: Annotated[bool, typer.Option("--verify", help="Check every row.")] = False,
     head: Annotated[
-        Path | None, typer.Option(help="With --verify: an exported head that must lie on the ledger.")
+        Path | None, typer.Option(help="With --verify or --restore: an exported head that must lie on the ledger.")
     ] = None,
     amend: Annotated[bool, typer.Option("--amend", help="Record the limits that the policy now states.")] = False,
     export_head: Annotated[
@@ -128,6 +133,8 @@ def ledger(
     ] = False,
     certificate: Annotated[str | None, typer.Option(help="Print what is needed to audit one answer.")] = None,
     rotate_key: Annotated[bool, typer.Option("--rotate-key", help="Go on under a new key.")] = False,
+    backup: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Copy ledger, key and head there.")] = None,
+    restore: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Put a backup back; see --head.")] = None,
     analyst: Annotated[str | None, typer.Option(help="Only this analyst's spending.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
@@ -146,19 +153,61 @@ def ledger(
         print(f"{declared.ledger} goes on under a new key. Back up {declared.ledger}.key: it holds all keys so far.")
         return
     terms, known = terms_of(declared), None if head is None else _head(head)
+    if backup is not None or restore is not None:
+        _copy(declared, backup, restore, known)
+        return
     with Ledger.open(str(declared.ledger), terms, words=accountant_of(declared).budget) as book:
         if verify:
             rows = book.verify(known)
             print(f"All {rows} rows hold.")
         elif amend:
+            before = book.limits
             changed = book.amend(limit=terms.limit, analysts=terms.analysts)
             print("The limits are recorded." if changed else "The limits are already those of the policy.")
+            for line in _changes(before, book.limits, accountant_of(declared)):
+                print(line)
         elif export_head:
             print(json.dumps(book.head()))
         elif certificate is not None:
             print(json.dumps(book.certificate(certificate), indent=2, ensure_ascii=False))
         else:
             _print_listing(book, declared, analyst, format)
+
+
+def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head: Any) -> None:
+    """Back a ledger up, or put a backup back; one at a time."""
+    from discreet.ledger.backup import backup as back_up
+    from discreet.ledger.backup import restore as put_back
+
+    if backup is not None and restore is not None:
+        raise UsageError("--backup and --restore are two things: do one after the other.")
+    if backup is not None:
+        rows = back_up(Path(declared.ledger), backup)
+        print(f"Copied {rows} rows, the key and the head to {backup}. Whoever reads it can spend: keep it safe.")
+    if restore is None:
+        return
+    if put_back(restore, Path(declared.ledger), head=head):
+        print(f"Put {declared.ledger} back: the head is its last row, so nothing is missing.")
+        return
+    print(
+        f"Put {declared.ledger} back, with NOTHING LEFT TO SPEND: charges after the backup are not in it, and what "
+        "they bought is out.\nTake a new snapshot. Set the limits in the policy to what is spent here, plus what you "
+        "can prove was not spent since, and record them with --amend.\nA release that was running must not go on from it: "
+        "change its schedule, and start it anew."
+    )
+
+
+def _changes(before: Limits, after: Limits, accountant: Any) -> list[str]:
+    """What an amendment changed: before and after, for everybody and each analyst."""
+    found = []
+    (limit, shares), (new_limit, new_shares) = before, after
+    pairs: dict[str, tuple[Charge | None, Charge | None]] = {"all": (limit, new_limit)}
+    pairs |= {name: (shares.get(name), new_shares.get(name)) for name in dict.fromkeys((*shares, *new_shares))}
+    for name, (old, new) in pairs.items():
+        if old != new:
+            was, is_now = ("nothing" if each is None else str(accountant.left(each)) for each in (old, new))
+            found.append(f"- {name}: {was} before, {is_now} now")
+    return found
 
 
 def _head(path: Path) -> Any:

@@ -20,6 +20,7 @@ from typing import Any
 
 from discreet.budget import Budget, Charge, number
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
+from discreet.ledger import sqlite
 from discreet.ledger.balance import (
     Balance,
     OpenCharge,
@@ -31,7 +32,7 @@ from discreet.ledger.balance import (
     sums_as_row,
 )
 from discreet.ledger.chain import Row, digest, fresh_secret
-from discreet.ledger.journal import Head, Journal, begin, exported, head_of
+from discreet.ledger.journal import Head, Journal, begin, exported, head_of, head_text
 from discreet.ledger.receipts import Bill, Entry, Mechanisms, Reservation, Standing, StoredAnswer, StoredPart, rows_of
 from discreet.ledger.streams import Streams
 from discreet.ledger.terms import (
@@ -338,6 +339,12 @@ class Ledger:
         """How far the ledger is. Keep it elsewhere: `verify(head)` then notices a ledger that was set back."""
         with self._journal.session(write=False) as balance:
             return exported(balance)
+
+    def copy(self, target: Path) -> str:
+        """Copy the file to a new one while nobody writes; the text of the head that belongs to the copy."""
+        with self._journal.session(write=True) as balance:
+            sqlite.copy(self._journal.path, target)
+            return head_text(balance.ledger, balance.number, balance.mac)
 
     def verify(self, head: Head | None = None) -> int:
         """Check everything there is, and that the exported `head` lies on it. Returns the number of rows."""

@@ -37,7 +37,7 @@ def begin(path: Path, body: Mapping[str, Any]) -> None:
     try:
         chain.write_new(chain.key_path(path), key.secret)
         try:
-            sqlite.build(path, body=text, mac=mac, head=_head_text(ledger, 1, mac))
+            sqlite.build(path, body=text, mac=mac, head=head_text(ledger, 1, mac))
         except BaseException:
             chain.key_path(path).unlink()
             raise
@@ -84,7 +84,7 @@ class Journal:
         row, text = balance.number + 1, canonical({**body, "when": now()})
         key = body["key"] if body["kind"] == "key" else balance.key
         mac = self.keys[key].mac(row, balance.mac, text)
-        self.file.append(row, text, mac, head=_head_text(balance.ledger, row, mac))
+        self.file.append(row, text, mac, head=head_text(balance.ledger, row, mac))
         return row
 
     def rows(self) -> Iterator[Row]:
@@ -250,7 +250,7 @@ def _head_parts(head: Head) -> tuple[str, int, bytes]:
     return str(head["ledger"]), int(head["number"]), bytes.fromhex(head["mac"])
 
 
-def _head_text(ledger: str, number: int, mac: bytes) -> str:
+def head_text(ledger: str, number: int, mac: bytes) -> str:
     """An exported head of one fixed length, so that it can be overwritten in place."""
     return f'{{"ledger": "{ledger}", "number": {number:12}, "mac": "{mac.hex()}"}}\n'
 

@@ -82,6 +82,24 @@ def build(path: Path, *, body: str, mac: bytes, head: str) -> None:
         raise
 
 
+def copy(path: Path, target: Path) -> None:
+    """Copy a ledger file that nobody writes to meanwhile, with what its log holds, into a new one."""
+    write_new(target, b"")
+    try:
+        source = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        copied = sqlite3.connect(target)
+        try:
+            source.backup(copied)
+        finally:
+            copied.close()
+            source.close()
+        with target.open("rb") as written:
+            os.fsync(written.fileno())
+    except sqlite3.Error as error:
+        target.unlink(missing_ok=True)
+        raise LedgerUnavailable(f"{path.name} cannot be copied: {error}.") from error
+
+
 class File:
     """An open ledger file. One connection for each process, used by one thread at a time.
 
