@@ -192,8 +192,8 @@ def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head
     print(
         f"Put {declared.ledger} back, with NOTHING LEFT TO SPEND: charges after the backup are not in it, and what "
         "they bought is out.\nTake a new snapshot. Set the limits in the policy to what is spent here, plus what you "
-        "can prove was not spent since, and record them with --amend.\nA release that was running must not go on from it: "
-        "change its schedule, and start it anew."
+        "can prove was not spent since, and record them with --amend.\nA release that was running must not go on "
+        "from it: change its schedule, and start it anew."
     )
 
 
