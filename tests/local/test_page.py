@@ -211,7 +211,7 @@ def test_a_thousand_respondents(opened: tuple[Any, list[Any]], collector: tuple[
         assert (abs(found.estimates - truth) <= found.margins).all()
     shown = tab.goto(collector[0] + "/estimate").text()
     assert shown.count("<figure>") == 2
-    assert "Mean" in shown
+    assert "mean; 1,000 reports" in shown
 
 
 REWORDED = WEEKEND.replace("Which browser?", "Which browser do you use?")
