@@ -150,6 +150,19 @@ def test_margins_and_certificates_are_of_the_noise_that_is_there(curator: Curato
     assert {str(each["charge"]) for each in first.certificate["statistics"]} == {first.id} == {other.id}
 
 
+def test_what_a_caller_does_with_an_answer_is_not_seen_by_the_next(curator: Curator) -> None:
+    """Answers that were asked for again are kept for a while."""
+    sql = "SELECT sex, SUM(age) AS a FROM people GROUP BY sex"
+    first = curator.ask(sql, analyst="alice", epsilon=1)
+    for _ in range(3):
+        again = curator.ask(sql, analyst="bob", epsilon=1)
+        assert (rows(again), again.certificate) == (rows(first), first.certificate)
+        again.certificate["statistics"][0].clear()
+        again.certificate.clear()
+    better = curator.ask(sql, analyst="alice", epsilon=5)
+    assert (better.cost.epsilon, rows(curator.ask(sql, analyst="bob", epsilon=1))) == (5, rows(better))
+
+
 # --- a part of it before, the rest now --------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ from discreet.sql.identity import digest
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Answer
 from discreet.vault.released import from_bytes
-from discreet.view import Finished, Shape, View, recalled
+from discreet.view import Finished, Shape, View
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,15 +82,15 @@ class Curator:
         with self._entered() as (view, door):
             offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
             standing = door.standing(analyst, offered.wanted(self._accountant))
-            offered, known = view.knowing(offered, standing), recalled(standing)
+            offered = view.knowing(offered, standing)
             if not offered.due:
-                return self._answer(sql, door.free(standing, view.finished(offered, known)))
+                return self._answer(sql, door.free(standing, view.recalled(offered, standing)))
             passed = door.pay(
                 self._request(sql, offered, analyst),
                 standing,
-                lambda allowance, charge: view.carry_out(offered, known, door.until, allowance, charge),
+                lambda allowance, charge: view.carry_out(offered, standing, door.until, allowance, charge),
                 pack=Finished.to_bytes,
-                unpack=lambda content, charge: view.finished(offered, known, charge, from_bytes(content)),
+                unpack=lambda content, charge: view.finished(offered, standing, charge, from_bytes(content)),
             )
             return self._answer(sql, passed)
 

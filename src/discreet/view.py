@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
 from functools import partial
@@ -38,6 +39,7 @@ from discreet.vault.answer import Sheet
 from discreet.vault.exact import Exact
 from discreet.vault.released import Released, from_bytes, to_bytes
 
+MOST_BYTES = 1 << 18  # of an answer that is kept
 MOST_PLANS, MOST_LETTERS = 256, 10_000  # plans that are kept, then all are forgotten; of questions no longer than this
 
 
@@ -80,6 +82,7 @@ class View:
     public: Mapping[str, pa.Table]
     workbench: Workbench
     plans: dict[tuple[str, Dialect, date], Plan] = field(default_factory=dict, repr=False)
+    answers: dict[tuple[object, ...], tuple[Plan, Finished]] = field(default_factory=dict, repr=False)
     shapes: dict[int, tuple[Plan, Shape]] = field(default_factory=dict, repr=False)
     process: int = field(default_factory=os.getpid)
 
@@ -218,22 +221,33 @@ class View:
         return offered.recalling(stored, self.accountant) if stored else offered
 
     def carry_out(
-        self, offered: Offer, known: Mapping[str, Released], until: Until, allowance: Allowance, charge: int
+        self, offered: Offer, standing: Standing, until: Until, allowance: Allowance, charge: int
     ) -> Finished:
         """Everything between a charge and the stored answer."""
         found = released(offered, allowance, partial(self.fetch, until=until), partial(self.fetch_parts, until=until))
-        return self.finished(offered, known, charge, found)
+        return self.finished(offered, standing, charge, found)
+
+    def recalled(self, offered: Offer, standing: Standing) -> Finished:
+        """An answer of which all was measured before. Some are kept, for whoever asks the same again and again."""
+        key = (id(offered.plan), *offered.stored.items())
+        kept = self.answers.get(key)
+        made = self.finished(offered, standing) if kept is None else kept[1]
+        if kept is None and made.sheet.table.nbytes <= MOST_BYTES:
+            if len(self.answers) >= MOST_PLANS:
+                self.answers.clear()
+            self.answers[key] = offered.plan, made  # with its plan, so that no other gets the same id
+        return replace(made, sheet=replace(made.sheet, certificate=deepcopy(made.sheet.certificate)))
 
     def finished(
         self,
         offered: Offer,
-        known: Mapping[str, Released],
+        standing: Standing,
         charge: int | None = None,
         found: Mapping[str, Released] | None = None,
     ) -> Finished:
         """The answer from what was measured before and what a charge released, if there is one."""
         paid = offered if charge is None else offered.paid(charge)
-        sheet = self.finish(paid, noisy(paid, {**known, **(found or {})}))
+        sheet = self.finish(paid, noisy(paid, {**_numbers(standing), **(found or {})}))
         return Finished(released=found or {}, sheet=sheet, charge=max(paid.stored.values(), default=None))
 
     def fetch(self, query: Numbers, *, until: Until = NO_DEADLINE) -> Exact:
@@ -296,7 +310,7 @@ class View:
         }
 
 
-def recalled(standing: Standing) -> dict[str, Released]:
+def _numbers(standing: Standing) -> dict[str, Released]:
     """What was released before of the parts that a standing has found."""
     contents = {each.answer.id: from_bytes(each.answer.answer) for each in standing.parts.values()}
     return {part: contents[each.answer.id][part] for part, each in standing.parts.items()}

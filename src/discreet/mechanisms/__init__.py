@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from fractions import Fraction
+from functools import cache
 from typing import Any, get_type_hints
 
 from discreet.errors import UsageError
@@ -78,12 +79,18 @@ def from_row(row: dict[str, str]) -> Mechanism:
     kind = known.get(row.get("mechanism", ""))
     if kind is None:
         raise UsageError(f"No mechanism is called {row.get('mechanism')!r}; there are {', '.join(known)}.")
-    hints = get_type_hints(kind)
+    hints = _hints(kind.__name__)
     names = [field.name for field in dataclasses.fields(kind)]
     if set(row) != {"mechanism", *names}:
         raise UsageError(f"A row of {kind.__name__} has the fields {', '.join(names)}, not {', '.join(row)}.")
     mechanism: Mechanism = kind(**{name: _value(hints[name], row[name]) for name in names})
     return mechanism
+
+
+@cache
+def _hints(name: str) -> dict[str, Any]:
+    """The types of a mechanism's fields, which are slow to find out."""
+    return get_type_hints(next(kind for kind in MECHANISMS if kind.__name__ == name))
 
 
 def _value(kind: Any, text: str) -> object:
