@@ -36,6 +36,13 @@ _IDENTITY = 'tuple(digest(f"discreet statistic {VERSION}", read, text) for text 
 
 BUGS = (
     bug(
+        "conditions that meet at their end exclude each other",
+        "sql/exclusive.py",
+        "(high == low and (high_open or low_open))",
+        "high == low",
+        "tests/sql/test_exclusive.py",
+    ),
+    bug(
         "one group for many that can be",
         "sql/analyze.py",
         "if joint is None else joint.size",

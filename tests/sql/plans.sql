@@ -114,6 +114,27 @@ SELECT n, COUNT(DISTINCT person_id) AS people FROM (SELECT note AS n, person_id 
 GROUP BY n;
 --> COUNT(DISTINCT person_id): 2 √2 1 | 2 √2 1
 
+-- count / visits / exclusive, months: Visits by month, each as a column
+SELECT COUNT(*) FILTER (WHERE MONTH(day) = 1) AS january, COUNT(*) FILTER (WHERE MONTH(day) = 2) AS february,
+COUNT(*) FILTER (WHERE MONTH(day) IN (3, 4, 5)) AS spring FROM visits;
+--> COUNT(*) FILTER(WHERE MONTH(day) = 1), COUNT(*) FILTER(WHERE MONTH(day) = 2), COUNT(*) FILTER(WHERE MONTH(day) IN (3, 4, 5)): 3 3 3 | 6 √18 3
+
+-- count / visits / exclusive, cases: Visits to each clinic as columns, by pain
+SELECT pain > 0 AS pain, SUM(CASE WHEN clinic = 'Hill' THEN 1 ELSE 0 END) AS hill, SUM(CASE WHEN clinic = 'Harbor'
+THEN 1 ELSE 0 END) AS harbor, COUNT(CASE WHEN clinic = 'Market' THEN 1 END) AS market FROM visits GROUP BY 1;
+--> SUM(CASE WHEN clinic = 'Hill' THEN 1 ELSE 0 END), SUM(CASE WHEN clinic = 'Harbor' THEN 1 ELSE 0 END), COUNT(CASE WHEN clinic = 'Market' THEN 1 END): 3 3 3 | 6 √18 3
+
+-- sum / visits / exclusive, ranges: What small, middling and large visits cost
+SELECT SUM(cost) FILTER (WHERE cost < 10) AS small, SUM(cost) FILTER (WHERE cost >= 10 AND cost < 100) AS middling,
+SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END) AS large FROM visits;
+--> SUM(cost) FILTER(WHERE cost < 10), SUM(cost) FILTER(WHERE cost >= 10 AND cost < 100), SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END): 300000 300000 300000 | 600000 √180000000000 300000
+
+-- count / one row / exclusive, some: Young, old, and those between 17 and 70, of which many are in two
+SELECT COUNT(*) FILTER (WHERE age < 18) AS young, COUNT(*) FILTER (WHERE age >= 18) AS old,
+COUNT(*) FILTER (WHERE age BETWEEN 17 AND 70) AS middle FROM people;
+--> COUNT(*) FILTER(WHERE age < 18), COUNT(*) FILTER(WHERE age >= 18): 1 1 1 | 2 √2 1
+--> COUNT(*) FILTER(WHERE age BETWEEN 17 AND 70): 1 1 1 | 1 1 1
+
 -- count / one row / where null: Whose diagnosis is unknown?
 SELECT COUNT(*) FROM people WHERE diagnosis IS NULL AND NOT (income IS NULL);
 --> COUNT(*): 1 1 1 | 1 1 1
@@ -124,8 +145,7 @@ SELECT COUNT(*) FROM people WHERE born BETWEEN '1990-03-01' AND DATE '1990-05-31
 
 -- count / one row / filter: Children and grown-ups in one question
 SELECT COUNT(*) FILTER (WHERE age < 18) AS children, COUNT(*) FILTER (WHERE age >= 18) AS adults FROM people;
---> COUNT(*) FILTER(WHERE age < 18): 1 1 1 | 1 1 1
---> COUNT(*) FILTER(WHERE age >= 18): 1 1 1 | 1 1 1
+--> COUNT(*) FILTER(WHERE age < 18), COUNT(*) FILTER(WHERE age >= 18): 1 1 1 | 2 √2 1
 
 -- count / one row / filter, overlapping: Two counts of which many people are in both
 SELECT COUNT(*) FILTER (WHERE age > 30) AS over_30, COUNT(*) FILTER (WHERE smoker) AS smokers FROM people;
@@ -1087,8 +1107,7 @@ SELECT clinic, SUM(cost) AS cost FROM visits GROUP BY ROLLUP (clinic);
 
 -- sum / several rows / difference: How much do two clinics differ?
 SELECT SUM(cost) FILTER (WHERE clinic = 'Hill') - SUM(cost) FILTER (WHERE clinic = 'Market') AS gap FROM visits;
---> SUM(cost) FILTER(WHERE clinic = 'Hill'): 300000 300000 300000 | 300000 300000 300000
---> SUM(cost) FILTER(WHERE clinic = 'Market'): 300000 300000 300000 | 300000 300000 300000
+--> SUM(cost) FILTER(WHERE clinic = 'Hill'), SUM(cost) FILTER(WHERE clinic = 'Market'): 300000 300000 300000 | 600000 √180000000000 300000
 
 -- sum / several rows / order and limit: The dearest clinic
 SELECT clinic, SUM(cost) AS cost FROM visits GROUP BY clinic ORDER BY cost DESC, clinic LIMIT 2;

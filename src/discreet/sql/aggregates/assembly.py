@@ -5,6 +5,8 @@
   W = hi - lo, the sums of binomial(d, i) v^i (W - v)^(d - i), which make W^d in every row. So noise on all of them
   costs what noise on one does, and count, sum, mean and variance come out of any degree that is high enough.
 - COUNT(*) beside any of these over the same rows is a further part: rows without x count as a whole width of their own.
+- Numbers whose conditions exclude each other, COUNT(*) FILTER (WHERE month = 1), COUNT(*) FILTER (WHERE month = 2), ...
+  are one vector: a row adds to one of them at most, so noise on all of them costs what noise on one does.
 - Pairs are products of the parts of two columns, which again make a constant in every row; those of the same columns
   and degrees are measured once.
 """
@@ -12,15 +14,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.algebra import Expression, Reading, Sum
+from discreet.algebra import Careful, Case, Constant, Expression, Reading, Sum
 from discreet.budget import Neighbors
 from discreet.sql.after.estimates import Estimate, Linear
+from discreet.sql.aggregates.count import Count
 from discreet.sql.aggregates.count import Rows as AllRows
 from discreet.sql.aggregates.readings import Rows, bernstein, coarse
 from discreet.sql.aggregates.request import (
@@ -36,6 +39,8 @@ from discreet.sql.aggregates.request import (
     constant_width,
     range_of,
 )
+from discreet.sql.aggregates.sum import Total
+from discreet.sql.exclusive import exclusive
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Measurement, key_position
 from discreet.sql.sensitivity import Sensitivity
@@ -45,6 +50,8 @@ from discreet.sql.values.value import Coded, Day, Flag, Number
 from discreet.sql.values.value import Moment as Instant
 
 Target = tuple[Expression, object, Expression | None]  # a value, its range, and a condition on the rows
+Wanted = Sequence[tuple[int, Request]]  # requests for the same number, with their places
+MOST_CLUSTERED = 48  # numbers that are taken together: the proof tries every pair of them
 UNBOUNDED = 2**31  # groups, where their number is not public
 
 
@@ -84,15 +91,64 @@ def assemble(
             plain.setdefault(request.condition, []).append((index, request))
     targets = _targets(numbered)
     hosts = _hosts(targets)
+    order: list[tuple[Wanted, list[tuple[int, AllRows]] | None]] = []  # None: one number
     for target, wanted in targets.items():
         companions = plain.pop(target[2], []) if hosts.get(target[2]) == target else []
-        if isinstance(wanted[0][1], Single) or (not companions and _one_number(wanted)):
-            making.alone(wanted)
-        else:
-            making.together(wanted, companions)
-    for condition in sorted(plain, key=lambda each: each is not None):  # all rows first
-        making.alone(plain[condition])
+        alone = isinstance(wanted[0][1], Single) or (not companions and _one_number(wanted))
+        order.append((wanted, None if alone else companions))
+    order += [(plain[each], None) for each in sorted(plain, key=lambda each: each is not None)]  # all rows first
+    clusters = _clusters([each for each, beside in order if beside is None])
+    for each, beside in order:
+        if beside is not None:
+            making.together(each, beside)
+        for cluster in clusters:
+            if each is cluster[0]:
+                making.side_by_side(cluster)
     return making.assembly(len(requests))
+
+
+def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
+    """Numbers whose conditions exclude each other, taken together: a row adds to one of them at most."""
+    clusters: list[list[Wanted]] = []
+    for wanted in single:
+        one = _conditional(wanted[0][1])
+        for cluster in clusters:
+            others = [_conditional(each[0][1]) for each in cluster]
+            if len(cluster) < MOST_CLUSTERED and all(_apart(one, other) for other in others):
+                cluster.append(wanted)
+                break
+        else:
+            clusters.append([wanted])
+    return clusters
+
+
+def _apart(one: Request, other: Request) -> bool:
+    """Whether a row adds to one of two numbers at most, and to either as much."""
+    if one.condition is None or other.condition is None or _width(one) is None:
+        return False
+    return _width(one) == _width(other) and exclusive(one.condition, other.condition)
+
+
+def _conditional(request: Request) -> Request:
+    """SUM(CASE WHEN p THEN x ELSE 0 END) and COUNT(CASE WHEN p THEN 1 END) as of the rows where p holds."""
+    if not isinstance(request, Total | Count) or request.condition is not None:
+        return request
+    value = request.value.expression
+    match value.value if isinstance(value, Careful) else value:
+        case Case(branches=((condition, Constant()),), otherwise=Constant(value=None)) if isinstance(request, Count):
+            return AllRows(label=request.label, condition=condition)
+        case Case(branches=((condition, chosen),), otherwise=Constant(value=0 | None)) if isinstance(request, Total):
+            return replace(request, value=replace(request.value, expression=chosen), condition=condition)
+    return request
+
+
+def _width(request: Request) -> int | None:
+    """The most that a row adds to a count, or to a sum of what is not negative; None of other numbers."""
+    if isinstance(request, AllRows | Count):
+        return 1
+    if isinstance(request, Total) and grid(request.value).lo >= 0:
+        return grid(request.value).hi
+    return None
 
 
 def _targets(numbered: list[tuple[int, Request]]) -> dict[Target, list[tuple[int, Single | Moment]]]:
@@ -175,7 +231,7 @@ class _Making:
         self.estimates[index] = Picked(pick=len(self.picks))
         self.picks.append(pick)
 
-    def alone(self, wanted: list[tuple[int, Single | Moment]] | list[tuple[int, AllRows]]) -> None:
+    def alone(self, wanted: Wanted) -> None:
         """One number, told under several names."""
         first = wanted[0][1]
         assert isinstance(first, Alone)
@@ -188,7 +244,26 @@ class _Making:
         additive = first.additive(self.extent.touched)
         self.parts.append(_Part(labels=labels, forms=[form], sensitivity=first.sensitivity, additive=additive))
 
-    def together(self, wanted: list[tuple[int, Single | Moment]], companions: list[tuple[int, AllRows]]) -> None:
+    def side_by_side(self, cluster: Sequence[Wanted]) -> None:
+        """Numbers of which a row adds to one at most, as one vector: noise on all of them costs what it does on one."""
+        if len(cluster) == 1:
+            self.alone(cluster[0])
+            return
+        labels: dict[str, Fraction] = {}
+        forms: list[dict[int, int]] = []
+        width = _width(cluster[0][0][1])
+        assert width is not None
+        for place, wanted in enumerate(cluster):
+            first = _conditional(wanted[0][1])
+            assert isinstance(first, Alone)
+            forms.append({self.read(first.reading(self.rows, self.node)): 1})
+            for index, request in wanted:
+                labels[request.label] = step = request.step or Fraction(1)
+                factors = tuple(Fraction(each == place) for each in range(len(cluster)))
+                self.estimates[index] = Linear(measurement=len(self.parts), factors=factors, step=step)
+        self._append(labels, forms, width)
+
+    def together(self, wanted: Wanted, companions: list[tuple[int, AllRows]]) -> None:
         """Moments over one value, and the rows beside them: parts of a constant width."""
         moments = [(index, request) for index, request in wanted if isinstance(request, Moment)]
         degree = max(request.degree for _, request in moments)

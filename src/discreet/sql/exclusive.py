@@ -1,0 +1,96 @@
+"""Conditions that exclude each other: no row satisfies both. Read by `check`, and as much trusted.
+
+Each condition leaves some values of every expression that it compares with constants: `x = 1`, `x IN (1, 2)`, or
+`x >= 1 AND x < 3`. Where two conditions leave disjoint values of one expression, a row, in which it has one value or
+is NULL, satisfies at most one of them. Constants are compared only within one type, in which the engine and Python
+agree on what is equal and what is less: whole numbers, texts for equality alone, dates and timestamps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+from discreet.algebra import Call, Careful, Constant, Expression
+
+_ORDERED = (int, date, datetime)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """What a condition leaves of a value: one of some, from one on or beyond it, up to one or below it."""
+
+    kind: type
+    among: frozenset[Any] | None = None
+    low: tuple[Any, bool] | None = None  # with whether the end itself is left out
+    high: tuple[Any, bool] | None = None
+
+    def apart(self, other: Left) -> bool:
+        """Whether no value is left by both."""
+        if self.kind is not other.kind:
+            return False
+        if self.among is not None and other.among is not None:
+            return not self.among & other.among
+        if self.among is not None:
+            return self.kind in _ORDERED and not any(other.holds(each) for each in self.among)
+        return other.apart(self) if other.among is not None else self.below(other) or other.below(self)
+
+    def holds(self, value: Any) -> bool:
+        above = self.low is None or value > self.low[0] or (value == self.low[0] and not self.low[1])
+        return above and (self.high is None or value < self.high[0] or (value == self.high[0] and not self.high[1]))
+
+    def below(self, other: Left) -> bool:
+        if self.high is None or other.low is None:
+            return False
+        (high, high_open), (low, low_open) = self.high, other.low
+        return bool(high < low or (high == low and (high_open or low_open)))
+
+
+def exclusive(one: Expression, other: Expression) -> bool:
+    """Whether no row satisfies both conditions."""
+    ours, theirs = _left(one), _left(other)
+    return any(left.apart(theirs[value]) for value, left in ours.items() if value in theirs)
+
+
+def _left(condition: Expression) -> dict[Expression, Left]:
+    found: dict[Expression, Left] = {}
+    for value, left in (pair for part in _conjuncts(condition) for pair in _compared(part)):
+        known = found.get(value)
+        if known is None or (left.among is not None and known.among is None):
+            found[value] = left
+        elif known.kind is left.kind and known.among is None and left.among is None:
+            # Of two ends on the same side the first is kept: less is ruled out than could be.
+            found[value] = replace(known, low=known.low or left.low, high=known.high or left.high)
+    return found
+
+
+def _conjuncts(node: Expression) -> Iterator[Expression]:
+    bare = node.value if isinstance(node, Careful) else node
+    if isinstance(bare, Call) and bare.name == "AND":
+        for each in bare.arguments:
+            yield from _conjuncts(each)
+    else:
+        yield bare
+
+
+def _compared(node: Expression) -> Iterator[tuple[Expression, Left]]:
+    """The value that a comparison with constants is about, and what it leaves of it."""
+    match node:
+        case Call(name="OR", arguments=arguments):
+            parts = [dict(_compared(part.value if isinstance(part, Careful) else part)) for part in arguments]
+            for value, first in parts[0].items():
+                others = [part.get(value) for part in parts]
+                listed = [left.among for left in others if left is not None and left.among is not None]
+                if len(listed) == len(parts) and all(left is not None and left.kind is first.kind for left in others):
+                    yield value, replace(first, among=frozenset[Any]().union(*listed))
+        case Call(name="=" | "in", arguments=(value, *constants)):
+            plain = [each.value for each in constants if isinstance(each, Constant)]
+            kinds = {type(each) for each in plain}
+            if len(plain) == len(constants) > 0 and len(kinds) == 1 and kinds <= {*_ORDERED, str}:
+                yield value, Left(kind=kinds.pop(), among=frozenset(plain))
+        case Call(name="<" | "<=" as name, arguments=(value, Constant(value=end))) if type(end) in _ORDERED:
+            yield value, Left(kind=type(end), high=(end, name == "<"))
+        case Call(name=">" | ">=" as name, arguments=(value, Constant(value=end))) if type(end) in _ORDERED:
+            yield value, Left(kind=type(end), low=(end, name == ">"))
