@@ -369,7 +369,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert cli.run(["release", "run", policy, "daily_visits"]) == 2
     assert "discreet release start" in capsys.readouterr().err
     assert cli.run(["release", "start", policy, "daily_visits"]) == 0
-    assert "ε = 1 for all of it" in capsys.readouterr().out
+    assert "ε = 1 for the whole horizon" in capsys.readouterr().out
     assert cli.run(["release", "run", policy, "daily_visits", "--as-of", "2024-01-06"]) == 0
     assert "Published 5 periods of daily_visits; 5 so far." in capsys.readouterr().out
     assert cli.run(["release", "run", policy, "daily_visits", "--as-of", "2024-01-07", "--format", "json"]) == 0
