@@ -58,7 +58,7 @@ from discreet.budget import Neighbors
 from discreet.errors import Unproved
 from discreet.policy.domain import MOST_PEOPLE, Decimals, Integers
 from discreet.policy.policy import Policy, Table
-from discreet.sql.exclusive import exclusive
+from discreet.sql.exclusive import together
 
 Vector = tuple[Fraction, ...]
 Forms = Sequence[Sequence[int]]  # combinations of readings, by their factors
@@ -395,16 +395,14 @@ def extremes(readings: Sequence[Reading], forms: Forms) -> Iterator[Vector]:
     # Where a value is beyond its range it is NULL, in all sums of the statistic or in none.
     if len({(place, each.value, each.lo, each.hi, each.clamp) for place, each in factors}) > len(degrees):
         raise Unproved("a value has two ranges")
-    together: list[frozenset[Expression | None]] = [frozenset({None})]  # conditions that a row can satisfy at once
-    for where in dict.fromkeys(each.where for each in sums if each.where is not None):
-        together += [
-            each | {where} for each in together if not any(other and exclusive(where, other) for other in each)
-        ]
     places = [[None, *range(degree + 1)] for degree in degrees.values()]
-    for holds in together:
+    for holds in together([each.where for each in sums if each.where is not None]):
         for chosen in itertools.product(*places):
             at = dict(zip(degrees, chosen, strict=True))
-            read = [contribution(each, at, degrees) if each.where in holds else Fraction(0) for each in sums]
+            met = [each.where is None or each.where in holds for each in sums]
+            read = [
+                contribution(each, at, degrees) if now else Fraction(0) for each, now in zip(sums, met, strict=True)
+            ]
             yield tuple(sum((f * x for f, x in zip(form, read, strict=True)), Fraction(0)) for form in forms)
 
 

@@ -8,7 +8,7 @@ agree on what is equal and what is less: whole numbers, texts for equality alone
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
@@ -54,6 +54,14 @@ def exclusive(one: Expression, other: Expression) -> bool:
     return any(left.apart(theirs[value]) for value, left in ours.items() if value in theirs)
 
 
+def together(conditions: Iterable[Expression]) -> list[frozenset[Expression]]:
+    """All sets of conditions that a row can satisfy at once, as far as they are told apart; the empty one first."""
+    found: list[frozenset[Expression]] = [frozenset()]
+    for each in dict.fromkeys(conditions):
+        found += [known | {each} for known in found if not any(exclusive(each, other) for other in known)]
+    return found
+
+
 def _left(condition: Expression) -> dict[Expression, Left]:
     found: dict[Expression, Left] = {}
     for value, left in (pair for part in _conjuncts(condition) for pair in _compared(part)):
@@ -79,12 +87,9 @@ def _compared(node: Expression) -> Iterator[tuple[Expression, Left]]:
     """The value that a comparison with constants is about, and what it leaves of it."""
     match node:
         case Call(name="OR", arguments=arguments):
-            parts = [dict(_compared(part.value if isinstance(part, Careful) else part)) for part in arguments]
-            for value, first in parts[0].items():
-                others = [part.get(value) for part in parts]
-                listed = [left.among for left in others if left is not None and left.among is not None]
-                if len(listed) == len(parts) and all(left is not None and left.kind is first.kind for left in others):
-                    yield value, replace(first, among=frozenset[Any]().union(*listed))
+            yield from _any_of(
+                [dict(_compared(part.value if isinstance(part, Careful) else part)) for part in arguments]
+            )
         case Call(name="=" | "in", arguments=(value, *constants)):
             plain = [each.value for each in constants if isinstance(each, Constant)]
             kinds = {type(each) for each in plain}
@@ -94,3 +99,12 @@ def _compared(node: Expression) -> Iterator[tuple[Expression, Left]]:
             yield value, Left(kind=type(end), high=(end, name == "<"))
         case Call(name=">" | ">=" as name, arguments=(value, Constant(value=end))) if type(end) in _ORDERED:
             yield value, Left(kind=type(end), low=(end, name == ">"))
+
+
+def _any_of(parts: list[dict[Expression, Left]]) -> Iterator[tuple[Expression, Left]]:
+    """What OR leaves: of a value that each part compares with some constants of one type, these."""
+    for value, first in parts[0].items():
+        others = [part[value] for part in parts if value in part]
+        listed = [left.among for left in others if left.among is not None and left.kind is first.kind]
+        if len(listed) == len(parts):
+            yield value, replace(first, among=frozenset[Any]().union(*listed))
