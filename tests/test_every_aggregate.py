@@ -215,7 +215,7 @@ def _linf(mechanism: Any) -> Fraction:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_no_neighbor_moves_more_than_claimed(case: Case) -> None:
-    assert harness.expected(case) == case.expected, "run python -m tests.sql.matrix --write, and look at what changed"
+    assert harness.expected(case) == case.expected, "in tests: python -m sql.matrix --write, and look at it"
     found = family(case.policy)
     check_sums(case, found)
     check_keys(case, found)

@@ -1,4 +1,4 @@
-"""python -m tests.mutations [NAME]: plant each bug in a copy of the source; the tests named with it must fail."""
+"""cd tests && python -m mutations [NAME]: plant each bug in a copy of the source; the tests named with it must fail."""
 
 from __future__ import annotations
 

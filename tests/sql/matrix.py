@@ -1,4 +1,4 @@
-"""Print which combinations of aggregate, relation and clause are answered: `python -m tests.sql.matrix`.
+"""Print which combinations of aggregate, relation and clause are answered: `cd tests && python -m sql.matrix`.
 
 With --write, write the sensitivities under every question of plans.sql anew.
 """

@@ -21,7 +21,7 @@ from discreet.sql.values import value as values
 from sql import harness, policies
 
 # Should a hash in this file change, everybody pays again for what was answered before. Where that is meant, count up
-# `identity.VERSION`, and write the file anew with `python -m tests.sql.test_identity`.
+# `identity.VERSION`, and write the file anew with `cd tests && python -m sql.test_identity`.
 KNOWN = Path(__file__).parent / "identities.txt"  # of a question as a whole, then of its statistics
 # What never stands in a block: it is made of one, or tells of all of them.
 OUTSIDE = {
