@@ -28,7 +28,7 @@ _LONGEST = 400  # characters; 1e999999999 and a megabyte of digits are refused b
 _WRITTEN = re.compile(r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?)\s*", re.ASCII)
 
 
-def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool = False) -> Fraction:
+def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool = False, by: str = "") -> Fraction:
     """The exact rational that a person wrote: 0.1 means 1/10, not the float nearest to it; "1/3" is understood.
 
     Refuses, in one sentence with the value, what is not a finite, positive, normal number, or is above `most`.
@@ -43,7 +43,8 @@ def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool
     if 0 < exact < _SMALLEST:
         raise UsageError(f"{name} must be at least {number(_SMALLEST, rounding=ROUND_CEILING)}, not {_shown(value)}.")
     if most is not None and exact > most:
-        raise UsageError(f"{name} must be at most {number(most, rounding=ROUND_FLOOR)}, not {_shown(value)}.")
+        largest = number(most, rounding=ROUND_FLOOR)
+        raise UsageError(f"{name} must be at most {largest}{by and f' ({by})'}, not {_shown(value)}.")
     return exact
 
 
@@ -187,3 +188,7 @@ def round_down(value: Fraction, *, digits: int) -> Fraction:
 def _decimal(value: Fraction, digits: int, rounding: str) -> Decimal:
     # Division of two exact integers is correctly rounded in the context's direction, however long they are.
     return Context(prec=digits, rounding=rounding).divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+# What lowers the number of people who must share a value of a key that is not public for it to be shown (S5).
+FEWER = "A larger ε, a smaller max_groups, or values listed in the policy or in WHERE"

@@ -13,7 +13,7 @@ from discreet.mechanisms.shapes import Additive, Threshold
 from discreet.offer import Offer
 from discreet.parts import Part, block_parts
 from discreet.policy.policy import Policy
-from discreet.show import each_row, left_out
+from discreet.show import each_row, left_out, shared_by
 from discreet.sql.plan import Measurement, Way
 
 Spell = Callable[[Numbers], str]  # as the engine's SQL
@@ -68,7 +68,8 @@ def _block(index: int, offered: Offer, policy: Policy, accountant: Accountant, s
             lines.append(f"Count people for each key that exists{passes}: {spell(block.people)}")
         lines.append(
             f"Keep the keys whose noisy count reaches {_threshold(each.threshold)}: "
-            f"one {policy.unit} touches at most {block.touched} keys. {cost(parts[0], each.threshold)}"
+            f"one {policy.unit} touches at most {block.touched} keys. So {shared_by(each.threshold.threshold + 1)} "
+            f"{cost(parts[0], each.threshold)}"
         )
     if is_due(measured[one_shot:]):
         groups = (

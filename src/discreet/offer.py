@@ -18,13 +18,14 @@ from typing import Any
 
 from discreet.accounting import Accountant, delta_for_keys
 from discreet.accounting.calibrate import cheapest
-from discreet.budget import FREE, Budget, Charge
+from discreet.budget import FEWER, FREE, Budget, Charge
 from discreet.errors import UsageError
 from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import Currency, currency
 from discreet.mechanisms.shapes import Additive, Mechanism, Selection, Threshold
 from discreet.mechanisms.simulate import Noise, Several
 from discreet.parts import Part, block_parts, parts_of
+from discreet.policy.domain import MOST_PEOPLE
 from discreet.sql.after.half_width import half_width
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Measurement, Plan
@@ -146,6 +147,11 @@ class Offer:
             told = self._told(part)
             found += [each | {"charge": self.stored[part.id]} for each in told] if part.id in self.stored else told
         return found
+
+    def shared_by(self) -> tuple[int, ...]:
+        """Of each test of keys that are not public: how many people must share a value for it to be shown, about."""
+        tests = (each.threshold for each in self.blocks if each.threshold is not None and each.block.same_as is None)
+        return tuple(test.threshold + 1 for test in tests)
 
     def _told(self, part: Part) -> list[dict[str, Any]]:
         each, found = self.blocks[part.block], list[dict[str, Any]]()
@@ -316,7 +322,13 @@ def _threshold(block: Block, paid: Currency, share: Fraction, delta: Fraction) -
         raise UsageError(
             "This question's part of the budget's δ is zero, and unknown keys need some. Give a larger epsilon."
         )
-    return paid.people(amount=share, max_groups=block.touched, neighbors=block.neighbors, delta=delta)
+    found = paid.people(amount=share, max_groups=block.touched, neighbors=block.neighbors, delta=delta)
+    if found.threshold >= MOST_PEOPLE:
+        raise UsageError(
+            f"At this epsilon a value would be shown if {found.threshold:,} people shared it, and there are fewer. "
+            f"{FEWER} lower that."
+        )
+    return found
 
 
 def amount_for_margin(
@@ -359,6 +371,7 @@ class Quote:
     cost: Budget
     left: Budget
     max_rows: dict[str, int]  # of the private tables that are read
+    shared_by: tuple[int, ...] = ()  # people who must share a value of a key that is not public, about, to be shown
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -366,6 +379,7 @@ class Quote:
             "columns": list(self.columns),
             "margins": self.margins,
             "max_rows": self.max_rows,
+            **({"shared_by": list(self.shared_by)} if self.shared_by else {}),
             "cost": self.cost.as_json(),
             "left": self.left.as_json(),
         }
@@ -399,4 +413,5 @@ def quoted(offered: Offer, accountant: Accountant, *, left: Charge, assuming: in
         cost=accountant.budget(offered.cost),
         left=accountant.left(left),
         max_rows=dict(offered.plan.max_rows),
+        shared_by=offered.shared_by(),
     )

@@ -11,7 +11,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from discreet.budget import number, with_margin
+from discreet.budget import FEWER, number, with_margin
 from discreet.pages import axis, blocks
 from discreet.pages.bars import Series, bars
 from discreet.pages.plot import Curve, plot
@@ -127,6 +127,9 @@ def notes(answer: Answer) -> list[str]:
     lines += [f"{name}: where ± ? stands, {why}" for name, why in answer.certificate.get("without_margin", {}).items()]
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
+    people = answer.certificate.get("shared_by", [])
+    if people and not answer.table.num_rows:
+        lines.append(f"No value passed the test: {shared_by(max(people))}")
     if answer.certificate.get("today"):
         lines.append(f"today is {answer.certificate['today']}, in UTC: a part of the question")
     if answer.certificate.get("each_row"):
@@ -154,6 +157,11 @@ def _more_like_it(answer: Answer) -> str:
         return ""
     times = there // paid if not cost.delta or cost.rho is not None else min(there // paid, left.delta // cost.delta)
     return f" ({times:,} more like this)"
+
+
+def shared_by(people: int) -> str:
+    """When a value of a key that is not public is shown, and what would show more."""
+    return f"a value is shown if about {people:,} people share it. {FEWER} lower that."
 
 
 def left_out(max_rows: Mapping[str, int]) -> list[str]:
@@ -198,6 +206,7 @@ def quote_text(quote: Quote) -> str:
         steps = f", in steps of {number(each['step'])}" if each["step"] != 1 else ""
         free = "; free: measured before" if "charge" in each else ""
         lines.append(f"{each['name']}: {each['mechanism']}{scale}, l1 {number(each['l1'])}{steps}{free}")
+    lines += [shared_by(people) for people in quote.shared_by]
     return "\n".join([*lines, *left_out(quote.max_rows)])
 
 

@@ -171,7 +171,8 @@ class View:
         )
 
     def amount(self, epsilon: object) -> Fraction:
-        return self.accountant.allot(epsilon=amount(epsilon, name="epsilon", most=self.policy.limits.epsilon))
+        most, by = self.policy.limits.epsilon, "the policy's limits.epsilon"
+        return self.accountant.allot(epsilon=amount(epsilon, name="epsilon", most=most, by=by))
 
     def require_process(self) -> None:
         """Refuse, whatever the question, after a fork."""
@@ -292,6 +293,7 @@ class View:
             **self.told(self.accountant.price(losses)),
             **({} if today is None else {"today": today.isoformat()}),
             "max_rows": dict(offered.plan.max_rows),
+            **({"shared_by": list(offered.shared_by())} if offered.shared_by() else {}),
             **({"each_row": True} if self.policy.each_row else {}),
             "statistics": offered.statistics(),
             "ranks": offered.ranks(),

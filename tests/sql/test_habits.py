@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator
+from discreet.errors import Rejected
 from sql import bounded, policies
 
 
@@ -130,3 +131,32 @@ def test_columns_beside_are_computed_in_place(curator: Curator) -> None:
     sql = f"SELECT p.sex, v.n FROM {inner} CROSS JOIN LATERAL (SELECT p.c * 2 AS n) AS v ORDER BY p.sex"
     plain = f"SELECT p.sex, p.c * 2 AS n FROM {inner} ORDER BY p.sex"
     assert ask(curator, sql).table == ask(curator, plain).table
+
+
+def test_a_threshold_is_told_in_people(curator: Curator) -> None:
+    sql = "SELECT zip, COUNT(*) AS n FROM people GROUP BY zip"
+    quote = curator.quote(sql, analyst="ann", epsilon="0.01")
+    (people,) = quote.as_json()["shared_by"]
+    assert people > 100
+    assert f"a value is shown if about {people:,} people share it" in str(quote)
+    assert f"about {people:,} people share it" in curator.explain(sql, analyst="ann", epsilon="0.01")
+    answer = curator.ask(sql, analyst="ann", epsilon="0.01")
+    assert answer.table.num_rows == 0
+    assert f"No value passed the test: a value is shown if about {people:,} people share it" in str(answer)
+    assert "shared_by" not in curator.quote("SELECT COUNT(*) FROM people", analyst="ann", epsilon="1").as_json()
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("SELECT DISTINCT zip FROM people LIMIT 10", "SELECT zip, COUNT(*) FROM people GROUP BY zip"),
+        ("SELECT smoker FROM people LIMIT 10", "SELECT smoker, COUNT(*) FROM people GROUP BY smoker"),
+        ("SELECT STRING_AGG(DISTINCT sex, ',') FROM people", "STRING_AGG(DISTINCT sex, ',') lists"),
+        ("SELECT COUNT(*) FROM people WHERE sex = Male", "Texts stand between single quotes: 'Male'"),
+        ("SELECT COUNT(*) FROM people WHERE sex IN (F, 'M')", "Texts stand between single quotes: 'F'"),
+    ],
+)
+def test_remedies_name_what_was_meant(curator: Curator, sql: str, says: str) -> None:
+    with pytest.raises(Rejected) as refused:
+        curator.quote(sql, analyst="ann", epsilon="1")
+    assert says in str(refused.value)

@@ -178,7 +178,9 @@ def _example(tree: exp.Expression, relation: Relation) -> str:
     """A question that can be answered instead."""
     table = tree.find(exp.Table)
     name = written(table.name) if table is not None else "t"
-    key = next((written(each.name) for each in relation.fields if isinstance(each.value.domain, Coded | Flag)), None)
+    asked = {column.name.lower() for item in tree.expressions for column in item.find_all(exp.Column)}
+    public = [each.name for each in relation.fields if isinstance(each.value.domain, Coded | Flag)]
+    key = next((written(each) for each in sorted(public, key=lambda each: each.lower() not in asked)), None)
     return f"SELECT COUNT(*) FROM {name}" if key is None else f"SELECT {key}, COUNT(*) FROM {name} GROUP BY {key}"
 
 
@@ -508,6 +510,8 @@ class Analysis:
     def project(self, node: exp.Select, relation: Relation, environment: Environment) -> Relation:
         """A row-wise SELECT: still private rows, with other columns."""
         for clause in ("having", "order", "limit", "offset"):
+            if node.args.get(clause) and node.args.get("distinct"):
+                raise reject(node, _DISTINCT, f"Count them, COUNT(DISTINCT x), or who has each: {_counted(node)}.")
             if node.args.get(clause):
                 raise reject(
                     node.args[clause],
@@ -539,7 +543,7 @@ class Analysis:
         if not owners:
             raise reject(
                 node,
-                "DISTINCT across people tells which values exist.",
+                _DISTINCT,
                 f"Count them, COUNT(DISTINCT x), or who has each: {_counted(node)}.",
             )
         nested = relation.nested(self.alias(), distinct=True)
@@ -661,6 +665,7 @@ _SPREAD = (
     " (SELECT owner, COUNT(*) AS n FROM t GROUP BY owner) AS s."
 )
 _WRITTEN_OUT = "Write its rows out: (VALUES (1), (2), (3)) AS t(n)."
+_DISTINCT = "DISTINCT across people tells which values exist."
 _SAMPLE = "a sample is other people's rows by chance, and which ones would not be repeatable."
 _CLAUSES = {"order": "ORDER BY", "windows": "WINDOW"}
 

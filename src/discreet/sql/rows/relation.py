@@ -145,7 +145,7 @@ class Names:
         name, columns = node.name.lower(), f"Columns are {self.listing()}."
         if isinstance(node.this, exp.Star):
             return "Write COUNT(*)."
-        if node.this.args.get("quoted") and not node.table:
+        if (node.this.args.get("quoted") or _is_compared(node)) and not node.table:
             return f"Texts stand between single quotes: '{node.name}'. {columns}"
         if name in ("year", "quarter", "month", "week", "day", "hour", "minute", "second"):
             return f"A part of a date is written first, as a text: DATE_TRUNC('{name}', x). {columns}"
@@ -159,6 +159,13 @@ class Names:
     def listing(self) -> str:
         names = list(dict.fromkeys(field.name for field in self.fields if field.table != "#"))
         return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+
+
+def _is_compared(node: exp.Column) -> bool:
+    """Whether a word stands where a text would: sex = Male, sex IN (Male, Female)."""
+    above = node.parent
+    listed = isinstance(above, exp.In) and node.arg_key == "expressions"
+    return listed or (isinstance(above, exp.EQ | exp.NEQ | exp.Like | exp.ILike) and node.arg_key == "expression")
 
 
 def _beside(node: exp.Column) -> str | None:

@@ -363,7 +363,7 @@ def _before(node: exp.Expression, text: str) -> int | None:
     """Where a call begins whose place the parser forgot: the name and bracket right before its first argument."""
     known = [part.meta["start"] for part in islice(node.walk(), 1, 12) if "start" in part.meta]
     before = text[max(0, min(known) - 60) : min(known)] if known else ""
-    calls = [match for match in _NAME.finditer(before) if not before[match.end() :].strip()]
+    calls = [match for match in _NAME.finditer(before) if before[match.end() :].strip().upper() in ("", "DISTINCT")]
     return min(known) - len(before) + calls[-1].start() if calls else None
 
 
