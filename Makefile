@@ -6,6 +6,7 @@ RUN := .venv/.run
 STAMP := .venv/.installed
 CLIENTS := .venvs/.clients
 SUPERSET := .venvs/.superset
+PGADMIN := .venvs/.pgadmin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 export PYTHONPATH := src
 
@@ -24,7 +25,7 @@ test: $(STAMP) system $(CLIENTS)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal --timeout 300
 	@cat .venv/.missing
 
-slow: $(STAMP) system-slow $(CLIENTS) $(SUPERSET)
+slow: $(STAMP) system-slow $(CLIENTS) $(SUPERSET) $(PGADMIN)
 	$(BIN)/python -m pytest -m slow -n 2 --dist worksteal --real-chance
 	@cat .venv/.missing
 
@@ -61,6 +62,7 @@ lock: $(STAMP)
 	$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) --group clients -o requirements/clients.txt
 	$(COMPILE) --group superset -o requirements/superset.txt
+	$(COMPILE) --group pgadmin -o requirements/pgadmin.txt
 COMPILE := $(BIN)/uv pip compile -q --generate-hashes --no-emit-index-url --no-header --no-annotate --python-version 3.11
 
 $(BIN)/python:
@@ -87,10 +89,10 @@ $(CLIENTS): requirements/clients.txt tests/server/clients/package-lock.json | $(
 	! command -v npm >/dev/null || npm ci --prefix .venvs/node --no-audit --no-fund --silent
 	touch $(CLIENTS)
 
-$(SUPERSET): requirements/superset.txt | $(STAMP)
-	test -x .venvs/superset/bin/python || $(PYTHON) -m venv .venvs/superset
-	$(BIN)/uv pip install -q --python .venvs/superset/bin/python --require-hashes -r requirements/superset.txt
-	touch $(SUPERSET)
+$(SUPERSET) $(PGADMIN): .venvs/.%: requirements/%.txt | $(STAMP)
+	test -x .venvs/$*/bin/python || $(PYTHON) -m venv .venvs/$*
+	$(BIN)/uv pip install -q --python .venvs/$*/bin/python --require-hashes -r requirements/$*.txt
+	touch $@
 
 # Debian packages that some tests need. Where they cannot be installed, the end of the run says which tests lack them;
 # with CI=true that is a failure.

@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent.parent
 SCRIPTS = Path(__file__).parent / "clients"
 CLIENTS = ROOT / ".venvs" / "clients" / "bin" / "python"
 SUPERSET = ROOT / ".venvs" / "superset" / "bin" / "python"
+PGADMIN = ROOT / ".venvs" / "pgadmin" / "bin" / "python"
 NODE = ROOT / ".venvs" / "node" / "node_modules"
 QUARTER = Fraction(1, 4)
 PATIENCE = 120
@@ -40,7 +41,7 @@ PYTHONS = {
     "Ibis": ["ibis_.py"],
     "pgcli": ["pgcli_.py"],
 }
-SLOW = ("psqlODBC", "psqlODBC with cursors", "pgjdbc", "pgjdbc simple", "Superset", "R", "LibreOffice")
+SLOW = ("psqlODBC", "psqlODBC with cursors", "pgjdbc", "pgjdbc simple", "Superset", "R", "LibreOffice", "pgAdmin")
 
 NAMES = [*PYTHONS, "node", "psql", *SLOW]
 
@@ -272,3 +273,11 @@ def test_a_session_of_libreoffice(town: Running, tmp_path: Path) -> None:
         missing("LibreOffice", "Install it: apt-get install libreoffice-base libreoffice-sdbc-postgresql python3-uno.")
     found = seen(town, "LibreOffice", [str(python), str(SCRIPTS / "libreoffice.py"), str(soffice)], tmp_path)
     check(town, "LibreOffice", found)
+
+
+@pytest.mark.slow
+def test_a_session_of_pgadmin(town: Running, tmp_path: Path) -> None:
+    if not PGADMIN.exists():
+        missing("pgAdmin", "Install it: make slow.")
+    command = [str(PGADMIN), str(SCRIPTS / "pgadmin.py")]
+    check(town, "pgAdmin", seen(town, "pgAdmin", command, tmp_path, patience=600, PGADMIN_HOME=str(tmp_path)))

@@ -456,9 +456,22 @@ class _Rewriter:
     def _call_array_to_string(self, given: list[exp.Expression]) -> exp.Expression:
         given[0] = self._an_array(given[0])
         kind = self._kinds.of(given[0]) or ""
-        if types.element(kind) in types.REFERENCES:
+        gathered = isinstance(given[0], exp.Anonymous) and given[0].name == "array_agg"  # names already
+        if kind == "_regtype" and not gathered:
+            given[0] = exp.Anonymous(this="d_regtypes_text", expressions=[given[0]])
+        elif types.element(kind) in types.REFERENCES and not gathered:
             raise _unsupported(f"array_to_string of {kind}")
         return exp.Anonymous(this="d_array_to_string", expressions=given[:2])
+
+    def _call_array_agg(self, given: list[exp.Expression]) -> exp.Expression:
+        """What refers to objects is gathered by name."""
+        kind = self._kinds.of(given[0]) if given else None
+        inner = given[0].this if given and isinstance(given[0], exp.Order) else None
+        made = exp.Anonymous(this="array_agg", expressions=given)
+        if kind in types.REFERENCES:
+            place = inner if inner is not None else made.expressions[0]
+            place.replace(exp.Anonymous(this=f"d_{kind}_text", expressions=[place.copy()]))
+        return made
 
     def _an_array(self, node: exp.Expression) -> exp.Expression:
         plain = isinstance(node, exp.Literal) and node.is_string
