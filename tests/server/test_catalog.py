@@ -375,3 +375,24 @@ def test_nobody_sees_what_another_session_is(looked_up: Catalog) -> None:
     assert row == {"current_user": "bob", "application_name": "secret"}
     [row] = asked(looked_up, "SELECT current_user, application_name FROM pg_stat_activity")
     assert row == {"current_user": "alice", "application_name": ""}
+
+
+def test_a_session_is_cancelled_by_its_number(looked_up: Catalog) -> None:
+    """By whom it is asked to: the server says which sessions are the same user's. To describe it cancels nothing."""
+    cancelled: list[int] = []
+
+    def cancel(number: int) -> bool:
+        cancelled.append(number)
+        return number == 7
+
+    asking = Session(user="alice", database="town", cancel=cancel)
+    looked_up.describe("SELECT pg_cancel_backend(7)", asking)
+    assert cancelled == []
+    for sql, given, expected in (
+        ("SELECT pg_cancel_backend(7)", (), True),
+        ("SELECT pg_catalog.pg_cancel_backend($1)", (8,), False),
+    ):
+        table = looked_up.answer(sql, asking, given)
+        assert table is not None
+        assert table.to_pylist() == [{"pg_cancel_backend": expected}]
+    assert cancelled == [7, 8]

@@ -23,7 +23,14 @@ from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.functions import macros
 from discreet.server.catalog.parse import parse
 from discreet.server.catalog.session import Session
-from discreet.server.catalog.translate import PER_SESSION, SETTINGS_NOW, Statement, name_outputs, translate
+from discreet.server.catalog.translate import (
+    PER_SESSION,
+    SETTINGS_NOW,
+    Statement,
+    cancel_backends,
+    name_outputs,
+    translate,
+)
 from discreet.server.catalog.views import fill_views
 
 if TYPE_CHECKING:
@@ -101,6 +108,8 @@ class Catalog:
             return None
         filled = self._current()
         name_outputs(tree)
+        if parameters is not None:
+            cancel_backends(tree, session.cancel, parameters)
         try:
             made = translate(
                 tree,

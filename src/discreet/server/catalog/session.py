@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -22,6 +22,7 @@ class Session:
     database: str
     settings: Mapping[str, str] = field(default_factory=lambda: Settings({}))
     pid: int = 0
+    cancel: Callable[[int], bool] = lambda _: False  # what the session of this user with this number runs
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def literals(self) -> dict[str, str]:

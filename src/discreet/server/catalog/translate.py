@@ -540,6 +540,19 @@ def name_outputs(tree: exp.Query) -> None:
         values.set("alias", alias)
 
 
+def cancel_backends(tree: exp.Query, cancel: Callable[[int], bool], parameters: Sequence[object]) -> None:
+    """Carry out pg_cancel_backend of a constant, and write down whether there was such a session."""
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name != f"{CALL}pg_cancel_backend" or len(call.expressions) != 1:
+            continue
+        given = call.expressions[0]
+        value: object = str(given.this) if isinstance(given, exp.Literal) else None
+        if isinstance(given, exp.Parameter) and number_of(given) <= len(parameters):
+            value = parameters[number_of(given) - 1]
+        if str(value).isdigit():
+            call.replace(exp.Boolean(this=cancel(int(str(value)))))
+
+
 def _check_nesting(call: exp.Expression) -> None:
     around = (node for node in call.find_all(exp.Anonymous) if node.name.startswith("d_") and node.name not in _ONCE)
     for node in around:

@@ -138,9 +138,18 @@ class Listener:
             self._users[name] -= 1
 
     def _look(self, entered: Login, settings: Settings, number: int) -> Look:
-        seen = catalog.Session(
-            user=entered.user.name, database=self._door.curator.policy.path.stem, settings=settings, pid=number
-        )
+        name, database = entered.user.name, self._door.curator.policy.path.stem
+        loop = asyncio.get_running_loop()
+
+        def cancel(other: int) -> bool:
+            """Cancel what another session of the same user runs: pg_cancel_backend, called by a worker."""
+            known = self._sessions.get(other)
+            if known is None or known[1].user != name:
+                return False
+            loop.call_soon_threadsafe(known[1].cancel)
+            return True
+
+        seen = catalog.Session(user=name, database=database, settings=settings, pid=number, cancel=cancel)
         return Look(catalog=self._door.catalog, session=seen)
 
     def _require_database(self, entered: Login) -> None:

@@ -69,6 +69,10 @@ class Session:
             work=self._work,
         )
 
+    @property
+    def user(self) -> str:
+        return self._user.name
+
     def cancel(self) -> None:
         """Stop waiting for what runs. What was charged stays charged, and its answer can be had for nothing."""
         self._cancel.set()
