@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet.census.grid import Grid
-from discreet.census.least_squares import Level, down, from_below, known_precisions
+from discreet.census.least_squares import Level, by_table, down, from_below, known_precisions
 
 
 def levels_of(grid: Grid, starts: list[np.ndarray], generator: np.random.Generator) -> list[Level]:
@@ -101,3 +101,25 @@ def test_totals_that_are_known_stay() -> None:
     solved = down(from_below([exact, levels[1]], grid), [exact, levels[1]], grid)
     assert np.isclose(float(solved[0].of(())[0]), 77)
     assert np.isclose(float(solved[1].of(()).sum()), 77)
+
+
+def test_a_table_by_itself_is_least_squares_of_it_alone() -> None:
+    """Estimates from below, table by table, are those of a publication of that table only."""
+    grid = Grid(sizes=(2, 3), tables=((), (0, 1), (1,)))
+    levels = levels_of(grid, [np.array([0]), np.array([0, 2, 3])], np.random.default_rng(5))
+    found = by_table(levels, grid)
+    for table in grid.tables:
+        only = Grid(sizes=grid.sizes, tables=(table,))
+        alone = [
+            Level(
+                places=each.places,
+                counts={table: each.counts[table]},
+                variances={table: each.variances[table]},
+                totals=None,
+                starts=each.starts,
+            )
+            for each in levels
+        ]
+        for one, other in zip(found, from_below(alone, only), strict=True):
+            assert np.allclose(one.counts[table], other.of(table).reshape(len(one.counts[table]), -1))
+            assert np.allclose(one.variances[table], only.variance(table, other.precisions))
