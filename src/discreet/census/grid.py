@@ -52,12 +52,16 @@ class Grid:
 
     @property
     def chain(self) -> tuple[Columns, ...]:
-        """From the total to all columns: tables each of which holds the one before it, small ones first."""
-        found: list[Columns] = [()]
-        for table in sorted(self.tables, key=lambda table: (self.cells(table), table)):
-            if set(found[-1]) < set(table):
+        """From the total to all columns: tables each of which holds the one before it.
+
+        They are chosen from the largest down: tables of the chain are rounded by themselves, others as sums of rounded
+        numbers, and rounding harms tables of many cells most.
+        """
+        found: list[Columns] = [self.every]
+        for table in sorted(self.tables, key=lambda table: (-self.cells(table), table)):
+            if set(table) < set(found[-1]):
                 found.append(table)
-        return tuple(found) if found[-1] == self.every else (*found, self.every)
+        return tuple(found[::-1]) if found[-1] == () else ((), *found[::-1])
 
     def variance(self, table: Columns, precisions: dict[Columns, Floats]) -> Floats:
         """Of a cell of a table, at each place, given the precision of each of its parts."""
