@@ -21,6 +21,7 @@ from discreet.audit.one_run import epsilon_proved, one_run, probability
 from discreet.curator import create_ledger
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy
+from discreet.synthetic.axis import Intervals
 from discreet.synthetic.synthesizers.family import SYNTHESIZERS
 from discreet.vault.allowance import Allowance
 
@@ -52,7 +53,7 @@ def audited(name: str, folder: Path, *, people: int, asked: float, budget: str, 
     path.write_text(POLICY.replace("PEOPLE", str(people - 1)).replace("DELTA", budget), encoding="utf-8")
     create_ledger(Policy.read(path))
     curator = discreet.open(path, tables={"people": table})
-    described = curator.describe("people", epsilon=asked, synthesizer=name, bins=people)
+    described = curator.describe("people", epsilon=asked, synthesizer=name, intervals=Intervals(bins=people))
     scores = np.asarray(described.counts[0], dtype=np.float64)[:people]
     epsilon, delta, rho = (described.cost[name] for name in ("epsilon", "delta", "rho"))
     if rho:  # told at a δ that leaves room for so much confidence

@@ -197,7 +197,8 @@ class _Thresholded:
     ) -> None:
         block = self._block
         extra = len(block.keys)
-        wide = _repeated(sums, runs).append_column(f"k{extra}", pa.array(np.repeat(np.arange(runs), sums.num_rows)))
+        places = pa.array(np.repeat(np.arange(runs), sums.num_rows))
+        wide = _repeated(sums, runs).add_column(extra, f"k{extra}", places)  # behind the keys, before the sums
         for mechanism, measurement, moved in zip(
             self._each.measured, block.measurements[block.one_shot :], self._sums, strict=True
         ):

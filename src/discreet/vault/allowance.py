@@ -77,7 +77,8 @@ class Allowance:
         stream = self._spend(mechanism)
         table = exact.unwrap()
         if survivors is not None:
-            table, sizes = rows_among(table, survivors, keys), [survivors.num_rows, *sizes]
+            table = rows_among(table, survivors, keys, public=len(sizes))
+            sizes = [survivors.num_rows, *sizes]
         dense = cells_of(table, sizes, forms)
         items = Items.positions(len(dense[0]))
         return tuple(
@@ -152,7 +153,7 @@ class Allowance:
         stream = self._spend(mechanism)
         table, first = exact.unwrap(), 1
         if survivors is not None:
-            table, first = rows_among(table, survivors, keys), survivors.num_rows
+            table, first = rows_among(table, survivors, keys, public=len(sizes) + 1), survivors.num_rows
             sizes = [first, *sizes]
         items, found = Items.positions(math.prod(sizes)), []
         at_once = first if survivors is None else max(1, MOST_CELLS // (math.prod(sizes[1:]) * cells))
@@ -188,7 +189,8 @@ class Allowance:
         stream = self._spend(mechanism)
         table = exact.unwrap()
         if survivors is not None:
-            table, sizes = rows_among(table, survivors, keys), [survivors.num_rows, *sizes]
+            table = rows_among(table, survivors, keys, public=len(sizes) + 1)
+            sizes = [survivors.num_rows, *sizes]
         group = np.zeros(table.num_rows, dtype=np.int64)
         for index, size in enumerate(sizes):
             group = group * size + integers(table.column(f"k{index}")).astype(np.int64)

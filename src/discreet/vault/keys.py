@@ -14,12 +14,16 @@ from discreet.noise import Texts
 from discreet.vault.exact import IntegerArray
 
 
-def rows_among(table: pa.Table, survivors: pa.Table, keys: Sequence[int]) -> pa.Table:
-    """The rows of surviving keys: the columns of unknown keys give way to one, k0, the place of the survivor."""
+def rows_among(table: pa.Table, survivors: pa.Table, keys: Sequence[int], *, public: int) -> pa.Table:
+    """The rows of surviving keys: the columns of unknown keys give way to one, k0, the place of the survivor.
+
+    The table has `keys` and so many public keys, in any order, and its numbers behind them.
+    """
     nearest, kept = places_among(table, survivors, keys)
-    public = [name for name in table.column_names if name.startswith("k") and int(name[1:]) not in keys]
-    columns = {"k0": arrow.array(nearest)} | {f"k{index + 1}": table.column(name) for index, name in enumerate(public)}
-    columns |= {name: table.column(name) for name in table.column_names if name.startswith("s")}
+    among = range(len(keys) + public)
+    others = [table.column(f"k{index}") for index in among if index not in keys]
+    columns = {f"k{index}": column for index, column in enumerate((arrow.array(nearest), *others))}
+    columns |= {name: table.column(name) for name in table.column_names[len(among) :]}
     return pa.table(columns).filter(arrow.array(kept))
 
 
