@@ -20,21 +20,26 @@ _DAYS = (
 _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 
 
+def unread(column: Column, source: str, read: Reading, *, lookup: str) -> str:
+    """The SQL of a text `source` that is not read as the policy has it."""
+    now = encode.stored(column.domain, source, "VARCHAR", lookup=lookup, read=read, format=column.format)
+    return f"({now.value}) IS NULL"
+
+
 def mendings(column: Column, source: str, read: Reading, *, lookup: str) -> dict[str, str]:
-    """By declaration, the SQL of a text `source` that is not read now and would be read with it."""
+    """By declaration, the SQL of a text `source`, unread so far, that would be read with it."""
     text = f"CAST({source} AS VARCHAR)"
-    now = encode.stored(column.domain, source, "VARCHAR", lookup=lookup, read=read, format=column.format).value
-    unread = f"({now}) IS NULL"
     found = {UNREADABLE: f"{source} IS NULL"}
     for way, reads in _ways(column, read).items():
         cleaned = encode.trimmed(text) if reads.trim else text
         # A long list is in a table, folded as the policy says; without it a list is written out, whatever its length.
         mended = encode.stored(_short(column), cleaned, "VARCHAR", lookup=lookup, read=reads, format=column.format)
-        found[way] = f"{unread} AND ({mended.value}) IS NOT NULL"
+        found[way] = f"({mended.value}) IS NOT NULL"
     if isinstance(column.domain, Dates | Timestamps):
         cleaned = encode.trimmed(text)
-        for format in (day + time for time in _TIMES for day in _DAYS):
-            found[f"format: '{format}'"] = f"{unread} AND try_strptime({cleaned}, '{format}') IS NOT NULL"
+        times = ("",) if isinstance(column.domain, Dates) else _TIMES
+        for format in (day + time for time in times for day in _DAYS):
+            found[f"format: '{format}'"] = f"try_strptime({cleaned}, '{format}') IS NOT NULL"
     return found
 
 

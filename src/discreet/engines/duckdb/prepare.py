@@ -23,7 +23,7 @@ from threading import Event, Thread
 from typing import Any
 
 from discreet.engines.duckdb import encode
-from discreet.engines.duckdb.mending import best_of, mendings
+from discreet.engines.duckdb.mending import best_of, mendings, unread
 from discreet.engines.duckdb.order import ROW, first_rows, row_owner
 from discreet.engines.duckdb.parts import Part
 from discreet.engines.duckdb.schema import keys_of, kind_of, schemas
@@ -368,7 +368,8 @@ class _Work:
                 rows = source_columns(part, [column.name], trim=table.read.trim)
                 ways = mendings(column, _source(column.name), table.read, lookup=_values(table, column))
                 counts = ", ".join(f"count(*) FILTER (WHERE {rule})" for rule in ways.values())
-                sql = f"SELECT {counts} FROM ({rows}) WHERE NOT {_missing(column.name)}"
+                bad = unread(column, _source(column.name), table.read, lookup=_values(table, column))
+                sql = f"SELECT {counts} FROM (SELECT * FROM ({rows}) WHERE NOT {_missing(column.name)} AND {bad})"
                 with engine_errors(f"Looking at {table.name}"):
                     (counted,) = self.connection.execute(sql).fetchall()
                 for way, count in zip(ways, counted, strict=True):
