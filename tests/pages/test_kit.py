@@ -172,7 +172,7 @@ def test_a_map_of_pairs_shows_each_pair_on_both_sides() -> None:
 
 
 def test_numbers_stand_to_the_right_and_texts_to_the_left() -> None:
-    table = blocks.table(("name", "n"), [("x", "1,204 ± 12"), ("<y>", "−3")])
+    table = blocks.table(("name", "n"), [("x", "1,204 ± 12"), ("<y>", "−3"), ("z", "50\u202f%")])
     assert '<th class="n">n</th>' in table
     assert "<th>name</th>" in table
     assert "&lt;y&gt;" in table
