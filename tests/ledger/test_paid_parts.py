@@ -18,7 +18,7 @@ def part(name: str, amount: str) -> PaidPart:
     return PaidPart(id=name, mechanisms=1, cost=charge(amount))
 
 
-def test_the_ledger_gives_the_dearest_that_is_posted(ledger: Ledger) -> None:
+def test_the_ledger_gives_the_first_that_is_dear_enough(ledger: Ledger) -> None:
     def stored(amount: str) -> list[int]:
         standing = ledger.standing("alice", snapshot=0, policy="p" * 64, parts={"x": Fraction(amount)})
         return [each.answer.id for each in standing.parts.values()]
@@ -34,7 +34,8 @@ def test_the_ledger_gives_the_dearest_that_is_posted(ledger: Ledger) -> None:
     dear = ask(ledger, "four", parts=[part("x", "1/5")], cost=charge("1/5"))
     assert stored("1/5") == []
     ledger.post(dear, b"four")
-    assert stored("1/20") == stored("1/5") == [dear.id]
+    assert stored("1/20") == stored("1/10") == [first.id]  # whoever asks again gets the same
+    assert stored("1/8") == stored("1/5") == [dear.id]
     assert stored("1/4") == []
     found = ledger.standing("alice", snapshot=0, policy="p" * 64, parts={"y": Fraction(0)}).parts["y"]
     assert (found.answer.answer, list(found.mechanisms)) == (b"two", LAPLACE)

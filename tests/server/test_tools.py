@@ -43,10 +43,7 @@ def refused(server: Running, sql: str) -> bool:
 
 
 def test_what_tools_send_is_answered_as_by_the_language(tools_town: Running) -> None:
-    """Described as it comes, answered where the language answers; a refresh is free.
-
-    Its numbers may be others where a later statement measured the same more exactly.
-    """
+    """Described as it comes, answered where the language answers; a refresh is free and gives the same."""
     with Client(tools_town.port, options="-c discreet.epsilon=0.0001") as client:
         answers = {}
         for sql in STATEMENTS:
@@ -58,7 +55,7 @@ def test_what_tools_send_is_answered_as_by_the_language(tools_town: Running) -> 
         before = spent(tools_town)
         for sql, reply in answers.items():
             again = client.query(sql)
-            assert (again.code, again.columns, len(again.rows)) == (reply.code, reply.columns, len(reply.rows)), sql
+            assert (again.code, again.columns, again.rows) == (reply.code, reply.columns, reply.rows), sql
         assert spent(tools_town) == before
 
 

@@ -122,7 +122,8 @@ class Balance:
         self.overran: set[int] = set()  # charges that were closed without an answer
         self.overruns: dict[str, int] = {}  # how much work of each analyst's failed or took too long
         self.streams: dict[int, Steps] = {}
-        self.parts: dict[tuple[str, str, int], tuple[Fraction, int]] = {}  # stored ones: the dearest and its charge
+        # Stored parts: what each cost and its charge, in the order of storing, each dearer than all before it.
+        self.parts: dict[tuple[str, str, int], list[tuple[Fraction, int]]] = {}
         self.answered: dict[str, int] = {}  # the charges of this snapshot that have their answer, by what is the same
 
     def add(self, row: Row) -> None:
@@ -271,8 +272,9 @@ def _post(balance: Balance, number: int, body: dict[str, Any]) -> None:
         del balance.resumable[charge.same]
     balance.answered[charge.same] = charge.number
     for part, amount in charge.parts:
-        if part not in balance.parts or balance.parts[part][0] < amount:
-            balance.parts[part] = amount, charge.number
+        stored = balance.parts.setdefault(part, [])
+        if not stored or stored[-1][0] < amount:
+            stored.append((amount, charge.number))
 
 
 def _freeze(balance: Balance, number: int, body: dict[str, Any]) -> None:

@@ -181,8 +181,9 @@ class Ledger:
     ) -> Standing:
         """In one transaction: what is left, the head, what `recall` finds of a question, and which `parts` are stored.
 
-        Of each part the dearest, if it cost at least as much as is given here; of equal ones the oldest. Refuses
-        whoever is no analyst, and a snapshot that is not the current one.
+        Of each part the first that was stored among those that cost at least as much as is given here: so whoever
+        asks again gets the same, whatever was stored since. Refuses whoever is no analyst, and a snapshot that is not
+        the current one.
         """
         asked = {"question": question, "policy": policy, "snapshot": snapshot}
         subject = same_question(asked)
@@ -198,9 +199,10 @@ class Ledger:
     ) -> dict[str, StoredPart]:
         charges = dict[str, int]()
         for part, amount in wanted.items():
-            paid, charge = balance.parts.get(stored_as(part, asked), (None, 0))
-            if paid is not None and paid >= amount:
-                charges[part] = charge
+            stored = balance.parts.get(stored_as(part, asked), ())
+            first = next((charge for paid, charge in stored if paid >= amount), None)
+            if first is not None:
+                charges[part] = first
         known = {charge: self._part_of(balance, charge, asked) for charge in set(charges.values())}
         found = dict[str, StoredPart]()
         for part, charge in charges.items():
