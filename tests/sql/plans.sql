@@ -122,12 +122,12 @@ COUNT(*) FILTER (WHERE MONTH(day) IN (3, 4, 5)) AS spring FROM visits;
 -- count / visits / exclusive, cases: Visits to each clinic as columns, by pain
 SELECT pain > 0 AS pain, SUM(CASE WHEN clinic = 'Hill' THEN 1 ELSE 0 END) AS hill, SUM(CASE WHEN clinic = 'Harbor'
 THEN 1 ELSE 0 END) AS harbor, COUNT(CASE WHEN clinic = 'Market' THEN 1 END) AS market FROM visits GROUP BY 1;
---> SUM(CASE WHEN clinic = 'Hill' THEN 1 ELSE 0 END), SUM(CASE WHEN clinic = 'Harbor' THEN 1 ELSE 0 END), COUNT(CASE WHEN clinic = 'Market' THEN 1 END): 3 3 3 | 6 √18 3
+--> COUNT(CASE WHEN clinic = 'Market' THEN 1 END), SUM(CASE WHEN clinic = 'Harbor' THEN 1 ELSE 0 END), SUM(CASE WHEN clinic = 'Hill' THEN 1 ELSE 0 END): 3 3 3 | 6 √18 3
 
 -- sum / visits / exclusive, ranges: What small, middling and large visits cost
 SELECT SUM(cost) FILTER (WHERE cost < 10) AS small, SUM(cost) FILTER (WHERE cost >= 10 AND cost < 100) AS middling,
 SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END) AS large FROM visits;
---> SUM(cost) FILTER(WHERE cost < 10), SUM(cost) FILTER(WHERE cost >= 10 AND cost < 100), SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END): 300000 300000 300000 | 600000 √180000000000 300000
+--> SUM(cost) FILTER(WHERE cost < 10), SUM(CASE WHEN cost >= 100 THEN cost ELSE 0 END), SUM(cost) FILTER(WHERE cost >= 10 AND cost < 100): 300000 300000 300000 | 600000 √180000000000 300000
 
 -- count / one row / exclusive, some: Young, old, and those between 17 and 70, of which many are in two
 SELECT COUNT(*) FILTER (WHERE age < 18) AS young, COUNT(*) FILTER (WHERE age >= 18) AS old,

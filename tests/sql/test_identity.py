@@ -180,6 +180,7 @@ def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> N
         ("COUNT(*), AVG(age), AVG(income)", "AVG(income), COUNT(*), AVG(age)"),
         ("MEDIAN(age), COUNT(DISTINCT zip), STDDEV(age)", "STDDEV(age), COUNT(DISTINCT zip), MEDIAN(age)"),
         ("CORR(age, income), COUNT(*)", "COUNT(*), CORR(age, income)"),
+        ("COUNT_IF(sex = 'F'), COUNT_IF(sex = 'M')", "COUNT_IF(sex = 'M'), COUNT_IF(sex = 'F')"),
     ],
 )
 @pytest.mark.parametrize("keys", ["", "sex", "zip"])

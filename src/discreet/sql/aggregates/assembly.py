@@ -108,9 +108,12 @@ def assemble(
 
 
 def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
-    """Numbers whose conditions exclude each other, taken together: a row adds to one of them at most."""
+    """Numbers whose conditions exclude each other, taken together: a row adds to one of them at most.
+
+    They are taken in an order of their own, so that another order of columns measures the same (S10).
+    """
     clusters: list[list[Wanted]] = []
-    for wanted in single:
+    for wanted in sorted(single, key=lambda each: repr(replace(_conditional(each[0][1]), label=""))):
         one = _conditional(wanted[0][1])
         for cluster in clusters:
             others = [_conditional(each[0][1]) for each in cluster]
