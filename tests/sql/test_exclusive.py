@@ -6,6 +6,7 @@ import itertools
 from datetime import date, datetime, timedelta
 from typing import Any
 
+import duckdb
 import pytest
 
 from discreet.algebra import Call, Careful, Column, Constant, Expression, call
@@ -72,3 +73,57 @@ def test_types_are_not_mixed() -> None:
     assert not exclusive(X.equals("a"), X < 1)
     assert exclusive(X.equals("a"), X.equals("b"))
     assert not exclusive(X.equals(1), Y.equals(2))
+
+
+TEXTS = [
+    *(
+        "1",
+        "01",
+        "1.0",
+        " 1",
+        "1e0",
+        "0x1",
+        "+1",
+        "2",
+        "12",
+        "true",
+        "T",
+        "t",
+        "yes",
+        "false",
+        "F",
+        "M",
+        "Hill",
+        "hill",
+    ),
+    *("2024-01-01", "2024-1-1", "20240101", "epoch", "1970-01-01", "nan", "NaN", "inf", "Infinity", "a ", "a", "é"),
+]
+COLUMNS = {
+    "BIGINT": "(0), (1), (2), (12), (20240101)",
+    "DOUBLE": "(0), (1), (2), ('nan'::DOUBLE), ('inf'::DOUBLE), (9007199254740992)",
+    "VARCHAR": ", ".join(f"('{text}')" for text in TEXTS),
+    "DATE": "('2024-01-01'), ('1970-01-01')",
+    "TIMESTAMP": "('2024-01-01'), ('1970-01-01')",
+    "BOOLEAN": "(true), (false)",
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_the_engine_agrees_whatever_the_type_of_the_value(kind: str) -> None:
+    """The engine casts constants to the type of what they are compared with, and '1' and '01' are one number."""
+    big = 1 << 53
+    constants: list[Any] = [*TEXTS, 0, 1, 2, big - 1, big, big + 1, -big, -big - 1]
+    said = [
+        (one, other) for one, other in itertools.combinations(constants, 2) if exclusive(X.equals(one), X.equals(other))
+    ]
+    assert ("1", "2") in said
+    assert ("M", "Hill") in said
+    assert (1, 2) in said
+    database = duckdb.connect()
+    database.execute(f"CREATE TABLE v AS SELECT x::{kind} AS x FROM (VALUES {COLUMNS[kind]}) AS t(x)")
+    for one, other in said:
+        pair = " AND ".join(f"TRY(x = {each!r})" for each in (one, other))
+        try:
+            assert database.execute(f"SELECT COUNT(*) FROM v WHERE {pair}").fetchall() == [(0,)], (one, other)
+        except duckdb.Error:
+            continue  # a constant that the type cannot hold: the question is refused

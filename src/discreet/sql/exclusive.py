@@ -2,8 +2,13 @@
 
 Each condition leaves some values of every expression that it compares with constants: `x = 1`, `x IN (1, 2)`, or
 `x >= 1 AND x < 3`. Where two conditions leave disjoint values of one expression, a row, in which it has one value or
-is NULL, satisfies at most one of them. Constants are compared only within one type, in which the engine and Python
-agree on what is equal and what is less: whole numbers, texts for equality alone, dates and timestamps.
+is NULL, satisfies at most one of them. Constants are compared only within one type, and only where that is right
+whatever the type of the expression is, because the tree does not tell it: the engine casts the constant.
+
+    whole numbers   below 2^53, which floats tell apart as well
+    texts           for equality alone; words that are no number, date or flag in any spelling, and numbers written
+                    in one way: '1' and '01' are one number, 'T' and 'true' one flag
+    dates           and timestamps, each among themselves
 """
 
 from __future__ import annotations
@@ -16,6 +21,8 @@ from typing import Any
 from discreet.algebra import Call, Careful, Constant, Expression
 
 _ORDERED = (int, date, datetime)
+_MOST = 1 << 53
+_MEANT = "|t|f|true|false|y|n|yes|no|on|off|nan|inf|infinity|epoch|now|today|tomorrow|yesterday|null|"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,14 +98,29 @@ def _compared(node: Expression) -> Iterator[tuple[Expression, Left]]:
                 [dict(_compared(part.value if isinstance(part, Careful) else part)) for part in arguments]
             )
         case Call(name="=" | "in", arguments=(value, *constants)):
-            plain = [each.value for each in constants if isinstance(each, Constant)]
+            plain = [each.value for each in constants if isinstance(each, Constant) and _told_apart(each.value)]
             kinds = {type(each) for each in plain}
             if len(plain) == len(constants) > 0 and len(kinds) == 1 and kinds <= {*_ORDERED, str}:
                 yield value, Left(kind=kinds.pop(), among=frozenset(plain))
-        case Call(name="<" | "<=" as name, arguments=(value, Constant(value=end))) if type(end) in _ORDERED:
+        case Call(name="<" | "<=" as name, arguments=(value, Constant(value=end))) if _has_order(end):
             yield value, Left(kind=type(end), high=(end, name == "<"))
-        case Call(name=">" | ">=" as name, arguments=(value, Constant(value=end))) if type(end) in _ORDERED:
+        case Call(name=">" | ">=" as name, arguments=(value, Constant(value=end))) if _has_order(end):
             yield value, Left(kind=type(end), low=(end, name == ">"))
+
+
+def _has_order(constant: Any) -> bool:
+    return type(constant) in _ORDERED and _told_apart(constant)
+
+
+def _told_apart(constant: Any) -> bool:
+    """Whether it stays another than all others that pass here, to whatever type the engine casts them."""
+    if type(constant) is int:
+        return abs(constant) < _MOST
+    if type(constant) is not str:
+        return True
+    if constant[:1].isascii() and constant[:1].isalpha():
+        return f"|{constant.strip().lower()}|" not in _MEANT
+    return constant.isascii() and constant.isdigit() and len(constant) < 16 and constant == str(int(constant))
 
 
 def _any_of(parts: list[dict[Expression, Left]]) -> Iterator[tuple[Expression, Left]]:
