@@ -282,8 +282,8 @@ def test_the_source_has_not_what_is_declared(tmp_path: Path) -> None:
     [
         (None, "names no source"),
         ("nowhere", "does not exist"),
-        ("postgresql://host/data", "A postgresql source is not built yet"),
-        (Path(__file__), "neither a folder nor a .duckdb file"),
+        ("postgresql://127.0.0.1:1/data", "cannot be reached"),
+        (Path(__file__), "neither a folder nor a .duckdb, .sqlite or .xlsx file"),
         ({"people": pa.table({"a": [1]}).to_reader()}, "can be read once"),
         ({"people": 7}, "The table people from Python cannot be read"),
         ({"people": {"id": [1, 2], "x": [1]}}, "The table people from Python cannot be read"),

@@ -191,3 +191,7 @@ SELECT b.clinic, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY (a.big % b.big)) FR
 -- what max_groups keeps was not proved where keys were handed through two subqueries
 SELECT GREATEST(r.v, r.w) AS k, COUNT(*) FROM (SELECT w, v FROM (SELECT person_id AS o, LAST_VALUE(1e3) OVER (PARTITION BY person_id ORDER BY cost ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS w, LN(big) AS v FROM visits) AS i WHERE i.w = 2) AS r GROUP BY GREATEST(r.v, r.w);
 SELECT r.x AS k, COUNT(*) FROM (SELECT DISTINCT person_id AS o, TRY_CAST(big AS BIGINT) - 0.001 AS x, CAST(day AS TIMESTAMP) FROM visits) AS r GROUP BY 1;
+
+-- a column that is called as ours are for margins was left out of them
+SELECT SUM(age) AS "#margin a" FROM people;
+SELECT x + 1 AS "#margin b", x AS b FROM (SELECT SUM(age) AS "#margin x", COUNT(*) AS x FROM people) AS t;

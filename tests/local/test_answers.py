@@ -121,4 +121,4 @@ def test_a_respondent_needs_the_standard_library_only(module: str) -> None:
     ours_to_install = {name for name in foreign if name.startswith("__editable__")} | {"_distutils_hack", "_virtualenv"}
     assert foreign <= ours_to_install | {"sitecustomize"}
     rooms = {name.split(".")[1] for name in shown if name.startswith("discreet.")}
-    assert rooms <= {"budget", "errors", "local", "noise", "policy"}
+    assert rooms <= {"budget", "errors", "local", "noise", "pages", "policy"}

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pytest
 
 from discreet.server.queue import Crowded, Queue, Stopping
+
+Result = TypeVar("Result")
 
 
 class Steps:
@@ -35,6 +39,12 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(0.001)
 
 
+def carried_out(scene: Coroutine[Any, Any, Result]) -> Result:
+    """In a thread of its own: a browser that other tests have opened keeps a loop running in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, scene).result()
+
+
 def test_each_gets_a_turn_however_much_one_asks() -> None:
     async def scene() -> list[str]:
         queue, steps = Queue(workers=1, most_waiting=100), Steps()
@@ -44,7 +54,7 @@ def test_each_gets_a_turn_however_much_one_asks() -> None:
         await asyncio.gather(*jobs)
         return steps.begun
 
-    begun = asyncio.run(scene())
+    begun = carried_out(scene())
     assert begun[:7] == ["flood 0", "calm 0", "flood 1", "calm 1", "flood 2", "calm 2", "flood 3"]
 
 
@@ -64,7 +74,7 @@ def test_one_alone_has_all_workers_but_one_and_several_share_them() -> None:
         await asyncio.gather(*jobs)
         return alone, shared
 
-    alone, shared = asyncio.run(scene())
+    alone, shared = carried_out(scene())
     assert alone == 3
     assert shared == {"flood": 2, "calm": 2}
 
@@ -80,7 +90,7 @@ def test_too_many_that_wait_are_refused_and_others_are_not() -> None:
         steps.go.release(len(jobs))
         await asyncio.gather(*jobs)
 
-    asyncio.run(scene())
+    carried_out(scene())
 
 
 def test_what_nobody_waits_for_is_not_begun() -> None:
@@ -93,7 +103,7 @@ def test_what_nobody_waits_for_is_not_begun() -> None:
         await jobs[4]
         return steps.begun
 
-    assert asyncio.run(scene()) == ["0", "4"]
+    assert carried_out(scene()) == ["0", "4"]
 
 
 def test_errors_reach_whoever_waits_and_workers_go_on() -> None:
@@ -107,7 +117,7 @@ def test_errors_reach_whoever_waits_and_workers_go_on() -> None:
                 await queue.submit("a", fails)
         return await queue.submit("a", lambda: 7)
 
-    assert asyncio.run(scene()) == 7
+    assert carried_out(scene()) == 7
 
 
 def test_stopping_lets_what_runs_end_and_begins_nothing() -> None:
@@ -125,7 +135,7 @@ def test_stopping_lets_what_runs_end_and_begins_nothing() -> None:
         assert await running == "runs"
         assert steps.begun == ["runs"]
 
-    asyncio.run(scene())
+    carried_out(scene())
 
 
 def test_stopping_does_not_wait_for_ever() -> None:
@@ -136,5 +146,5 @@ def test_stopping_does_not_wait_for_ever() -> None:
         return await queue.stop(seconds=0.01)
 
     steps = Steps()
-    assert not asyncio.run(scene(steps))
+    assert not carried_out(scene(steps))
     steps.go.release()

@@ -17,7 +17,7 @@ from discreet.errors import Rejected
 from discreet.policy.policy import Policy
 
 STATEMENTS = [tuple(line.split("\t")) for line in (Path(__file__).parent / "bi.tsv").read_text("utf-8").splitlines()]
-ROWS = ("rows never leave", "on private rows")
+ROWS = ("rows never leave", "on private rows", "which values exist")
 
 
 @pytest.fixture(scope="module")

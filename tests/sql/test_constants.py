@@ -42,7 +42,9 @@ CALLS = _listed(
     ; x + INTERVAL (?) DAY ; x - INTERVAL (?) MONTH ; x + INTERVAL (?) YEAR ; x + INTERVAL (?) SECOND ;
     DATE_TRUNC(?, x) ; DATE_TRUNC('month', ?) ; DATE_DIFF(?, x, x) ; DATE_DIFF('day', x, ?) ;
     DATE_PART(?, x) ; EXTRACT(YEAR FROM ?) ;
-    STRFTIME(x, ?) ; DATEADD(DAY, ?, x) ; MONTH(?) ; WEEK(?) ; HOUR(?) ; EPOCH(?) ; TIMESTAMPDIFF(DAY, x, ?) ; x
+    STRFTIME(x, ?) ; TO_TIMESTAMP(?) ; TO_TIMESTAMP(x * ?) ; DATE_BIN(INTERVAL (?) DAY, x, TIMESTAMP '2000-01-01') ;
+    DATE_BIN(INTERVAL 1 DAY, x, ?) ; DATEADD(DAY, ?, x) ;
+    MONTH(?) ; WEEK(?) ; HOUR(?) ; EPOCH(?) ; TIMESTAMPDIFF(DAY, x, ?) ; x
     IS NOT DISTINCT FROM ? ; x AND ? ; NOT ? ; x OR ?
     """
 )
@@ -157,6 +159,7 @@ _WITHOUT = {
     exp.Second,
     exp.WeekOfYear,
     exp.DateTrunc,
+    exp.UnixToTime,  # TO_TIMESTAMP above, which is rewritten after parsing
     *_COMPARED,
     *_OF_DAYS,
 }

@@ -111,7 +111,9 @@ class _Walk:
 
     def select(self, node: exp.Select, *, outermost: bool = False) -> Read:
         """A SELECT, written for many changes at once if it reads noisy tables. The node is changed."""
-        node.set("expressions", [each for each in node.expressions if not each.alias_or_name.startswith(_MARGIN)])
+        if not outermost:  # whose columns a question may call as it likes
+            kept = [each for each in node.expressions if not each.alias_or_name.startswith(_MARGIN)]
+            node.set("expressions", kept)
         scope = Scope()
         self._read(node, scope)
         self._embed(node, scope)
