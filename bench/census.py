@@ -40,7 +40,7 @@ TABLES = (
     "[adult, hispanic, race], [living, adult, hispanic, race]]"
 )
 SHOWN = ("total", "race", "living", "adult_hispanic_race", "living_adult_hispanic_race")
-_ROUNDS = 30  # of ADMM; more change little
+_ROUNDS = 30  # of ADMM, in each of two passes
 RHO, DELTA = Fraction("2.56"), Fraction("1e-10")
 
 
