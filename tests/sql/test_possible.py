@@ -5,10 +5,14 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import duckdb
 import pytest
 
+from discreet.algebra import Column
 from discreet.curator import Curator
+from discreet.engines.spelling import Spelling
 from discreet.sql.plan import Joint
+from discreet.sql.rows.possible import place_among
 from sql import bounded, harness, policies
 
 
@@ -63,3 +67,15 @@ def test_grouping_sets_keep_their_grid(curator: Curator) -> None:
     """They are added up from one another, key by key."""
     sql = "SELECT sex, age // 50 AS a, COUNT(*) AS n FROM people WHERE age < 50 GROUP BY ROLLUP (sex, a)"
     assert not any(isinstance(key, Joint) for block in curator._view.plan(sql).blocks for key in block.keys)
+
+
+@pytest.mark.parametrize("cells", [(13, 14, 15), (13, 15, 27)])
+def test_a_row_beside_the_listed_groups_is_in_none(cells: tuple[int, ...]) -> None:
+    """Nothing rests on the list being right: a row that should not be there is left out, and moves nothing else."""
+    place = place_among([Column("t", "x"), Column("t", "y")], [3, 10], cells)
+    sql = Spelling().expression(place)
+    every = "(SELECT x, y FROM range(3) AS a(x), range(10) AS b(y)) AS t"
+    rows = duckdb.sql(f"SELECT x * 10 + y, {sql} FROM {every}").fetchall()
+    assert len(rows) == 30
+    assert {flat: found for flat, found in rows if found is not None} == {cell: i for i, cell in enumerate(cells)}
+    assert duckdb.sql(f"SELECT {sql} FROM (SELECT NULL::INT AS x, 1 AS y) AS t").fetchall() == [(None,)]
