@@ -574,8 +574,8 @@ BUGS = (
     bug(
         "recall of what was measured by another mechanism",
         "ledger/book.py",
-        "if paid is not None and paid >= amount:",
-        "if paid is not None:",
+        "for paid, charge in stored if paid >= amount",
+        "for _, charge in stored",
         "tests/test_recall.py::test_a_larger_epsilon_is_measured_anew_and_kept",
     ),
     bug(

@@ -112,8 +112,7 @@ class _Walk:
     def select(self, node: exp.Select, *, outermost: bool = False) -> Read:
         """A SELECT, written for many changes at once if it reads noisy tables. The node is changed."""
         if not outermost:  # whose columns a question may call as it likes
-            kept = [each for each in node.expressions if not each.alias_or_name.startswith(_MARGIN)]
-            node.set("expressions", kept)
+            _drop_margins(node)
         scope = Scope()
         self._read(node, scope)
         self._embed(node, scope)
@@ -126,11 +125,8 @@ class _Walk:
         scope.aliases = {name.lower(): kind for name, kind in zip(names, kinds, strict=True)}
         if self._by_noise(node, scope):
             kinds = [Kind.UNKNOWN for _ in kinds]
-        if node.args.get("distinct") or (not outermost and (node.args.get("limit") or node.args.get("offset"))):
-            self.possible = self.possible and not noisy
-            scope.selected = scope.selected or noisy
-        for clause in ("order", "limit", "offset") if outermost or noisy else ():
-            node.set(clause, None)
+        if noisy:
+            self._cut(node, scope, outermost=outermost)
         if draw is not None:
             self._partition(node, draw, grouped=grouped)
         return Read(tree=node, names=names, kinds=kinds, noisy=noisy, selected=scope.selected)
@@ -224,6 +220,14 @@ class _Walk:
             else:
                 scope.selected = True
 
+    def _cut(self, node: exp.Select, scope: Scope, *, outermost: bool) -> None:
+        """Every row, in whatever order. A part of them, or each only once, is not found for several changes at once."""
+        cut = not outermost and (node.args.get("limit") or node.args.get("offset"))
+        if node.args.get("distinct") or cut:
+            self.possible, scope.selected = False, True
+        for clause in ("order", "limit", "offset"):
+            node.set(clause, None)
+
     @staticmethod
     def _by_noise(node: exp.Select, scope: Scope) -> bool:
         """Whether noise decides which groups there are."""
@@ -252,6 +256,11 @@ class _Walk:
             group.append("expressions", draw.copy())
             node.set("group", group)
         node.append("expressions", exp.alias_(draw.copy(), DRAW, quoted=True))
+
+
+def _drop_margins(node: exp.Select) -> None:
+    """Leave out the columns of half-widths that inner SELECTs hand on."""
+    node.set("expressions", [each for each in node.expressions if not each.alias_or_name.startswith(_MARGIN)])
 
 
 def _has_outer(joins: Sequence[exp.Join]) -> bool:
