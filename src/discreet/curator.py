@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet import accounting
 from discreet.bounds import BEYOND, Bounds, suggested
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from discreet.synthetic.compare import Comparison
     from discreet.synthetic.describe import Commission, Purse, Work
     from discreet.synthetic.description import Description
+
+Declared = TypeVar("Declared")
 
 
 class Curator:
@@ -291,11 +293,7 @@ class Curator:
         view, door = self._at_the_door(deadline=None)
         view.require_process()
         door.standing(CURATOR)
-        if not isinstance(name, str):
-            raise UsageError(f"A release is named by a text, not {type(name).__name__}.")
-        schedule = self.policy.releases.get(name)
-        if schedule is None:
-            raise UsageError(f"The policy has no release {name}. {nearest(name, self.policy.releases)}")
+        schedule = _declared("release", name, self.policy.releases)
         return Release(
             policy=self.policy,
             schedule=schedule,
@@ -316,11 +314,7 @@ class Curator:
         view, door = self._at_the_door(deadline=None)
         view.require_process()
         door.standing(CURATOR)
-        if not isinstance(name, str):
-            raise UsageError(f"A publication is named by a text, not {type(name).__name__}.")
-        terms = self.policy.publications.get(name)
-        if terms is None:
-            raise UsageError(f"The policy has no publication {name}. {nearest(name, self.policy.publications)}")
+        terms = _declared("publication", name, self.policy.publications)
         planned = plan(self.policy, terms, view.public, self._accountant)
         request = Request(
             analyst=CURATOR,
@@ -437,3 +431,12 @@ def take_snapshot(policy: Policy, *, progress: Progress | None = None) -> Snapsh
 def create_ledger(policy: Policy) -> None:
     """Make the policy's ledger and its key; refuses to overwrite one."""
     Ledger.create(str(policy.ledger), terms_of(policy)).close()
+
+
+def _declared(kind: str, name: object, among: Mapping[str, Declared]) -> Declared:
+    """Return what the policy declares by this name, or say which name is near."""
+    if not isinstance(name, str):
+        raise UsageError(f"A {kind} is named by a text, not {type(name).__name__}.")
+    if name not in among:
+        raise UsageError(f"The policy has no {kind} {name}. {nearest(name, among)}")
+    return among[name]

@@ -25,7 +25,7 @@ SWAPPED = 0.05  # of people, in the 2010 way
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """Of one list of people: how many agree with a person in all columns, and how many more in all but one.
+    """How many people of one list agree with a person in all columns, and how many more in all but one.
 
     `alone` people are the only one of their kind in their place; the list has `found` of them. It shows `claims` such
     people, of whom `right` are real.
@@ -108,7 +108,7 @@ def _way(name: str, people: Integers, listed: Integers) -> Way:
 
 
 def _kinds(rows: Integers, first: int) -> tuple[tuple[Integers, Integers], tuple[Integers, Integers]]:
-    """Of the first rows and of the others: how many there are of each kind, and the kind of each row."""
+    """Count the first rows and the others by kind, and return the kind of each row with the counts."""
     _, kind = np.unique(rows, axis=0, return_inverse=True)
     kind = kind.reshape(-1)
     size = int(kind.max(initial=-1)) + 1
@@ -138,7 +138,7 @@ def _partly(
 
 
 def _beyond(kind: Integers, matched: Integers) -> NDArray[np.bool_]:
-    """Of rows of some kinds, those that are left when so many of each kind are matched."""
+    """Return the rows that are left when so many of each kind are matched."""
     order = np.argsort(kind, kind="stable")
     ordered = kind[order]
     rank = np.arange(len(kind)) - np.searchsorted(ordered, ordered)

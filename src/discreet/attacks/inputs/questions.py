@@ -293,7 +293,7 @@ def _rows(
 
 
 def _label(aggregate: Aggregate, told: list[str]) -> str:
-    """What of each row is added up, where the secret is as told: income where ill."""
+    """Return what is added up of each row, where the secret is as told: income where ill."""
     shown = aggregate.value.sql if aggregate.value.sql != "1" else ""
     return " where ".join(filter(None, [shown, " and ".join(sorted(told))]))
 

@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from discreet.engines.duckdb.locked import connect, lock
+from discreet.engines.duckdb.workbench import read_within
 from discreet.engines.watch import interrupted
 from discreet.errors import EngineFailure
 
@@ -48,7 +49,7 @@ class Reference:
             interrupted(seconds, cursor.interrupt),
             cursor.sql(sql).to_arrow_reader(_BATCH) as reader,
         ):
-            return _read(reader)
+            return read_within(reader, _MOST_BYTES)
 
     @contextmanager
     def _cursor(self, beside: Mapping[str, pa.Table]) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -63,13 +64,3 @@ class Reference:
             for name in beside:
                 cursor.unregister(name)
             cursor.close()
-
-
-def _read(reader: pa.RecordBatchReader) -> pa.Table:
-    batches, size = [], 0
-    for batch in reader:
-        batches.append(batch)
-        size += batch.nbytes
-        if size > _MOST_BYTES:
-            raise EngineFailure
-    return pa.Table.from_batches(batches, reader.schema)

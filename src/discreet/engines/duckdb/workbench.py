@@ -29,7 +29,7 @@ class Workbench:
             for name, table in tables.items():
                 cursor.register(name, table)
             with interrupted(seconds, cursor.interrupt), cursor.sql(sql).to_arrow_reader(_BATCH) as reader:
-                return _read(reader)
+                return read_within(reader, _MOST_BYTES)
         except (duckdb.Error, pa.ArrowException, OSError):
             raise EngineFailure from None
         finally:
@@ -38,12 +38,12 @@ class Workbench:
             cursor.close()
 
 
-def _read(reader: pa.RecordBatchReader) -> pa.Table:
-    """All of a result; the engine's limit does not count what has left it."""
+def read_within(reader: pa.RecordBatchReader, most_bytes: int) -> pa.Table:
+    """Read all of a result, or fail beyond so many bytes: the engine's limit does not count what has left it."""
     batches, size = [], 0
     for batch in reader:
         batches.append(batch)
         size += batch.nbytes
-        if size > _MOST_BYTES:
+        if size > most_bytes:
             raise EngineFailure
     return pa.Table.from_batches(batches, reader.schema)
