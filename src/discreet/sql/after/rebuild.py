@@ -10,7 +10,8 @@ from sqlglot import exp
 
 from discreet.sql.text.parse import reject, show, whole
 from discreet.sql.text.postgres import ColumnKind, resolve
-from discreet.sql.values.expressions import NEAREST, TRANSLATORS
+from discreet.sql.values.expressions import TRANSLATORS
+from discreet.sql.values.refusals import NEAREST
 
 MOST_DIGITS = 18  # of a number written out: sums of those fit into what the engine adds in
 

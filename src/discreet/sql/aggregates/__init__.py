@@ -26,7 +26,8 @@ from discreet.sql.aggregates import sum as total
 from discreet.sql.aggregates.refused import REFUSED
 from discreet.sql.aggregates.request import Member, Reader, Request
 from discreet.sql.text.parse import reject, show, spelt
-from discreet.sql.values.expressions import Scope, check_arguments, translate
+from discreet.sql.values.arguments import check_arguments
+from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_flag
 
 AGGREGATES: tuple[Member, ...] = (

@@ -9,8 +9,8 @@ from sqlglot import exp
 from discreet.algebra import Expression
 from discreet.sql.aggregates.request import Choice, Member, Reader, Request, argument
 from discreet.sql.text.parse import reject, show
+from discreet.sql.values.categories import all_numeric
 from discreet.sql.values.expressions import Scope, translate
-from discreet.sql.values.strings import all_numeric
 from discreet.sql.values.unify import as_number
 from discreet.sql.values.value import Coded, Day, Moment, Number, Value
 

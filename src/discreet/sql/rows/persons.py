@@ -31,9 +31,10 @@ from discreet.sql.after.rewrite import meanings_of
 from discreet.sql.rows.relation import Field, Names, Origins, Relation, distinct_values
 from discreet.sql.text.parse import reject, show, spelt
 from discreet.sql.text.postgres import Kind, kind_of
-from discreet.sql.values.expressions import check_arguments, translate
+from discreet.sql.values.arguments import check_arguments
+from discreet.sql.values.categories import all_numeric
+from discreet.sql.values.expressions import translate
 from discreet.sql.values.numbers import check_size, grid
-from discreet.sql.values.strings import all_numeric
 from discreet.sql.values.unify import as_flag, as_number
 from discreet.sql.values.value import Coded, Flag, Identity, Missing, Number, Opaque, Text, Value, widened
 

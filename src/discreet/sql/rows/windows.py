@@ -14,8 +14,9 @@ from discreet.algebra import Constant, Expression, Fold, Frame, Order, Over, cas
 from discreet.sql.rows.persons import AGGREGATES, Folding
 from discreet.sql.rows.relation import Names, Relation
 from discreet.sql.text.parse import reject, show, whole
-from discreet.sql.values.expressions import check_arguments, translate
-from discreet.sql.values.strings import ranked
+from discreet.sql.values.arguments import check_arguments
+from discreet.sql.values.categories import ranked
+from discreet.sql.values.expressions import translate
 from discreet.sql.values.unify import among_others, as_flag, join_domains, unify
 from discreet.sql.values.value import Coded, Missing, Number, Opaque, Value
 

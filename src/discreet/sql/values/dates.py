@@ -5,26 +5,26 @@ from __future__ import annotations
 import math
 import re
 from calendar import monthrange
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, get_args
 
 from sqlglot import exp
 
-from discreet.algebra import Cast, Constant, Expression, Interval, call, case
+from discreet.algebra import Cast, Expression, Interval, call, case
 from discreet.sql.text.parse import reject, show
+from discreet.sql.values.arguments import Read
+from discreet.sql.values.days import as_day, as_moment, midnight, moment_constant, parse_day, read_constants
 from discreet.sql.values.numbers import common_step
-from discreet.sql.values.strings import relabelled
+from discreet.sql.values.strftime import formatted
 from discreet.sql.values.value import (
     Coded,
     Day,
     Grain,
-    Missing,
     Moment,
     Number,
-    Text,
     Value,
     grain_start,
     seconds_between,
@@ -65,121 +65,6 @@ _LONG: dict[str, Callable[[date], int]] = {  # each grows with the date
     "century": lambda day: (day.year - 1) // 100 + 1,
     "isoyear": lambda day: day.isocalendar().year,
 }
-_DATE = re.compile(r"\s*([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})\s*(?:[+-]00(?::?00)?|Z)?\s*")
-_MOMENT = re.compile(r"([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})((?:[ T].+)?)")
-
-
-def parse_day(text: str) -> date | None:
-    found = _DATE.fullmatch(text)
-    try:
-        return date(*map(int, found.groups())) if found is not None else None
-    except ValueError:
-        return None
-
-
-def parse_moment(text: str) -> datetime | None:
-    written = _MOMENT.fullmatch(text.strip())
-    try:
-        year, month, day, clock = written.groups() if written is not None else ("", "", "", "")
-        found = datetime.fromisoformat(f"{year}-{month:0>2}-{day:0>2}{clock}")
-        return found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None)
-    except (OverflowError, ValueError):
-        return None
-
-
-def day_constant(day: date) -> Value:
-    return Value(expression=Constant(day), domain=Day(lo=day, hi=day), constant=True)
-
-
-def moment_constant(moment: datetime) -> Value:
-    domain = Moment(lo=moment, hi=moment, step=Fraction(1, 1_000_000))
-    return Value(expression=Constant(moment), domain=domain, constant=True)
-
-
-def read_constants(left: Value, right: Value, node: exp.Expression) -> tuple[Value, Value]:
-    """A text constant beside a date is read as a date."""
-
-    def read(value: Value, other: Value) -> Value:
-        if isinstance(value.domain, Coded) and value.constant and isinstance(other.domain, Day | Moment):
-            text = str(value.domain.values[0])
-            dated = parse_day(text) or (isinstance(other.domain, Day) and not parse_moment(text))
-            return as_day(value, node) if dated else as_moment(value, node)
-        return value
-
-    return read(left, right), read(right, left)
-
-
-def as_day(value: Value, node: exp.Expression) -> Value:
-    match value.domain:
-        case Day() as domain:
-            return Value(
-                expression=value.expression,
-                domain=Day(lo=domain.lo, hi=domain.hi, grain=domain.grain),
-                nullable=value.nullable,
-                constant=value.constant,
-            )
-        case Moment() as domain:
-            return Value(
-                expression=Cast(value.expression, "DATE"),
-                domain=Day(lo=domain.lo.date(), hi=domain.hi.date()),
-                nullable=value.nullable,
-            )
-        case Coded(values=(only,)) if value.constant:
-            day = parse_day(str(only))
-            if day is not None:
-                return day_constant(day)
-    raise reject(
-        node,
-        f"{show(node)} is not a date.",
-        "Write dates as '2024-12-31', and use columns that the policy declares as dates.",
-    )
-
-
-def as_moment(value: Value, node: exp.Expression) -> Value:
-    match value.domain:
-        case Moment():
-            return value
-        case Day() as domain:
-            bounds = Moment(lo=_midnight(domain.lo), hi=_midnight(domain.hi), step=Fraction(86_400))
-            found = Cast(value.expression, "TIMESTAMP")
-            return Value(expression=found, domain=bounds, nullable=value.nullable, constant=value.constant)
-        case Coded(values=(only,)) if value.constant:
-            moment = parse_moment(str(only))
-            if moment is not None:
-                return moment_constant(moment)
-    raise reject(node, f"{show(node)} is not a timestamp.", "Write timestamps as '2024-12-31 23:59:59'.")
-
-
-def _midnight(day: date) -> datetime:
-    return datetime(day.year, day.month, day.day)
-
-
-def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
-    """All as dates, or, where a timestamp is among them, all as timestamps."""
-    read = [
-        value
-        if isinstance(value.domain, Missing)
-        else (
-            as_day(value, node) if isinstance(value.domain, Coded) and parse_day(str(value.domain.values[0])) else value
-        )
-        for value in values
-    ]
-    convert = as_moment if any(isinstance(value.domain, Moment) for value in read) else as_day
-    return [value if isinstance(value.domain, Missing) else convert(value, node) for value in read]
-
-
-def join_days(domains: Sequence[Day]) -> Day:
-    grains = {domain.grain for domain in domains}
-    grain: Grain = grains.pop() if len(grains) == 1 else "day"
-    lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
-    return Day(lo=lo, hi=hi, grain=grain if grain_start(lo, grain) == lo else "day")
-
-
-def join_moments(domains: Sequence[Moment]) -> Moment:
-    lo, hi = min(domain.lo for domain in domains), max(domain.hi for domain in domains)
-    steps = [domain.step for domain in domains if domain.lo < domain.hi]  # a single moment needs no grid of its own
-    apart = [seconds_between(lo, domain.lo) for domain in domains]
-    return Moment(lo=lo, hi=hi, step=common_step(*steps, *apart) or Fraction(1, 1_000_000))
 
 
 # --- arithmetic -----------------------------------------------------------------------------------------------------
@@ -289,12 +174,12 @@ def _shifted(value: Value, months: int, seconds: int, node: exp.Expression) -> V
             return Value(expression=Cast(moved, "DATE"), domain=found, nullable=value.nullable)
         first, last = domain.lo + gap, domain.hi + gap
         if months:  # moves of days keep their order; of times within the last days of a month, not
-            first = _midnight(_months_later(first.date(), months))
-            last = _midnight(_months_later(last.date(), months)) + timedelta(days=1, microseconds=-1)
+            first = midnight(_months_later(first.date(), months))
+            last = midnight(_months_later(last.date(), months)) + timedelta(days=1, microseconds=-1)
     except (OverflowError, ValueError):
         raise reject(node, f"{show(node)} leaves the calendar.", "Move it by less.") from None
     # Months keep the time of day, which counted from midnight is on the grid only if the range begins at midnight.
-    even = not months or (86_400 % domain.step == 0 and domain.lo == _midnight(domain.lo.date()))
+    even = not months or (86_400 % domain.step == 0 and domain.lo == midnight(domain.lo.date()))
     bounds = Moment(lo=first, hi=last, step=domain.step if even else Fraction(1, 1_000_000))
     return Value(expression=moved, domain=bounds, nullable=value.nullable)
 
@@ -309,9 +194,6 @@ def _months_later(day: date, months: int) -> date:
 
 def function(node: exp.Expression, scope: Any, translate: Translate) -> Value:
     return FUNCTIONS[type(node)](node, lambda part: translate(part, scope))
-
-
-Read = Callable[[exp.Expression], Value]
 
 
 def part(value: Value, name: str, node: exp.Expression) -> Value:
@@ -453,8 +335,8 @@ def _whole(unit: str, start: datetime, end: datetime) -> int:
     months, seconds = _UNITS[unit]
     if not months:
         return int(seconds_between(start, end) // seconds)
-    late = seconds_between(_midnight(end.date().replace(day=1)), end) < seconds_between(
-        _midnight(start.date().replace(day=1)), start
+    late = seconds_between(midnight(end.date().replace(day=1)), end) < seconds_between(
+        midnight(start.date().replace(day=1)), start
     )
     return (_count("month", start, end) - late) // months
 
@@ -529,66 +411,6 @@ def _count(unit: str, start: datetime, end: datetime) -> int:
     return end.year - start.year
 
 
-_MONTHS = (
-    *("January", "February", "March", "April", "May", "June"),
-    *("July", "August", "September", "October", "November", "December"),
-)
-_WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-_FIELDS: dict[str, tuple[Grain, Callable[[date], str]]] = {  # what a format's field shows, and the grain that fixes it
-    "%Y": ("year", lambda day: f"{day.year:04d}"),
-    "%y": ("year", lambda day: f"{day.year % 100:02d}"),
-    "%m": ("month", lambda day: f"{day.month:02d}"),
-    "%-m": ("month", lambda day: str(day.month)),
-    "%b": ("month", lambda day: _MONTHS[day.month - 1][:3]),
-    "%B": ("month", lambda day: _MONTHS[day.month - 1]),
-    "%d": ("day", lambda day: f"{day.day:02d}"),
-    "%-d": ("day", lambda day: str(day.day)),
-    "%j": ("day", lambda day: f"{day.timetuple().tm_yday:03d}"),
-    "%a": ("day", lambda day: _WEEKDAYS[day.weekday()][:3]),
-    "%A": ("day", lambda day: _WEEKDAYS[day.weekday()]),
-    "%w": ("day", lambda day: str(day.isoweekday() % 7)),
-    "%u": ("day", lambda day: str(day.isoweekday())),
-    "%%": ("year", lambda day: "%"),
-}
-_CLOCK_FIELDS = ("%H", "%-H", "%I", "%-I", "%M", "%-M", "%S", "%-S", "%p")
-_FIELD = re.compile("%-?.")
-MOST_LABELS = 10_000
-
-
-def _formatted(node: exp.Expression, read: Read) -> Value:
-    """STRFTIME: a category of the texts that the range can show, or text where there are too many."""
-    value, written = read(node.this), node.args.get("format")
-    if not isinstance(written, exp.Literal) or not written.is_string or len(written.this) > 100:
-        raise reject(node, "STRFTIME needs a format written out.", "Write STRFTIME(day, '%Y-%m').")
-    fields = set(_FIELD.findall(written.this))
-    if _FIELD.sub("", written.this).count("%") or not fields <= {*_FIELDS, *_CLOCK_FIELDS}:
-        raise reject(node, f"{show(node)} has a field that is not answered.", "Use %Y, %m, %d, %B, %A, %H, %M or %S.")
-    if isinstance(value.domain, Coded) and value.constant:
-        value = as_moment(value, node)
-    if fields & {*_CLOCK_FIELDS}:
-        return _as_text(as_moment(value, node), written.this)
-    day = as_day(value, node)
-    assert isinstance(day.domain, Day)
-    grains: tuple[Grain, ...] = ("year", "month", "day")
-    grain = grains[max((grains.index(_FIELDS[each][0]) for each in fields), default=0)]
-    domain = Day(lo=grain_start(day.domain.lo, grain), hi=grain_start(day.domain.hi, grain), grain=grain)
-    if domain.size > MOST_LABELS:
-        return _as_text(day, written.this)
-
-    def label(moment: date) -> str:
-        return _FIELD.sub(lambda found: _FIELDS[found[0]][1](moment), written.this)
-
-    code = call("date_diff", grain, domain.lo, day.expression)
-    codes = Value(expression=code, domain=Coded(values=tuple(range(domain.size))), nullable=day.nullable)
-    return relabelled(codes, [label(domain.at(index)) for index in range(domain.size)])
-
-
-def _as_text(value: Value, written: str) -> Value:
-    letters = 10 * len(written)  # no field has two characters and more than nine letters, as %B in September
-    found = call("strftime", value.expression, written)
-    return Value(expression=found, domain=Text(letters=letters), nullable=value.nullable)
-
-
 FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.Extract: _extract,
     exp.Year: _named_part("year"),
@@ -607,7 +429,7 @@ FUNCTIONS: dict[type[exp.Expression], Callable[[Any, Read], Value]] = {
     exp.TimestampTrunc: _truncate,
     exp.DateDiff: _date_diff,
     exp.DayOfWeekIso: _named_part("isodow"),
-    exp.TimeToStr: _formatted,
+    exp.TimeToStr: formatted,
     exp.UnixToTime: _from_seconds,
     exp.DateBin: _binned,
     exp.TimeToUnix: lambda node, read: _seconds(node, node.this, read),

@@ -15,12 +15,14 @@ from typing import Protocol
 from sqlglot import exp
 
 from discreet.algebra import Constant, call, case
-from discreet.sql.text.parse import check_weight, reject, show, whole
+from discreet.sql.text.parse import check_weight, reject, show
 from discreet.sql.text.postgres import Kind, resolve
-from discreet.sql.values import dates, numbers, strings
+from discreet.sql.values import dates, numbers, patterns, strings
+from discreet.sql.values.arguments import check_arguments
+from discreet.sql.values.casts import cast
+from discreet.sql.values.refusals import NEAREST, REFUSED, other_names
 from discreet.sql.values.unify import among_others, as_flag, as_number, comparison, flag, join_domains, unify
 from discreet.sql.values.value import (
-    NO_NUMBER,
     NULL,
     Coded,
     Day,
@@ -77,108 +79,6 @@ def translate(node: exp.Expression, scope: Scope) -> Value:
     raise reject(
         node, f"{show(node)} is not understood on rows.", "docs/language.md lists the functions and operators."
     )
-
-
-_CLOCKS = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentTime, exp.CurrentDatetime)
-_REGULAR = (
-    *(exp.RegexpLike, exp.RegexpILike, exp.RegexpFullMatch, exp.SimilarTo, exp.RegexpCount, exp.RegexpInstr),
-    *(exp.RegexpExtract, exp.RegexpExtractAll, exp.RegexpReplace, exp.RegexpSplit),
-)
-REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
-    (
-        (exp.Subquery, exp.Exists, exp.Query),
-        "a subquery cannot stand in this place.",
-        "Join it on the owner, or write WHERE owner IN (SELECT owner FROM ...).",
-    ),
-    (
-        (exp.Window,),
-        "{node} looks at other people's rows.",
-        "Windows are allowed per person (PARTITION BY the owner), or on aggregated results.",
-    ),
-    (
-        _REGULAR,
-        "regular expressions are not answered: their running time depends on the data.",
-        "Use LIKE, CONTAINS, STARTS_WITH or SPLIT_PART, for example name LIKE 'Ka%'.",
-    ),
-    ((exp.Star,), "* stands for rows, and rows never leave.", "Aggregate: SELECT COUNT(*) FROM ..."),
-    (
-        _CLOCKS,
-        "{node} changes from one moment to the next, and an answer must be repeatable.",
-        "Write the date out: DATE '2024-12-31'.",
-    ),
-    ((exp.Placeholder, exp.Parameter), "{node} has no value here.", "Write the value out."),
-    ((exp.Rand, exp.Uuid), "{node} would give another answer each time.", "Leave it out: the noise is added for you."),
-    (
-        (exp.ToChar,),
-        "{node} is not answered.",
-        "Write STRFTIME(day, '%Y-%m') or TO_CHAR(day, 'YYYY-MM') for dates, CAST(x AS VARCHAR) for numbers.",
-    ),
-    ((exp.Initcap,), "{node} is not answered.", "Write UPPER(x) or LOWER(x)."),
-    ((exp.AddMonths,), "{node} is not answered.", "Write day + INTERVAL 3 MONTH."),
-    ((exp.TimestampDiff, exp.MonthsBetween), "{node} is not answered.", "Write DATE_DIFF('month', earlier, later)."),
-    (
-        (exp.Any, exp.All),
-        "{node} compares with many values at once.",
-        "Write x > (SELECT MIN(y) FROM t) for ANY, x > (SELECT MAX(y) FROM t) for ALL.",
-    ),
-    ((exp.LastDay,), "{node} is not answered.", "Write DATE_TRUNC('month', day), the first day."),
-    ((exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor), "{node} works on bits.", "Use %, AND, OR or <>."),
-)
-_OTHER_NAMES: dict[type[exp.Expression], tuple[str, ...]] = {
-    exp.CurrentDate: ("now", "today", "getdate", "sysdate", "get_current_timestamp"),
-    exp.Rand: ("setseed", "uuid", "gen_random_uuid"),
-    exp.ToChar: ("date_format", "format_date"),
-    exp.RegexpLike: ("regexp_full_match", "regexp_extract_all", "regexp_split_to_array"),
-}
-
-
-def _names(kinds: tuple[type[exp.Expression], ...]) -> tuple[str, ...]:
-    return tuple(name for kind in kinds for name in _OTHER_NAMES.get(kind, ()))
-
-
-def check_arguments(node: exp.Expression) -> None:
-    """Refuse any part of a node that its translator does not read: a clause is never ignored."""
-    known = _COMMON_ARGUMENTS | _ARGUMENTS.get(type(node), frozenset())
-    for name, part in node.args.items():
-        if name not in known and part not in (None, False, []):
-            raise reject(
-                node, f"{show(node)} has a part that is not understood ({name.replace('_', ' ')}).", "Leave it out."
-            )
-
-
-_COMMON_ARGUMENTS = frozenset(("this", "expression", "expressions"))
-_ARGUMENTS: dict[type[exp.Expression], frozenset[str]] = {
-    exp.Column: frozenset(("table",)),
-    exp.Literal: frozenset(("is_string",)),
-    exp.Between: frozenset(("low", "high", "symmetric")),
-    exp.In: frozenset(("query", "unnest", "field")),
-    exp.Case: frozenset(("ifs", "default")),
-    exp.Like: frozenset(("negate",)),
-    exp.ILike: frozenset(("negate",)),
-    exp.If: frozenset(("true", "false")),
-    exp.Least: frozenset(("ignore_nulls",)),
-    exp.Greatest: frozenset(("ignore_nulls",)),
-    exp.Round: frozenset(("decimals",)),
-    exp.Trunc: frozenset(("decimals",)),
-    exp.DateBin: frozenset(("unit", "origin", "zone")),
-    exp.Div: frozenset(("typed", "safe")),
-    exp.Cast: frozenset(("to", "_type")),
-    exp.TryCast: frozenset(("to", "_type", "safe")),
-    exp.Substring: frozenset(("start", "length")),
-    exp.Trim: frozenset(("position",)),
-    exp.DPipe: frozenset(("safe",)),
-    exp.Concat: frozenset(("safe", "coalesce")),
-    exp.DateTrunc: frozenset(("unit",)),
-    exp.TimestampTrunc: frozenset(("unit",)),
-    exp.DateDiff: frozenset(("unit", "date_part_boundary")),
-    exp.Week: frozenset(("mode",)),
-    exp.Replace: frozenset(("replacement",)),
-    exp.SplitPart: frozenset(("delimiter", "part_index")),
-    exp.StrPosition: frozenset(("substr",)),
-    exp.Pad: frozenset(("fill_pattern", "is_left")),
-    exp.ConcatWs: frozenset(("safe", "coalesce")),
-    exp.TimeToStr: frozenset(("format",)),
-}
 
 
 # --- leaves -------------------------------------------------------------------------------------------------------
@@ -307,7 +207,7 @@ def _like(node: exp.Expression, scope: Scope) -> Value:
     if not isinstance(inner, exp.Like | exp.ILike):
         raise reject(node, f"{show(node)} is not answered.", "ESCAPE goes with LIKE.")
     check_arguments(inner)
-    found = strings.like(translate(inner.this, scope), inner, ignore_case=isinstance(inner, exp.ILike), escape=sign)
+    found = patterns.like(translate(inner.this, scope), inner, ignore_case=isinstance(inner, exp.ILike), escape=sign)
     return flag(call("NOT", found.expression), found) if inner.args.get("negate") else found
 
 
@@ -473,69 +373,6 @@ def _logarithm(node: exp.Log, scope: Scope) -> Value:
     )
 
 
-def _cast(node: exp.Cast, scope: Scope) -> Value:
-    value, target = translate(node.this, scope), node.args["to"].this
-    kind = exp.DataType.Type
-    if isinstance(value.domain, Missing):
-        return value
-    if isinstance(value.domain, Opaque):
-        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
-    if target in _INTEGER_BITS:
-        # As the engine does: half away from zero from decimals, to the even number from floats, such as quotients are.
-        how: numbers.Rounding = "even" if numbers.is_float(node.this) else "nearest"
-        whole_number = numbers.rounded(as_number(value, node), Fraction(1), how, node)
-        return _fitting(whole_number, Fraction(2 ** _INTEGER_BITS[target] - 1))
-    if target in (kind.DOUBLE, kind.FLOAT):
-        return as_number(value, node)
-    if target is kind.DECIMAL:
-        if not node.args["to"].expressions:  # Postgres's NUMERIC, which keeps all digits
-            return as_number(value, node)
-        sizes = [whole(part.this) for part in node.args["to"].expressions]
-        digits = sizes[1] if len(sizes) > 1 else 0
-        if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
-            raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
-        unit = Fraction(1, 10**digits)
-        rounded = numbers.rounded(as_number(value, node), unit, "nearest", node)
-        if numbers.grid(rounded).step > unit:  # its digits are those of the type: 5.00
-            rounded = numbers.on_step(rounded, unit, node)
-        return _fitting(rounded, (10 ** sizes[0] - 1) * unit)
-    if target in (kind.TEXT, kind.VARCHAR):
-        return strings.as_text(value, node, written=node.this)
-    if target is kind.BOOLEAN:
-        return as_flag(value, node)
-    if target is kind.DATE:
-        return dates.as_day(value, node)
-    if target in (kind.TIMESTAMP, kind.TIMESTAMPNTZ, kind.DATETIME):
-        return dates.as_moment(value, node)
-    raise reject(
-        node,
-        f"CAST to {node.args['to'].sql()} is not answered.",
-        "Cast to INTEGER, DOUBLE, DECIMAL, VARCHAR, DATE, TIMESTAMP or BOOLEAN.",
-    )
-
-
-_INTEGER_BITS = {
-    exp.DataType.Type.TINYINT: 7,
-    exp.DataType.Type.SMALLINT: 15,
-    exp.DataType.Type.INT: 31,
-    exp.DataType.Type.BIGINT: 63,
-    exp.DataType.Type.INT128: 127,
-}
-
-
-def _fitting(value: Value, largest: Fraction) -> Value:
-    """A cast to a narrow type gives NULL where the number is beyond the type's largest."""
-    domain = numbers.grid(value)
-    most = math.floor(largest / domain.step)
-    if domain.largest <= most:
-        return value
-    if domain.lo > most or domain.hi < -most:
-        return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
-    bounds = Number(step=domain.step, lo=max(domain.lo, -most), hi=min(domain.hi, most))
-    inside = call("AND", value.expression >= -most, value.expression <= most)
-    return Value(expression=case((inside, value.expression)), domain=bounds, nullable=True)
-
-
 def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
     name = node.name.lower()
     arguments = node.expressions
@@ -550,7 +387,7 @@ def _anonymous(node: exp.Anonymous, scope: Scope) -> Value:
     if name == "width_bucket" and len(arguments) == 4:
         return _bucket(node, scope)
     for kinds, reason, hint in REFUSED:
-        if name in _names(kinds):
+        if name in other_names(kinds):
             raise reject(node, reason.format(node=show(node)), hint)
     raise reject(
         node,
@@ -566,40 +403,6 @@ def _bucket(node: exp.Anonymous, scope: Scope) -> Value:
         wanted = "two ends and a number of buckets, written out, the smaller end first"
         raise reject(node, f"{show(node)} needs {wanted}.", "Write WIDTH_BUCKET(age, 0, 100, 10).")
     return numbers.bucket(value, (lo, hi), int(count), node)
-
-
-NEAREST = {
-    "date_part": "Write DATE_PART('year', day).",
-    "width_bucket": "Write n // 20, or FLOOR(n / 0.5).",
-    "timestampdiff": "Write DATE_DIFF('day', earlier, later).",
-    "percentile": "Write QUANTILE_CONT(x, 0.5), with a number between 0 and 1.",
-    "top": "Write LIMIT 3 at the end.",
-    "age": "Write DATE_DIFF('year', born, DATE '2024-12-31').",
-    "datesub": "Write DATE_DIFF('day', earlier, later), or day - INTERVAL 1 MONTH.",
-    "date_sub": "Write DATE_DIFF('day', earlier, later), or day - INTERVAL 1 MONTH.",
-    "eomonth": "Write DATE_TRUNC('month', day), the first day.",
-    "datename": "Write MONTHNAME(day), DAYNAME(day) or STRFTIME(day, '%Y-%m').",
-    "to_date": "Write DATE '2024-12-31', or CAST(x AS DATE).",
-    "to_varchar": "Write CAST(x AS VARCHAR), or STRFTIME(day, '%Y-%m').",
-    "yearweek": "Write ISOYEAR(day) and WEEK(day).",
-    "mad": "Ask how x is spread: QUANTILE_CONT(x, [0.25, 0.5, 0.75]).",
-    "approx_top_count": "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
-    "approx_top_k": "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
-    "topk": "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
-    "sumif": "Write SUM(x) FILTER (WHERE p).",
-    "sum_if": "Write SUM(x) FILTER (WHERE p).",
-    "avg_if": "Write AVG(x) FILTER (WHERE p).",
-    "avgif": "Write AVG(x) FILTER (WHERE p).",
-    "count_distinct": "Write COUNT(DISTINCT x).",
-    "uniq": "Write COUNT(DISTINCT x).",
-    "ratio_to_report": "Write n / SUM(n) OVER () on the aggregated result.",
-    "product": "Write EXP(SUM(LN(x))).",
-    "geomean": "Write GEOMEAN(x).",
-    "geometric_mean": "Write GEOMEAN(x).",
-    "histogram": "Write SELECT x, COUNT(*) FROM t GROUP BY x.",
-    "entropy": "Ask for the counts, SELECT x, COUNT(*) FROM t GROUP BY x, and compute it from them.",
-    "any": "Write x IN (1, 2).",
-}
 
 
 Translator = Callable[[exp.Expression, Scope], Value]
@@ -653,8 +456,8 @@ TRANSLATORS: dict[type[exp.Expression], Translator] = {
     exp.Log: _logarithm,
     exp.Pi: lambda node, scope: number(Fraction(str(math.pi))),
     exp.Exp: _real("exp", math.exp),
-    exp.Cast: _cast,
-    exp.TryCast: _cast,
+    exp.Cast: lambda node, scope: cast(translate(node.this, scope), node),
+    exp.TryCast: lambda node, scope: cast(translate(node.this, scope), node),
     exp.Anonymous: _anonymous,
     **{kind: (lambda node, scope: strings.function(node, scope, translate)) for kind in strings.FUNCTIONS},
     **{kind: (lambda node, scope: dates.function(node, scope, translate)) for kind in dates.FUNCTIONS},

@@ -1,11 +1,10 @@
-"""Text and categories. A function of a category is computed here, value by value, because its values are public."""
+"""Functions of texts: on a category value by value, on text by the engine."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -13,10 +12,21 @@ from typing import Any
 
 from sqlglot import exp
 
-from discreet.algebra import Cast, Constant, Expression, Operand, call, case
-from discreet.policy.domain import MOST_LETTERS
+from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.sql.text.parse import check_labels, reject, show
 from discreet.sql.values import numbers
+from discreet.sql.values.arguments import Read
+from discreet.sql.values.categories import (
+    MAX_CODES,
+    MAX_LENGTH,
+    among,
+    check_letters,
+    decoded,
+    letters_of,
+    recoded,
+    relabelled,
+)
+from discreet.sql.values.patterns import change_letters
 from discreet.sql.values.value import (
     NO_FLAG,
     NULL,
@@ -31,249 +41,6 @@ from discreet.sql.values.value import (
     Value,
     widened,
 )
-
-MAX_CODES = 10_000  # values that a computed category may have; beyond, it is text like any other
-MAX_LENGTH = MOST_LETTERS  # LENGTH of a text is counted up to here, and || cuts off the rest
-
-_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)\s*")
-
-
-def all_numeric(values: Iterable[str | int]) -> bool:
-    return all(isinstance(value, int) or _NUMBER.fullmatch(value) for value in values)
-
-
-def numeric_codes(value: Value, values: Sequence[str | int], node: exp.Expression) -> Value:
-    """A category whose values are written as numbers, as that number; any other value becomes NULL."""
-    read = [Fraction(str(each).strip()) if all_numeric([each]) else None for each in values]
-    known = [each for each in read if each is not None]
-    if not known:
-        raise reject(node, f"{show(node)} is not a number.", "Only numbers can be computed with.")
-    step = numbers.common_step(*known, Fraction(1)) if any(known) else Fraction(1)
-    numbers.check_step(step, node)
-    units = [None if each is None else int(each / step) for each in read]
-    counted = [each for each in units if each is not None]
-    domain = Number(step=step, lo=min(counted), hi=max(counted))
-    numbers.check_size(domain.lo, domain.hi, node)
-    return Value(
-        expression=recoded(value.expression, units),
-        domain=domain,
-        nullable=value.nullable or None in units,
-        constant=value.constant and len(values) == 1,
-    )
-
-
-def recoded(code: Expression, targets: Sequence[int | None]) -> Expression:
-    """What maps code i to targets[i]."""
-    return code if list(targets) == list(range(len(targets))) else _looked_up(code, targets)
-
-
-def _looked_up(code: Expression, listed: Sequence[Operand]) -> Expression:
-    """The entry at a code, from 0; the expression stands there once, however many codes there are.
-
-    Branches of a CASE would each repeat it, and the engine unfolds what is nested: seconds for three functions.
-    """
-    return call("list_extract", call("list", *listed), Cast(code, "BIGINT") + 1)
-
-
-def relabelled(value: Value, labels: Sequence[str | int | None], *, nullable: bool = False) -> Value:
-    """The category with each value replaced by a label; None is NULL, equal labels become one value."""
-    check_labels(len(labels))
-    _check_letters(sum(len(str(label)) for label in labels))
-    distinct = tuple(dict.fromkeys(label for label in labels if label is not None))
-    position = {label: index for index, label in enumerate(distinct)}
-    targets = [None if label is None else position[label] for label in labels]
-    constant = value.constant and len(labels) == 1 and labels[0] is not None
-    return Value(
-        expression=recoded(value.expression, targets),
-        domain=Coded(values=distinct),
-        nullable=value.nullable or nullable or None in targets,
-        constant=constant,
-    )
-
-
-def _check_letters(letters: int) -> None:
-    """Refuse a statement whose computed categories would take much memory: twenty letters count as one value."""
-    check_labels(letters // 20)
-
-
-def decoded(value: Value) -> Expression:
-    """A category or text as text."""
-    if isinstance(value.domain, Coded):
-        texts = [str(each) for each in value.domain.values]
-        return Constant(texts[0]) if value.constant else _looked_up(value.expression, texts)
-    return value.expression
-
-
-def letters_of(value: Value) -> int:
-    """How many letters a category or text has at most."""
-    if isinstance(value.domain, Coded):
-        return max((len(str(each)) for each in value.domain.values), default=0)
-    return value.domain.letters if isinstance(value.domain, Text) else MAX_LENGTH
-
-
-def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
-    """Categories on the union of their values; with a text among them, all as text."""
-    if any(isinstance(value.domain, Text) for value in values):
-        return [
-            value
-            if isinstance(value.domain, Missing)
-            else Value(expression=decoded(value), domain=Text(letters=letters_of(value)), nullable=value.nullable)
-            for value in values
-        ]
-    domains = [value.domain.values for value in values if isinstance(value.domain, Coded)]
-    mixed = len({type(each) for each in itertools.chain(*domains)}) > 1
-    union = tuple(dict.fromkeys(str(each) if mixed else each for each in itertools.chain(*domains)))
-    position = {each: code for code, each in enumerate(union)}
-    result = []
-    for value in values:
-        if isinstance(value.domain, Coded):
-            targets = [position[str(each) if mixed else each] for each in value.domain.values]
-            found = Constant(targets[0]) if value.constant else recoded(value.expression, targets)
-            value = Value(expression=found, domain=Coded(values=union), nullable=value.nullable)
-        result.append(value)
-    return result
-
-
-def ranked(value: Value) -> Value:
-    """A category as the rank of its value in byte order, so that codes compare as the texts do."""
-    assert isinstance(value.domain, Coded)
-    order = sorted(value.domain.values, key=_sort_key)
-    return Value(
-        expression=recoded(value.expression, [order.index(each) for each in value.domain.values]),
-        domain=value.domain,
-        nullable=value.nullable,
-    )
-
-
-def _sort_key(value: str | int) -> Any:
-    return value if isinstance(value, int) else value.encode()
-
-
-_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
-    "=": lambda a, b: a == b,
-    "<>": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-}
-_MIRROR = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def compare_codes(operator: str, left: Value, right: Value) -> Value:
-    """A category against a constant: which codes satisfy it is known without data."""
-    if left.constant and not right.constant:
-        left, right, operator = right, left, _MIRROR[operator]
-    assert isinstance(left.domain, Coded)
-    assert isinstance(right.domain, Coded)
-    other: str | int | Fraction = right.domain.values[0]
-    whole = all(isinstance(each, int) for each in (*left.domain.values, *right.domain.values))
-    if not whole and all_numeric(right.domain.values) and all(isinstance(each, int) for each in left.domain.values):
-        other, whole = Fraction(str(other).strip()), True
-    keys = [each if whole else str(each).encode() for each in left.domain.values]
-    target = other if whole else str(other).encode()
-    return among(left, [code for code, key in enumerate(keys) if _COMPARE[operator](key, target)])
-
-
-def among(value: Value, codes: Sequence[int]) -> Value:
-    """TRUE where the category has one of the codes, NULL where it is NULL."""
-    found = call("in", value.expression, *codes) if codes else value.expression < 0
-    return Value(expression=found, domain=Flag(), nullable=value.nullable)
-
-
-def compare_identifiers(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
-    """Identifiers may be compared for equality: with a constant, which selects one person, and noise hides one person;
-    and with each other within a row, all of which belongs to one person.
-    """
-    texts: list[Expression] = []
-    for value in (left, right):
-        if isinstance(value.domain, Opaque):
-            texts.append(Cast(value.expression, "VARCHAR"))
-        elif value.constant and isinstance(value.domain, Coded | Number):
-            domain = value.domain
-            texts.append(Constant(str(domain.values[0] if isinstance(domain, Coded) else domain.at(domain.lo))))
-    if operator not in ("=", "<>") or len(texts) < 2:
-        raise reject(
-            node,
-            f"{show(node)} does more with an identifier than compare it for equality.",
-            "Owners are matched by a JOIN on the owner, or by IN (SELECT owner FROM ...).",
-        )
-    return Value(expression=call(operator, *texts), domain=Flag(), nullable=left.nullable or right.nullable)
-
-
-def like(value: Value, node: exp.Expression, *, ignore_case: bool, escape: str = "") -> Value:
-    pattern = node.expression
-    if not isinstance(pattern, exp.Literal) or not pattern.is_string:
-        raise reject(node, "LIKE needs a constant pattern.", "Write name LIKE 'Ka%'.")
-    text = pattern.this
-    if isinstance(value.domain, Coded):
-        fold = (lambda part: _characters(part, str.lower)) if ignore_case else str
-        signs = _signs(fold(text), escape)
-        if _ONE in signs:  # then each letter may have to be held against all of the pattern
-            check_labels(sum(len(str(each)) for each in value.domain.values) * len(signs) // 20)
-        found = [code for code, each in enumerate(value.domain.values) if _is_like(fold(str(each)), signs)]
-        return among(value, found)
-    if isinstance(value.domain, Missing):
-        return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
-    if isinstance(value.domain, Text):
-        name, more = "ilike" if ignore_case else "like", (escape,) if escape else ()
-        return Value(expression=call(name, value.expression, text, *more), domain=Flag(), nullable=value.nullable)
-    raise reject(node, f"LIKE is for text, and {show(node.this)} is not text.", "Compare it with =, < or BETWEEN.")
-
-
-_ANY, _ONE = "any", "one"
-
-
-def _signs(pattern: str, escape: str) -> list[str]:
-    """The letters of a pattern, % and _ by what they stand for; behind the escape they stand for themselves."""
-    signs, letters = [], iter(pattern)
-    for letter in letters:
-        if letter == escape:
-            signs.append(next(letters, ""))
-        else:
-            signs.append({"%": _ANY, "_": _ONE}.get(letter, letter))
-    return signs
-
-
-def _is_like(text: str, signs: Sequence[str]) -> bool:
-    """Whether a text is like a pattern; on a mismatch only the last % takes one letter more."""
-    if _ONE not in signs:
-        return _has_in_order(text, signs)
-    at = place = mark = 0
-    star = -1
-    while at < len(text):
-        if place < len(signs) and signs[place] == _ANY:
-            star, mark, place = place, at, place + 1
-        elif place < len(signs) and signs[place] in (_ONE, text[at]):
-            at, place = at + 1, place + 1
-        elif star >= 0:
-            mark += 1
-            at, place = mark, star + 1
-        else:
-            return False
-    return all(sign == _ANY for sign in signs[place:])
-
-
-def _has_in_order(text: str, signs: Sequence[str]) -> bool:
-    """Whether a text is like a pattern without _: what stands between its % follows one on the other."""
-    pieces = [""]
-    for sign in signs:
-        if sign == _ANY:
-            pieces.append("")
-        else:
-            pieces[-1] += sign
-    if len(pieces) == 1:
-        return text == pieces[0]
-    first, *middle, last = pieces
-    at, end = len(first), len(text) - len(last)
-    if end < at or not (text.startswith(first) and text.endswith(last)):
-        return False
-    for piece in middle:
-        found = text.find(piece, at, end)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return True
 
 
 def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> Value:
@@ -332,9 +99,6 @@ def _textual(value: Value, node: exp.Expression) -> Value:
     return as_text(value, node, written=node)
 
 
-Read = Callable[[exp.Expression], Value]
-
-
 def _mapped(
     value: Value, label: Callable[[str], str | None], found: Expression, *, letters: int | None = None
 ) -> Value:
@@ -351,27 +115,14 @@ def _mapped(
     return Value(expression=found, domain=Text(letters=kept), nullable=value.nullable)
 
 
-def _characters(text: str, change: Callable[[str], str]) -> str:
-    """Letter by letter, always one for one, as the engine does: where Python gives two, as for ß, the one there is."""
-    return "".join(new if len(new := change(old)) == 1 else _ONE_FOR_ONE.get(old, _titled(old)) for old in text)
-
-
-_ONE_FOR_ONE = {"ß": "ẞ", "İ": "i"}
-
-
-def _titled(letter: str) -> str:
-    """Greek letters with a subscript become the capitals of titles."""
-    return letter.title() if len(letter.title()) == 1 else letter
-
-
 def _lower(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _mapped(value, lambda text: _characters(text, str.lower), call("lower", value.expression))
+    return _mapped(value, lambda text: change_letters(text, str.lower), call("lower", value.expression))
 
 
 def _upper(node: exp.Expression, read: Read) -> Value:
     value = read(node.this)
-    return _mapped(value, lambda text: _characters(text, str.upper), call("upper", value.expression))
+    return _mapped(value, lambda text: change_letters(text, str.upper), call("upper", value.expression))
 
 
 def _trim(node: exp.Expression, read: Read) -> Value:
@@ -485,7 +236,7 @@ def _pair(left: Value, right: Value, skip_null: bool) -> Value:
     if isinstance(left.domain, Coded) and isinstance(right.domain, Coded):
         a, b = left.domain.values, right.domain.values
         if len(a) * len(b) <= MAX_CODES:
-            _check_letters(len(a) * len(b) * (letters_of(left) + letters_of(right)))
+            check_letters(len(a) * len(b) * (letters_of(left) + letters_of(right)))
             labels = [f"{x}{y}"[:MAX_LENGTH] for x in a for y in b]
             codes = Value(
                 expression=Cast(left.expression, "BIGINT") * len(b) + right.expression,
@@ -610,7 +361,7 @@ def _joined(node: exp.Expression, read: Read) -> Value:
         joined = call("left", call("concat_ws", separator, *map(decoded, parts)), MAX_LENGTH)
         letters = sum(map(letters_of, parts)) + len(separator) * (len(parts) - 1)
         return Value(expression=joined, domain=Text(letters=min(letters, MAX_LENGTH)))
-    _check_letters(math.prod(len(each or ()) for each in values) * sum(map(letters_of, parts)))
+    check_letters(math.prod(len(each or ()) for each in values) * sum(map(letters_of, parts)))
     labels = [
         separator.join(text for text in row if text is not None)[:MAX_LENGTH]
         for row in itertools.product(*(each for each in values if each is not None))

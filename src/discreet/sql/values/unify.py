@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.algebra import Constant, Expression, call, case
+from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.sql.text.parse import reject, show
-from discreet.sql.values import dates, numbers, strings
+from discreet.sql.values import categories, days, numbers
 from discreet.sql.values.value import (
     NO_FLAG,
     NO_NUMBER,
@@ -44,7 +44,7 @@ def as_number(value: Value, node: exp.Expression) -> Value:
             bounds = Number(step=Fraction(1), lo=0, hi=1)
             return Value(expression=flag_as_number(value.expression), domain=bounds, nullable=value.nullable)
         case Coded(values=values):
-            return strings.numeric_codes(value, values, node)
+            return categories.numeric_codes(value, values, node)
         case Missing():
             return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
     raise reject(
@@ -74,11 +74,11 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
     if Opaque in kinds:
         raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
     if kinds & {Day, Moment}:
-        return dates.unify(values, node)
+        return days.unify(values, node)
     if kinds == {Flag}:
         return [as_flag(value, node) for value in values]
     if kinds <= {Coded, Text}:
-        return strings.unify(values, node)
+        return categories.unify(values, node)
     if kinds <= {Number, Flag} or (kinds <= {Number, Flag, Coded} and all(_numeric(value) for value in known)):
         found = [value if isinstance(value.domain, Missing) else as_number(value, node) for value in values]
         step = numbers.common_step(*(numbers.grid(value).step for value in found if isinstance(value.domain, Number)))
@@ -87,7 +87,7 @@ def unify(values: Sequence[Value], node: exp.Expression) -> list[Value]:
 
 
 def _numeric(value: Value) -> bool:
-    return not isinstance(value.domain, Coded) or strings.all_numeric(value.domain.values)
+    return not isinstance(value.domain, Coded) or categories.all_numeric(value.domain.values)
 
 
 def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Moment | Text | Missing:
@@ -100,9 +100,9 @@ def join_domains(values: Sequence[Value]) -> Number | Coded | Flag | Day | Momen
         grids = [domain for domain in domains if isinstance(domain, Number)]
         return Number(step=first.step, lo=min(grid.lo for grid in grids), hi=max(grid.hi for grid in grids))
     if isinstance(first, Day):
-        return dates.join_days([domain for domain in domains if isinstance(domain, Day)])
+        return days.join_days([domain for domain in domains if isinstance(domain, Day)])
     if isinstance(first, Moment):
-        return dates.join_moments([domain for domain in domains if isinstance(domain, Moment)])
+        return days.join_moments([domain for domain in domains if isinstance(domain, Moment)])
     if isinstance(first, Text):
         return Text(letters=max(domain.letters for domain in domains if isinstance(domain, Text)))
     assert not isinstance(first, Opaque)
@@ -116,16 +116,16 @@ def among_others(value: Value) -> Expression:
 
 def comparison(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
     if isinstance(left.domain, Opaque) or isinstance(right.domain, Opaque):
-        return strings.compare_identifiers(operator, left, right, node)
-    left, right = dates.read_constants(left, right, node)
+        return _compare_identifiers(operator, left, right, node)
+    left, right = days.read_constants(left, right, node)
     left, right = _read_constants(left, right)
     if isinstance(left.domain, Coded) and isinstance(right.domain, Coded) and (left.constant or right.constant):
-        return strings.compare_codes(operator, left, right)
+        return categories.compare_codes(operator, left, right)
     a, b = unify((left, right), node)
     if isinstance(a.domain, Missing) or isinstance(b.domain, Missing):
         return Value(expression=NO_FLAG, domain=Flag(), nullable=True)
     if isinstance(a.domain, Coded) and operator not in ("=", "<>"):
-        a, b = strings.ranked(a), strings.ranked(b)
+        a, b = categories.ranked(a), categories.ranked(b)
     return flag(call(operator, a.expression, b.expression), left, right)
 
 
@@ -136,7 +136,7 @@ def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
         if not value.constant or not isinstance(value.domain, Coded):
             return value
         text = str(value.domain.values[0]).strip()
-        if isinstance(other.domain, Number) and strings.all_numeric(value.domain.values):
+        if isinstance(other.domain, Number) and categories.all_numeric(value.domain.values):
             return number(Fraction(text))
         if isinstance(other.domain, Flag) and text.lower() in _TRUTH:
             return Value(expression=Constant(_TRUTH[text.lower()]), domain=Flag())
@@ -146,3 +146,23 @@ def _read_constants(left: Value, right: Value) -> tuple[Value, Value]:
 
 
 _TRUTH = {"true": True, "t": True, "1": True, "false": False, "f": False, "0": False}
+
+
+def _compare_identifiers(operator: str, left: Value, right: Value, node: exp.Expression) -> Value:
+    """Identifiers may be compared for equality: with a constant, which selects one person, and noise hides one person;
+    and with each other within a row, all of which belongs to one person.
+    """
+    texts: list[Expression] = []
+    for value in (left, right):
+        if isinstance(value.domain, Opaque):
+            texts.append(Cast(value.expression, "VARCHAR"))
+        elif value.constant and isinstance(value.domain, Coded | Number):
+            domain = value.domain
+            texts.append(Constant(str(domain.values[0] if isinstance(domain, Coded) else domain.at(domain.lo))))
+    if operator not in ("=", "<>") or len(texts) < 2:
+        raise reject(
+            node,
+            f"{show(node)} does more with an identifier than compare it for equality.",
+            "Owners are matched by a JOIN on the owner, or by IN (SELECT owner FROM ...).",
+        )
+    return Value(expression=call(operator, *texts), domain=Flag(), nullable=left.nullable or right.nullable)

@@ -1,0 +1,84 @@
+"""CAST: a value as another type, NULL where that type cannot hold it."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from sqlglot import exp
+
+from discreet.algebra import call, case
+from discreet.sql.text.parse import reject, show, whole
+from discreet.sql.values import days, numbers, strings
+from discreet.sql.values.unify import as_flag, as_number
+from discreet.sql.values.value import (
+    NO_NUMBER,
+    Missing,
+    Number,
+    Opaque,
+    Value,
+)
+
+
+def cast(value: Value, node: exp.Cast) -> Value:
+    """Cast a value as `node` says, or raise `Rejected`."""
+    target = node.args["to"].this
+    kind = exp.DataType.Type
+    if isinstance(value.domain, Missing):
+        return value
+    if isinstance(value.domain, Opaque):
+        raise reject(node, "an identifier cannot be computed with.", "It can be counted: COUNT(DISTINCT ...).")
+    if target in _INTEGER_BITS:
+        # As the engine does: half away from zero from decimals, to the even number from floats, such as quotients are.
+        how: numbers.Rounding = "even" if numbers.is_float(node.this) else "nearest"
+        whole_number = numbers.rounded(as_number(value, node), Fraction(1), how, node)
+        return _fitting(whole_number, Fraction(2 ** _INTEGER_BITS[target] - 1))
+    if target in (kind.DOUBLE, kind.FLOAT):
+        return as_number(value, node)
+    if target is kind.DECIMAL:
+        if not node.args["to"].expressions:  # Postgres's NUMERIC, which keeps all digits
+            return as_number(value, node)
+        sizes = [whole(part.this) for part in node.args["to"].expressions]
+        digits = sizes[1] if len(sizes) > 1 else 0
+        if sizes[0] is None or digits is None or not digits <= sizes[0] <= 38 or not sizes[0]:
+            raise reject(node, f"{show(node)} is no DECIMAL of at most 38 digits.", "Write DECIMAL(18, 2).")
+        unit = Fraction(1, 10**digits)
+        rounded = numbers.rounded(as_number(value, node), unit, "nearest", node)
+        if numbers.grid(rounded).step > unit:  # its digits are those of the type: 5.00
+            rounded = numbers.on_step(rounded, unit, node)
+        return _fitting(rounded, (10 ** sizes[0] - 1) * unit)
+    if target in (kind.TEXT, kind.VARCHAR):
+        return strings.as_text(value, node, written=node.this)
+    if target is kind.BOOLEAN:
+        return as_flag(value, node)
+    if target is kind.DATE:
+        return days.as_day(value, node)
+    if target in (kind.TIMESTAMP, kind.TIMESTAMPNTZ, kind.DATETIME):
+        return days.as_moment(value, node)
+    raise reject(
+        node,
+        f"CAST to {node.args['to'].sql()} is not answered.",
+        "Cast to INTEGER, DOUBLE, DECIMAL, VARCHAR, DATE, TIMESTAMP or BOOLEAN.",
+    )
+
+
+_INTEGER_BITS = {
+    exp.DataType.Type.TINYINT: 7,
+    exp.DataType.Type.SMALLINT: 15,
+    exp.DataType.Type.INT: 31,
+    exp.DataType.Type.BIGINT: 63,
+    exp.DataType.Type.INT128: 127,
+}
+
+
+def _fitting(value: Value, largest: Fraction) -> Value:
+    """A cast to a narrow type gives NULL where the number is beyond the type's largest."""
+    domain = numbers.grid(value)
+    most = math.floor(largest / domain.step)
+    if domain.largest <= most:
+        return value
+    if domain.lo > most or domain.hi < -most:
+        return Value(expression=NO_NUMBER, domain=Number(step=Fraction(1), lo=0, hi=0), nullable=True)
+    bounds = Number(step=domain.step, lo=max(domain.lo, -most), hi=min(domain.hi, most))
+    inside = call("AND", value.expression >= -most, value.expression <= most)
+    return Value(expression=case((inside, value.expression)), domain=bounds, nullable=True)
