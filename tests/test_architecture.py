@@ -28,11 +28,11 @@ LAYERS = (
     ("accounting", "mechanisms"),
     ("vault", "ledger", "engines"),
     ("sql", "synthetic", "local", "continual", "census"),
-    ("parts", "offer", "measure", "explain", "show", "bounds"),
+    ("parts", "offer", "measure", "explain", "show", "chart", "bounds"),
     ("view", "door"),
     ("curator", "town", "country"),
     ("anonymity", "attacks", "audit", "server"),
-    ("cli",),
+    ("cli", "notebook"),
 )
 DOORSTEPS = {"__init__", "__main__"}
 FORBIDDEN = {
@@ -55,7 +55,7 @@ ABOUT_ACCOUNTANTS = {
 }
 SHAPES = SOURCE / "mechanisms" / "shapes.py"
 # What shows an answer is loaded only when somebody looks at it; a skeleton's text knows the source's types.
-EXCEPTIONS = {("vault", "show"), ("local", "show")}
+EXCEPTIONS = {("vault", "show"), ("vault", "chart"), ("local", "show")}
 
 
 @cache

@@ -62,6 +62,13 @@ def open(
     return Curator(Policy.read(policy), tables=tables, progress=progress)
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """What `%load_ext discreet` calls."""
+    from discreet.notebook import load
+
+    load(shell)
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'discreet' has no attribute {name!r}")

@@ -7,20 +7,15 @@ import json
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
-from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from discreet.budget import FEWER, number, with_margin
-from discreet.pages import axis, blocks
-from discreet.pages.bars import Series, bars
-from discreet.pages.plot import Curve, plot
+from discreet.pages import blocks
 
 if TYPE_CHECKING:
     from discreet.offer import Quote
     from discreet.vault.answer import Answer
-
-MOST_BARS = 60
 
 
 def printable(text: str) -> str:
@@ -210,56 +205,13 @@ def quote_text(quote: Quote) -> str:
     return "\n".join([*lines, *left_out(quote.max_rows)])
 
 
-def answer_html(answer: Answer) -> str:
-    """A table with margins and, where one key names the rows, a chart of them."""
+def answer_html(answer: Answer, chart: str) -> str:
+    """A table with margins, what stands under it, and a chart."""
     rows, margins = _rows(answer.table), _rows(answer.margins)
     cells = [
         [cell(value, margin) for value, margin in zip(row, half, strict=True)]
         for row, half in zip(rows, margins, strict=True)
     ]
     below = "<br>".join(html.escape(note) for note in notes(answer))
-    parts = [blocks.table(answer.table.column_names, cells), f'<p class="small soft">{below}</p>', _chart(answer)]
+    parts = [blocks.table(answer.table.column_names, cells), f'<p class="small soft">{below}</p>', chart]
     return blocks.fragment(parts)
-
-
-def _chart(answer: Answer) -> str:
-    """Of one key column and the first aggregate with margins: a line over time, else bars."""
-    with_margin = [index for index, column in enumerate(answer.margins.columns) if column.null_count < len(column)]
-    keys = [index for index in range(answer.table.num_columns) if index not in with_margin]
-    if len(keys) != 1 or not with_margin:
-        return ""
-    columns = (answer.table.column(keys[0]), answer.table.column(with_margin[0]), answer.margins.column(with_margin[0]))
-    known = [row for row in zip(*(column.to_pylist() for column in columns), strict=True) if None not in row[1:]]
-    if len(known) < 2:
-        return ""
-    name, key = (answer.table.column_names[index] for index in (with_margin[0], keys[0]))
-    points = [(each, float(value), float(margin)) for each, value, margin in known]
-    if all(isinstance(each, date) for each, _, _ in points):
-        return blocks.figure(name, _line(key, name, sorted(points)), note="with its 95 % margin as a band")
-    if len(points) > MOST_BARS:
-        return ""
-    texts = [cell(value, margin) for _, value, margin in known]
-    return blocks.figure(name, _bars(name, points, texts), note="with its 95 % margin as a line")
-
-
-def _line(key: str, name: str, points: list[tuple[Any, float, float]]) -> str:
-    lows, highs = _reaches(points)
-    curve = Curve(
-        across=[axis.place_of(day) for day, _, _ in points],
-        up=[value for _, value, _ in points],
-        lows=lows,
-        highs=highs,
-    )
-    up = axis.numbers(min(0.0, *lows), max(0.0, *highs), title=name)
-    return plot([curve], across=axis.days(points[0][0], points[-1][0], title=key), up=up, label=f"{name} by {key}")
-
-
-def _bars(name: str, points: list[tuple[Any, float, float]], texts: list[str]) -> str:
-    lows, highs = _reaches(points)
-    series = Series(values=[value for _, value, _ in points], ranges=list(zip(lows, highs, strict=True)), texts=texts)
-    scale = axis.numbers(min(0.0, *lows), max(0.0, *highs), title=name)
-    return bars([cell(key, None) for key, _, _ in points], [series], axis=scale)
-
-
-def _reaches(points: list[tuple[Any, float, float]]) -> tuple[list[float], list[float]]:
-    return [value - margin for _, value, margin in points], [value + margin for _, value, margin in points]

@@ -17,13 +17,17 @@ LONG = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """One bar in each row. `ranges` are the ends of error bars, `texts` what is written to the right of the bars."""
+    """One bar in each row. `ranges` are the ends of error bars, `texts` what is written to the right of the bars.
+
+    `pale` marks bars that say little, such as counts below their margin.
+    """
 
     values: Sequence[float]
     ranges: Sequence[tuple[float, float] | None] = ()
     texts: Sequence[str] = ()
     name: str = ""
     color: int = 0
+    pale: Sequence[bool] = ()
 
 
 def bars(
@@ -59,7 +63,8 @@ def _bar(series: Series, place: int, *, top: int, axis: Axis, mark: str) -> str:
     spot = f'<path class="spot" d="M{at:.1f} {middle}h.01"/>'
     ends = series.ranges[place] if series.ranges else None
     reach = "" if ends is None else error_bar(WIDE * axis.at(ends[0]), WIDE * axis.at(ends[1]), middle)
-    return f'<g class="c{series.color}">{reach + spot if mark == "spot" else bar + reach}</g>'
+    color = 9 if series.pale and series.pale[place] else series.color
+    return f'<g class="c{color}">{reach + spot if mark == "spot" else bar + reach}</g>'
 
 
 def error_bar(low: float, high: float, middle: float) -> str:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from discreet.budget import Budget
+from discreet.errors import UsageError
 from discreet.mechanisms import to_row
 from discreet.mechanisms.shapes import Mechanism
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    from discreet.pages.piece import Piece
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer:
     """A noisy table, how wrong each number may be, and what it cost.
 
@@ -48,10 +56,54 @@ class Answer:
 
         return answer_text(self)
 
+    def __repr__(self) -> str:
+        rows, columns = self.table.num_rows, self.table.num_columns
+        plural = "" if rows == 1 else "s"
+        return f"<Answer {self.id}: {rows:,} row{plural} of {columns}, cost {self.cost}>"
+
     def _repr_html_(self) -> str:
+        from discreet.chart import chart_of
         from discreet.show import answer_html
 
-        return answer_html(self)
+        return answer_html(self, chart_of(self))
+
+    def plot(self, measure: str | None = None) -> Piece:
+        """Draw a measure, by default the first: bars with error bars, or lines with bands over time."""
+        from discreet.chart import plot_of
+
+        return plot_of(self, measure)
+
+    def to_pandas(self, *, margins: bool = False) -> pd.DataFrame:
+        """Return the table as a data frame; `margins` puts `n_margin` behind each number n that has one."""
+        _require("pandas")
+        return self._flat(margins=margins).to_pandas()
+
+    def to_polars(self, *, margins: bool = False) -> pl.DataFrame:
+        """Return the table as a data frame of Polars; `margins` as in `to_pandas`."""
+        _require("polars")
+        import polars
+
+        found = polars.from_arrow(self._flat(margins=margins))
+        assert isinstance(found, polars.DataFrame)
+        return found
+
+    def _flat(self, *, margins: bool) -> pa.Table:
+        if not margins:
+            return self.table
+        names, columns = [], []
+        for name, values, halves in zip(self.table.column_names, self.table.columns, self.margins.columns, strict=True):
+            names.append(name)
+            columns.append(values)
+            if halves.null_count < len(halves):
+                names.append(f"{name}_margin")
+                columns.append(halves)
+        return pa.Table.from_arrays(columns, names=names)
+
+
+def _require(package: str) -> None:
+    """Say what to type where an optional package is missing."""
+    if find_spec(package) is None:
+        raise UsageError(f"{package} is not installed. Type: pip install {package}")
 
 
 def plain(value: Any) -> Any:
