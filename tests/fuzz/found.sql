@@ -195,3 +195,9 @@ SELECT r.x AS k, COUNT(*) FROM (SELECT DISTINCT person_id AS o, TRY_CAST(big AS 
 -- a column that is called as ours are for margins was left out of them
 SELECT SUM(age) AS "#margin a" FROM people;
 SELECT x + 1 AS "#margin b", x AS b FROM (SELECT SUM(age) AS "#margin x", COUNT(*) AS x FROM people) AS t;
+
+-- nobody can have a row, and planning divided by the rows that one person can have
+SELECT CONCAT(r3.x, r3.x) AS k0, APPROX_COUNT_DISTINCT(r3.w) FROM (SELECT o, w, x FROM (SELECT person_id AS o, ROW_NUMBER() OVER (PARTITION BY person_id) AS w, clinic AS x FROM visits) AS r4 WHERE r4.w <= 0) AS r3 GROUP BY ALL;
+
+-- all values of a table joined with all values of itself, to find the groups that can be: 44 seconds of planning
+WITH c AS (SELECT person_id AS o, ((DATE_TRUNC('second', seen), LOG(2147483648, cost)) IN ((NULL, 4500000000000000000), (NULL, 3))) AS x, (big + 1e18) AS y FROM visits), d AS (SELECT * FROM c WHERE y > 0) SELECT r3.x AS k0, COUNT(r2.x) AS a0 FROM c AS r2 JOIN d AS r3 ON r2.o = r3.o GROUP BY r3.x;

@@ -12,6 +12,7 @@ from discreet.algebra import Column
 from discreet.curator import Curator
 from discreet.engines.spelling import Spelling
 from discreet.sql.plan import Joint
+from discreet.sql.rows import possible
 from discreet.sql.rows.possible import place_among
 from sql import bounded, harness, policies
 
@@ -35,6 +36,27 @@ CASES = [
     ("SELECT zip, COUNT(*) AS n FROM people WHERE zip IN ('a', 'b', 'c') GROUP BY zip", 3),
     ("SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", 3),
 ]
+
+
+TWICE = (
+    "WITH s AS (SELECT person_id, seen, day FROM visits) SELECT {key} AS d, COUNT(*) AS n"
+    " FROM s AS a JOIN s AS b ON a.person_id = b.person_id WHERE b.seen < '2024-01-03' GROUP BY d"
+)
+
+
+def test_a_condition_on_one_use_of_a_table_does_not_narrow_the_other(curator: Curator) -> None:
+    every = curator._view.plan("SELECT CAST(seen AS DATE) AS d, COUNT(*) AS n FROM visits GROUP BY d").blocks[0].cells
+    (block,) = curator._view.plan(TWICE.format(key="CAST(a.seen AS DATE)")).blocks
+    assert block.cells == every
+
+
+def test_rows_of_a_table_that_stands_twice_are_counted_before_they_are_made(
+    curator: Curator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All values of one table, joined with all values of itself, were made: 44 seconds of planning."""
+    monkeypatch.setattr(possible, "MOST_VALUES", 1000)
+    (block,) = curator._view.plan(TWICE.format(key="LAST_DAY(a.day)")).blocks
+    assert not isinstance(block.keys[0], Joint)
 
 
 @pytest.mark.parametrize(("sql", "groups"), CASES)

@@ -240,6 +240,8 @@ class Checker:
         rows = self.rows(aggregate.source, aggregate.where)
         values = math.inf if reading.ends is None else reading.ends[1] - reading.ends[0] + 1
         most = int(min(rows, values))
+        if not most:  # nobody has a row
+            return Bound(l1=0, l2_squared=0, linf=0)
         people = 1 if neighbors == "add_remove" or cells == 1 else 2
         full, rest = divmod(rows, most)  # groups that one person's rows fill, and what is left for one more
         l1, l2_squared = people * rows, people * (full * most**2 + rest**2)

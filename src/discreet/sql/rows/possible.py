@@ -51,7 +51,7 @@ from discreet.sql.rows.public import written_table
 from discreet.sql.text.parse import quoted
 from discreet.sql.values.value import careful
 
-MOST_VALUES = 300_000  # combinations of values that are tried
+MOST_VALUES = 300_000  # rows of all combinations of values that are tried
 MOST_CELLS = 4_096  # groups that are listed one by one, where they do not follow one another
 Base = tuple[str, str]  # a column of a table, by the stage that reads it; of a public table, the stage alone
 Spell = Callable[[Aggregate], str]
@@ -83,10 +83,12 @@ class Possible:
             return None
         try:
             self.wanted.update(*(self.bases(each, source) for each in places))
-            self.ends.update(self._ends(where, source))
-            if math.prod(self._size(scan, name) for scan, name in self._columns(source)) > MOST_VALUES:
+            if self._reads_once(source):
+                self.ends.update(self._ends(where, source))
+            pruned = self.pruned(source)
+            if self._rows(pruned, self._columns(source)) > MOST_VALUES:
                 return None
-            tree = Aggregate(self.pruned(source), tuple(places), (Sum(),), tuple(self.kept(where, source)))
+            tree = Aggregate(pruned, tuple(places), (Sum(),), tuple(self.kept(where, source)))
             found = self.evaluate(f"WITH {self._tables(source)} {self.spell(tree)}")
         except (_GiveUp, EngineFailure):
             return None
@@ -180,6 +182,25 @@ class Possible:
     def _columns(self, source: Source) -> list[tuple[Scan, str]]:
         scans = {each.stage: each for each in _scans(source)}
         return sorted(((scans[stage], name) for stage, name in self.wanted if name), key=lambda each: str(each))
+
+    def _reads_once(self, source: Source) -> bool:
+        """Return whether no table stands twice: a condition on the one must not narrow the values of the other."""
+        tables = [scan.table for scan in _scans(source)]
+        return len(set(tables)) == len(tables)
+
+    def _rows(self, source: Source, columns: Sequence[tuple[Scan, str]]) -> int:
+        """Return how many rows the tree makes of all values; one table that stands twice makes its rows twice over."""
+        match source:
+            case Scan(table=table):
+                sizes = {name: self._size(scan, name) for scan, name in columns if scan.table == table}
+                return math.prod(sizes.values())
+            case OwnerJoin(left=left, right=right):
+                return self._rows(left, columns) * self._rows(right, columns)
+            case PublicJoin(left=left, meets=meets):
+                return self._rows(left, columns) * meets
+            case Stage(query=Select(source=inner)):
+                return self._rows(inner, columns)
+        raise _GiveUp
 
     def _domain(self, scan: Scan, name: str) -> Domain:
         column = self.policy.tables[scan.table].columns.get(name)
