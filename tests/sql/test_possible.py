@@ -40,7 +40,7 @@ CASES = [
 
 TWICE = (
     "WITH s AS (SELECT person_id, seen, day FROM visits) SELECT {key} AS d, COUNT(*) AS n"
-    " FROM s AS a JOIN s AS b ON a.person_id = b.person_id WHERE b.seen < '2024-01-03' GROUP BY d"
+    " FROM s AS a JOIN s AS b ON a.person_id = b.person_id WHERE b.seen < '2024-01-01 00:01:00' GROUP BY d"
 )
 
 
