@@ -29,6 +29,7 @@ from discreet.measure import noisy, released
 from discreet.mechanisms import from_row, to_row
 from discreet.offer import Measured, Offer, amount_for_margin, offer
 from discreet.policy.policy import Policy
+from discreet.sql.after.error_bars import take_places
 from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.after.joint import joint_margins
 from discreet.sql.analyze import plan
@@ -165,7 +166,7 @@ class View:
                 if found.listed is None
                 else made_up[table_name(0)].select(found.listed)
             )
-            table, _ = split(result, found.columns)
+            table, _ = take_places(*split(result, found.columns), found.columns)
         return Shape(
             schema=table.schema, measured=tuple(column.measured for column in found.columns), free=not found.blocks
         )
@@ -204,7 +205,8 @@ class View:
         """A probe of what would be measured: its names and types, as the statement gives them on made-up numbers."""
         sql, made_up = next(rehearsals(found))
         public = {name: self.public[name] for name in found.public}
-        table, _ = split(self._after(sql, public | made_up), found.columns)
+        result = self._after(sql, public | made_up)
+        table, _ = take_places(*split(result, found.columns), found.columns)
         return empty_plan(list(zip(table.column_names, table.schema.types, strict=True)))
 
     def of_public(self, sql: str) -> pa.Table:
@@ -281,6 +283,7 @@ class View:
         unknown = without_margin(table, margins, offered.plan.columns)
         if unknown:
             certificate["without_margin"] = unknown
+        table, margins = take_places(table, margins, offered.plan.columns)
         return Sheet(table=table, margins=margins, selected=offered.plan.selected, certificate=certificate)
 
     def _after(self, sql: str, tables: dict[str, pa.Table]) -> pa.Table:

@@ -36,6 +36,20 @@ _IDENTITY = 'tuple(digest(f"discreet statistic {VERSION}", read, text) for text 
 
 BUGS = (
     bug(
+        "a number shown as its own margin",
+        "sql/after/error_bars.py",
+        'if column.half_width == "late":',
+        'if column.half_width == "later":',
+        "tests/sql/test_error_bars.py",
+    ),
+    bug(
+        "rows chosen by what is no margin yet",
+        "sql/after/after.py",
+        'if output is not None and output.half_width == "late":',
+        "if output is None:",
+        "tests/sql/test_error_bars.py",
+    ),
+    bug(
         "conditions that meet at their end exclude each other",
         "sql/exclusive.py",
         "(high == low and (high_open or low_open))",

@@ -164,7 +164,8 @@ def _column(output: Output, result: Released, kind: Kind) -> Column:
         also=output.also,
         forms=output.forms if has_margin and not output.estimate else (),
         simulated=has_margin and not output.estimate and not output.forms and not result.distinct,
-        noisy=kind is not Kind.PUBLIC,
+        noisy=kind is not Kind.PUBLIC and output.half_width is None,
+        half_width=output.half_width,
     )
 
 

@@ -38,6 +38,7 @@ from discreet.mechanisms.shapes import Keys, Nearby, nearby
 from discreet.policy.declaration import HIDDEN
 from discreet.policy.policy import Policy
 from discreet.sql.after.again import Again
+from discreet.sql.after.error_bars import HalfWidth
 from discreet.sql.after.estimates import Estimate, as_written, number_type
 from discreet.sql.after.linear import Form
 from discreet.sql.check import Bound, Checker
@@ -332,6 +333,7 @@ class Column:
 
     simulated: bool = False  # computed, and not linear in noise: its margins are simulated
     noisy: bool = False  # computed from noisy numbers, in whatever way
+    half_width: HalfWidth | None = None  # where MARGIN made it: it has no margin itself, and needs none
 
     @property
     def told(self) -> bool:

@@ -14,9 +14,10 @@ import sqlglot
 from sqlglot import exp
 
 from discreet.policy.declaration import HIDDEN
+from discreet.sql.after import error_bars
 from discreet.sql.after.linear import Form, form_of, replaced
 from discreet.sql.after.rebuild import AGGREGATES, as_sql, rebuilt, whole_division
-from discreet.sql.after.released import Combine, Output, Released, handed_on, shadow, shadowing, told_apart
+from discreet.sql.after.released import Combine, Output, Released, handed_on, shadowing, told_apart
 from discreet.sql.aggregates import aggregates_in
 from discreet.sql.text.parse import reject, show, spelt, whole
 from discreet.sql.text.postgres import Kind, common_kind, kind_of
@@ -185,6 +186,8 @@ def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> 
     result = analysis.query(node, environment)
     if not isinstance(result, Released):
         raise reject(node, "this subquery returns rows of people.", "Aggregate inside it.")
+    if any(output.half_width == "late" for output in result.outputs):
+        raise error_bars.not_here(node)
     return result
 
 
@@ -229,7 +232,13 @@ def select(node: exp.Select, tables: list[Released], analysis: Walk, environment
         if isinstance(part, exp.Anonymous) and part.name.lower() == "row_to_json":
             return _as_json(part, sources)
         if isinstance(part, exp.Column):
-            _known(part, sources)
+            _usable(part, sources)
+        asked = error_bars.argument(part)
+        if asked is not None:
+            value, output = _items(asked, sources, rewrite, analysis.combine)[0]
+            if output.margin is None or output.half_width or grouped:
+                raise error_bars.not_here(part)
+            return error_bars.half_width(value.unalias(), output.margin)
         return rebuilt(whole_division(part, kind), rewrite)
 
     def kind(column: exp.Column) -> Kind | None:
@@ -238,15 +247,15 @@ def select(node: exp.Select, tables: list[Released], analysis: Walk, environment
         return found.kind if found is not None else None
 
     tree = exp.Select()
+    aliases = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
+    grouped = bool(node.args.get("group")) or any(aggregates_in(item) for item in node.expressions)
     if node.args.get("from_"):
         tree.set("from_", exp.From(this=table(node.args["from_"].this)))
     for join in node.args.get("joins") or []:
         tree.append("joins", _join(join, table, rewrite))
-    aliases = {item.alias.lower() for item in node.expressions if isinstance(item, exp.Alias)}
-    grouped = bool(node.args.get("group")) or any(aggregates_in(item) for item in node.expressions)
     outputs: list[Output] = []
     for item in node.expressions:
-        for expression, output in _items(item, sources, rewrite, analysis.combine):
+        for expression, output in _item(item, sources, rewrite, analysis.combine, grouped=grouped):
             tree.append("expressions", expression)
             output = output if item.is_star else replace(output, kind=kind_of(item, kind))
             outputs.append(output if not grouped else replace(output, margin=None, forms=()))
@@ -258,7 +267,9 @@ def select(node: exp.Select, tables: list[Released], analysis: Walk, environment
         if isinstance(part, exp.Query | exp.Subquery):
             return rewrite(part)
         if isinstance(part, exp.Column):
-            _known(part, sources)
+            _usable(part, sources)
+        if error_bars.argument(part) is not None:
+            return rewrite(part)
         return rebuilt(whole_division(part, kind), late)
 
     _add_clauses(tree, node, rewrite, late)
@@ -281,12 +292,15 @@ def _add_clauses(tree: exp.Select, node: exp.Select, rewrite: Change, late: Chan
         if node.args.get(name):
             tree.set(name, rebuilt(node.args[name], late))
     finish(tree, node, late)
+    error_bars.check_unused(tree, node)
 
 
 def _as_json(node: exp.Anonymous, sources: Mapping[str, Released]) -> exp.Expression:
     """ROW_TO_JSON(t): the columns of a table, by their names."""
     only = node.expressions[0] if len(node.expressions) == 1 else None
     table = sources.get(only.name.lower()) if isinstance(only, exp.Column) and not only.table else None
+    if table is not None and any(output.half_width == "late" for output in table.outputs):
+        raise error_bars.not_here(node)
     if table is None or only is None:
         raise reject(node, f"{show(node)} is not answered.", "Write ROW_TO_JSON(t), of a table in FROM.")
     pairs = [
@@ -308,6 +322,35 @@ def _known(column: exp.Column, sources: Mapping[str, Released]) -> None:
             f"there is no column {show(column)} here.",
             f"Columns are {listing}." if listing else "There are none.",
         )
+
+
+def _usable(column: exp.Column, sources: Mapping[str, Released]) -> None:
+    """Refuse names that no source has, and columns that are known at the end only."""
+    _known(column, sources)
+    _, output = _meant(column, sources)
+    if output is not None and output.half_width == "late":
+        raise error_bars.not_here(column)
+
+
+def _item(
+    item: exp.Expression, sources: Mapping[str, Released], rewrite: Change, combine: Combine, *, grouped: bool
+) -> list[tuple[exp.Expression, Output]]:
+    """The output columns of one item of a SELECT list, which may be MARGIN(x)."""
+    asked = error_bars.argument(item.unalias())
+    if asked is None:
+        return _items(item, sources, rewrite, combine)
+    name = item.output_name or spelt(item)
+    value, output = _items(asked, sources, rewrite, combine)[0]
+    if output.half_width:
+        raise error_bars.not_here(asked)
+    return [with_half_width(name, value.unalias(), None if grouped else output.margin)]
+
+
+def with_half_width(name: str, value: exp.Expression, margin: exp.Expression | None) -> tuple[exp.Expression, Output]:
+    """MARGIN(x) as a column: of a value with its half-widths, if they are known here."""
+    expression = error_bars.late(value) if margin is None else error_bars.half_width(value, margin)
+    output = Output(name=name, margin=None, estimate=None, half_width="late" if margin is None else "here")
+    return exp.alias_(expression, name, quoted=True), output
 
 
 def _items(
@@ -338,7 +381,10 @@ def _items(
                     if output.name.lower() == inner.name.lower():
                         return [handed_on(alias, output, name)]
     expression = rewrite(inner)
-    return [(exp.alias_(expression, name, quoted=True), _computed(name, expression, sources, combine))]
+    output = _computed(name, expression, sources, combine)
+    if error_bars.inside(expression) is not None:
+        output = Output(name=name, margin=None, estimate=None, half_width="here")
+    return [(exp.alias_(expression, name, quoted=True), output)]
 
 
 def _computed(name: str, expression: exp.Expression, sources: Mapping[str, Released], combine: Combine) -> Output:
@@ -430,67 +476,3 @@ def _join(
     if join.args.get("using"):
         copy.set("using", [part.copy() for part in join.args["using"]])
     return copy
-
-
-def union(node: exp.SetOperation, left: Released, right: Released) -> Released:
-    """UNION, UNION ALL, INTERSECT, EXCEPT of released tables; margins are handed on where both sides have them."""
-    if len(left.outputs) != len(right.outputs):
-        raise reject(node, "both sides of a UNION need the same number of columns.", "Name them on both sides.")
-    if node.args.get("by_name"):
-        raise reject(node, "UNION BY NAME is not answered.", "Write the columns in the same order.")
-    told_apart(left, node)
-    kept = type(node) is exp.Union and not node.args.get("distinct") and not left.distinct and not right.distinct
-    both = [kept and None not in (a.margin, b.margin) for a, b in zip(left.outputs, right.outputs, strict=True)]
-    sides = [_uniform(side, both) for side in (left, right)]
-    tree = type(node)(this=sides[0], expression=sides[1], distinct=node.args.get("distinct"))
-    alias = exp.TableAlias(this=exp.to_identifier("u"))
-    names = [output.name for output in left.outputs]
-    outer = exp.select(*(exp.column(name, table="u", quoted=True) for name in names)).from_(
-        exp.Subquery(this=tree, alias=alias)
-    )
-
-    def rewrite(part: exp.Expression) -> exp.Expression:
-        if isinstance(part, exp.Column):
-            if part.name.lower() not in {name.lower() for name in names}:
-                raise reject(
-                    part, f"there is no column {show(part)} in this UNION.", f"Columns are {', '.join(names)}."
-                )
-            return exp.column(part.name, table="u", quoted=True)
-        return rebuilt(part, rewrite)
-
-    finish(outer, _with_items(node, outer), rewrite)
-    pairs = zip(both, left.outputs, right.outputs, strict=True)
-    outputs = tuple(_of_both(a, b) if has else _without_margin(a, b) for has, a, b in pairs)
-    selected = left.selected or right.selected or selects(node) or type(node) is not exp.Union
-    return Released(tree=outer, outputs=outputs, selected=selected, noisy=left.noisy or right.noisy)
-
-
-def _of_both(a: Output, b: Output) -> Output:
-    """A column of a UNION whose rows have their margins from either side."""
-    return Output(
-        name=a.name,
-        margin=shadowing("u", a.name),
-        estimate=a.estimate,
-        also=(*a.also, *([b.estimate] if b.estimate else []), *b.also),
-        forms=(*a.forms, *b.forms) if a.forms and b.forms else (),
-        kind=common_kind([a.kind, b.kind]),
-    )
-
-
-def _without_margin(a: Output, b: Output) -> Output:
-    return Output(name=a.name, margin=None, estimate=None, kind=common_kind([a.kind, b.kind]))
-
-
-def _uniform(side: Released, margins: list[bool]) -> exp.Expression:
-    """One side of a UNION: its columns, then the margins that both sides have."""
-    tree = side.tree.copy()
-    for output, wanted in zip(side.outputs, margins, strict=True):
-        if wanted and output.margin is not None:
-            tree.select(exp.alias_(output.margin.copy(), shadow(output.name), quoted=True), copy=False)
-    return exp.Subquery(this=tree)
-
-
-def _with_items(node: exp.Union, outer: exp.Select) -> exp.Select:
-    """A stand-in that has the UNION's ORDER BY and LIMIT and the outer SELECT's columns, for ORDER BY 2."""
-    clauses = {name: node.args.get(name) for name in ("order", "limit", "offset")}
-    return exp.Select(expressions=outer.expressions, **clauses)

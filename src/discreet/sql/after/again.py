@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from discreet.policy.declaration import HIDDEN
+from discreet.sql.after import error_bars
 from discreet.sql.after.kinds import DRAW, Kind, PublicRead, Read, Scope, kind_of, unrounded
 
 DRAWS = f"{HIDDEN}draws"  # the table of all of them
@@ -113,6 +114,7 @@ class _Walk:
         """A SELECT, written for many changes at once if it reads noisy tables. The node is changed."""
         if not outermost:  # whose columns a question may call as it likes
             _drop_margins(node)
+        _drop_half_widths(node)
         scope = Scope()
         self._read(node, scope)
         self._embed(node, scope)
@@ -261,6 +263,13 @@ class _Walk:
 def _drop_margins(node: exp.Select) -> None:
     """Leave out the columns of half-widths that inner SELECTs hand on."""
     node.set("expressions", [each for each in node.expressions if not each.alias_or_name.startswith(_MARGIN)])
+
+
+def _drop_half_widths(node: exp.Select) -> None:
+    """Leave out what MARGIN(x) computes: changed tables have no half-widths."""
+    for each in list(_inside(node)):
+        if error_bars.is_half_width(each):
+            each.replace(error_bars.nothing())
 
 
 def _has_outer(joins: Sequence[exp.Join]) -> bool:

@@ -16,6 +16,8 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.sql.after.error_bars import is_half_width
+
 DRAW = "#draw"  # the column that numbers the changes
 
 
@@ -84,6 +86,8 @@ def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
         return kind_of(part, scope, draws=draws)
 
     match node:
+        case exp.Null() if is_half_width(node):
+            return Kind.UNKNOWN
         case exp.Column():
             return Kind.PUBLIC if draws and node.name == DRAW else scope.column(node)
         case exp.Subquery():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from discreet.sql.after.error_bars import HalfWidth
 from discreet.sql.after.linear import Form
 from discreet.sql.after.rebuild import as_sql
 from discreet.sql.text.parse import reject
@@ -23,6 +24,7 @@ class Output:
     also: tuple[tuple[int, int], ...] = ()  # further estimates in the same column: a UNION ALL has those of both sides
     forms: tuple[Form, ...] = ()  # where it is linear in noise: a form, or one for each side of a UNION ALL
     kind: Kind | None = None  # its type in Postgres, as far as its meaning depends on that
+    half_width: HalfWidth | None = None  # where MARGIN made it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

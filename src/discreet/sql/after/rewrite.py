@@ -12,7 +12,7 @@ from sqlglot import exp
 from discreet.algebra import Expression
 from discreet.errors import Rejected
 from discreet.sql import aggregates
-from discreet.sql.after import after, linear
+from discreet.sql.after import after, error_bars, linear
 from discreet.sql.after.linear import Form, form_of
 from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
 from discreet.sql.after.released import Output, Released
@@ -88,10 +88,9 @@ class Rewrite:
         for item in self.node.expressions:
             if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
                 raise reject(item, "* stands for rows, and rows never leave.", "List keys and aggregates.")
-            expression = self.rewritten(item.unalias())
-            name = item.output_name or spelt(item)
-            items.append(exp.alias_(expression, name, quoted=True))
-            outputs.append(replace(self.output(name, expression), kind=kind_of(item, self.kind)))
+            expression, output = self.item(item.output_name or spelt(item), item.unalias())
+            items.append(expression)
+            outputs.append(replace(output, kind=kind_of(item, self.kind)))
         tree = exp.select(*items).from_(exp.table_(table_name(self.index), quoted=True))
         for condition in self.on_keys():
             tree = tree.where(condition, copy=False)
@@ -101,10 +100,22 @@ class Rewrite:
         if self.node.args.get("qualify"):
             tree.set("qualify", exp.Qualify(this=self.rewritten(self.node.args["qualify"].this)))
         after.finish(tree, self.node, self.ordered)
+        error_bars.check_unused(tree, self.node)
         selected = bool(conditions) or after.selects(self.node)
         return Released(
             tree=tree, outputs=tuple(outputs), selected=selected, distinct=bool(self.node.args.get("distinct"))
         )
+
+    def item(self, name: str, node: exp.Expression) -> tuple[exp.Expression, Output]:
+        """A column of the SELECT list, which may be MARGIN(x)."""
+        asked = error_bars.argument(node)
+        expression = self.rewritten(node if asked is None else asked)
+        output = self.output(name, expression)
+        if asked is None:
+            return exp.alias_(expression, name, quoted=True), output
+        if output.half_width:
+            raise error_bars.not_here(asked)
+        return after.with_half_width(name, expression, output.margin)
 
     def on_keys(self) -> Iterator[exp.Expression]:
         """What WHERE says of keys alone, of the noisy table's: groups that it rules out are nobody's."""
@@ -132,6 +143,8 @@ class Rewrite:
 
     def output(self, name: str, expression: exp.Expression) -> Output:
         """What is known of an output column: a key, an aggregate as measured, or something computed from them."""
+        if error_bars.inside(expression) is not None:
+            return Output(name=name, margin=None, estimate=None, half_width="here")
         plain = expression.this if isinstance(expression, exp.Paren) else expression
         if isinstance(plain, exp.Column):
             kind, number = plain.name[0], int(plain.name[1:])
@@ -201,6 +214,8 @@ class Rewrite:
             return rebuilt(
                 node, lambda part: rebuilt(part, self.rewritten) if part is node.this else self.rewritten(part)
             )
+        if error_bars.argument(node) is not None:
+            return self.half_width(node)
         if aggregates.is_aggregate(node):
             return self.aggregate(node)
         if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
@@ -218,6 +233,13 @@ class Rewrite:
                 node, f"{show(node)} is neither aggregated nor in GROUP BY.", "Aggregate it, or add it to GROUP BY."
             )
         return rebuilt(whole_division(node, self.kind), self.rewritten)
+
+    def half_width(self, node: exp.Expression) -> exp.Expression:
+        """MARGIN(x) inside an expression."""
+        expression, output = self.item("", node)
+        if output.half_width == "late":
+            raise error_bars.not_here(node)
+        return expression.unalias()
 
     def kind(self, column: exp.Column) -> Kind | None:
         """The type of a column of the rows, or of the SELECT list."""

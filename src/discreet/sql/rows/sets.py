@@ -10,6 +10,7 @@ from sqlglot import exp
 from discreet.algebra import OWNER, Column, Stage, UnionAll, call
 from discreet.sql.after import after
 from discreet.sql.after.released import Released
+from discreet.sql.after.union import union
 from discreet.sql.rows.joins import member
 from discreet.sql.rows.relation import Field, Relation
 from discreet.sql.text.parse import reject
@@ -23,7 +24,7 @@ def combined(
 ) -> Relation | Released:
     """What a set operation of two queries stands for; `alias` gives fresh names for the engine."""
     if isinstance(left, Released) and isinstance(right, Released):
-        return after.union(node, left, right)
+        return union(node, left, right)
     if isinstance(left, Relation) and isinstance(right, Relation):
         return _stacked(node, left, right, alias) if isinstance(node, exp.Union) else _kept(node, left, right, alias)
     raise reject(node, f"{_word(node)} of private and other rows is not answered.", "Ask each part by itself.")

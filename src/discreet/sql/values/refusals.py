@@ -69,6 +69,7 @@ def other_names(kinds: tuple[type[exp.Expression], ...]) -> tuple[str, ...]:
 
 
 NEAREST = {
+    "margin": "Write MARGIN(COUNT(*)) beside COUNT(*): it is about numbers of the answer.",
     "date_part": "Write DATE_PART('year', day).",
     "width_bucket": "Write n // 20, or FLOOR(n / 0.5).",
     "timestampdiff": "Write DATE_DIFF('day', earlier, later).",
