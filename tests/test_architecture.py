@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -236,6 +237,18 @@ def test_one_module_knows_how_a_snapshot_looks() -> None:
         "order.key": "engines/layout.py",
         ".building": "engines/layout.py",
     }
+
+
+LETTERS = re.compile(r"""f?"[ksamd](\d+|\{\w+\})"|int\((\w+\.)?(name|place|column)\[1:\]\)""")
+NAMES = {"algebra.py", "sql/after/naming.py"}  # of exact tables, of noisy tables
+
+
+def test_names_of_columns_are_written_and_read_in_one_place_each() -> None:
+    """Which key or number a column is: `algebra` says it of exact tables, `sql.after.naming` of noisy ones."""
+    rooms = ("sql", "vault", "engines", "audit", "continual", "synthetic", "census")
+    own = [path for path in MODULES if path.parent == SOURCE or path.relative_to(SOURCE).parts[0] in rooms]
+    found = {str(path.relative_to(SOURCE)) for path in own if LETTERS.search(path.read_text())}
+    assert found == NAMES
 
 
 def test_one_module_reads_files_of_data() -> None:

@@ -389,6 +389,16 @@ class Distinct:
 Reading = Sum | Persons | Distinct
 
 
+def key_column(place: int) -> str:
+    """The column, of what an engine gives back, of the key at this place. Nobody else writes such a name."""
+    return f"k{place}"
+
+
+def number_column(place: int) -> str:
+    """The column, of what an engine gives back, of the reading at this place."""
+    return f"s{place}"
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """One row of numbers for each combination of keys: what leaves the engine, exact, to be noised."""
@@ -408,6 +418,10 @@ class Rank:
     times: int
     shift: int
     reach: int | None  # None: every cell
+
+
+# What `Nearest` gives beside the keys: the rows of a cell, those in cells before it, and those of its group.
+ROWS, BEFORE, TOTAL = map(number_column, range(3))
 
 
 @dataclass(frozen=True, slots=True)

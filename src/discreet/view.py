@@ -32,8 +32,9 @@ from discreet.policy.policy import Policy
 from discreet.sql.after.error_bars import take_places
 from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
 from discreet.sql.after.joint import joint_margins
+from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Plan, empty_plan, prove, table_name
+from discreet.sql.plan import Plan, empty_plan, prove
 from discreet.sql.text.dialect import Dialect, named_dialect
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Sheet

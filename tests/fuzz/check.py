@@ -27,9 +27,10 @@ from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.measure import measure
 from discreet.offer import Offer, offer
 from discreet.sql.after.finish import answered, half_widths, noisy_table, rehearsals, split
+from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
 from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Key, Plan, prove, table_name
+from discreet.sql.plan import Block, Key, Plan, prove
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 

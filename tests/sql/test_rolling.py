@@ -26,7 +26,8 @@ from discreet.offer import BlockOffer, Offer, offer, quoted
 from discreet.sql import rolling
 from discreet.sql.after.finish import Noisy, added_up, noisy_table
 from discreet.sql.after.margins import half_width, ratio_quantile
-from discreet.sql.plan import Block, Key, Plan, table_name
+from discreet.sql.after.naming import table_name
+from discreet.sql.plan import Block, Key, Plan
 from discreet.sql.values.value import Number
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact

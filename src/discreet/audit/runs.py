@@ -19,7 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.accounting import Accountant
-from discreet.algebra import Numbers
+from discreet.algebra import Numbers, key_column
 from discreet.audit.change import cells, forms, movement, rows_of
 from discreet.audit.epsilon import Codes
 from discreet.ledger.chain import fresh_secret
@@ -198,7 +198,7 @@ class _Thresholded:
         block = self._block
         extra = len(block.keys)
         places = pa.array(np.repeat(np.arange(runs), sums.num_rows))
-        wide = _repeated(sums, runs).add_column(extra, f"k{extra}", places)  # behind the keys, before the sums
+        wide = _repeated(sums, runs).add_column(extra, key_column(extra), places)  # behind the keys, before the sums
         for mechanism, measurement, moved in zip(
             self._each.measured, block.measurements[block.one_shot :], self._sums, strict=True
         ):
@@ -257,10 +257,10 @@ def _repeated(table: pa.Table, runs: int) -> pa.Table:
 def _beside(table: pa.Table, runs: int, keys: int) -> pa.Table:
     """The table once for each run, whose number is one more key before the others."""
     wide = _repeated(table, runs)
-    columns = {"k0": pa.array(np.repeat(np.arange(runs), table.num_rows))}
-    columns |= {f"k{index + 1}": wide.column(f"k{index}") for index in range(keys)}
-    columns |= {name: wide.column(name) for name in table.column_names if name.startswith("s")}
-    return pa.table(columns)
+    numbers = table.column_names[keys:]
+    names = [*map(key_column, range(keys + 1)), *numbers]
+    run = pa.array(np.repeat(np.arange(runs), table.num_rows))
+    return wide.add_column(0, "run", run).rename_columns(names)
 
 
 # --- scores -----------------------------------------------------------------------------------------------------------

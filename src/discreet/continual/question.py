@@ -17,6 +17,7 @@ from discreet.policy.policy import Policy, Table
 from discreet.policy.schedule import Schedule
 from discreet.sql import identity
 from discreet.sql.after.estimates import Linear
+from discreet.sql.after.naming import aggregate_number, key_number
 from discreet.sql.analyze import plan
 from discreet.sql.plan import Block, Key, Measurement, Plan
 from discreet.sql.sensitivity import Sensitivity
@@ -111,13 +112,15 @@ def _checked(found: Plan, changed: Plan, table: Table) -> Question:
     shown = found.listed[: len(found.columns)]  # behind the columns come their margins
     grid = np.unravel_index(np.arange(block.cells), block.sizes) if block.sizes else ()
     for column, place in zip(found.columns, shown, strict=True):
-        index = int(place[1:])
-        if place[0] == "k":
-            key = block.keys[index]
+        number = key_number(place)
+        if number is not None:
+            key = block.keys[number]
             assert isinstance(key, Key)
-            keys[column.name] = key.labels().take(pa.array(grid[index]))
+            keys[column.name] = key.labels().take(pa.array(grid[number]))
             continue
-        estimate = block.estimates[index]
+        number = aggregate_number(place)
+        assert number is not None  # what is listed is a key or an aggregate
+        estimate = block.estimates[number]
         if not isinstance(estimate, Linear):
             raise Rejected(
                 f"{column.name} is neither a count nor a sum.", hint="Publish SUM and COUNT; divide afterwards."

@@ -37,7 +37,7 @@ class Engine(Protocol):
         """A query as it will run, for whoever asks what happens."""
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
-        """The exact numbers of one aggregation: keys k0, k1, ..., then readings s0, s1, ..., one row for each group.
+        """The exact numbers of one aggregation: keys, then readings, one row for each group.
 
         Counts and sums are whole numbers of at most 128 bits, in int64 or decimal128(38, 0).
         """

@@ -13,7 +13,10 @@ from datetime import date, datetime
 from typing import ClassVar
 
 from discreet.algebra import (
+    BEFORE,
     OWNER,
+    ROWS,
+    TOTAL,
     Aggregate,
     Call,
     Careful,
@@ -48,6 +51,8 @@ from discreet.algebra import (
     Sum,
     UnionAll,
     Written,
+    key_column,
+    number_column,
     owner_of,
 )
 from discreet.engines.layout import public
@@ -311,8 +316,8 @@ class Spelling:
         return self.nearest(node) if isinstance(node, Nearest) else self.aggregate(node)
 
     def nearest(self, node: Nearest) -> str:
-        """Keys, the cell, its rows (s0), those in cells before it (s1) and those of its group (s2)."""
-        keys = [f"k{place}" for place in range(len(node.counted.keys) - 1)]
+        """Keys, the cell, its rows, those in cells before it and those of its group."""
+        keys = [key_column(place) for place in range(len(node.counted.keys) - 1)]
         listed, near = "".join(f"{key}, " for key in keys), " OR ".join(map(_within, node.ranks))
         steps = [f"r AS NOT MATERIALIZED ({self.cells(node.counted, keys)})"]  # read again: faster than to store it
         for step, width in enumerate(node.widths):
@@ -334,7 +339,8 @@ class Spelling:
             ranked = f"SELECT {listed}b, n, {before} AS before, {total} AS total FROM ({counted})"
             steps.append(f"w{step} AS (SELECT * FROM ({ranked}) WHERE {near})")
         whole = self.kind("BIGINT")
-        columns = f"{listed}b AS k{len(keys)}, n AS s0, CAST(before AS {whole}) AS s1, CAST(total AS {whole}) AS s2"
+        before, total = f"CAST(before AS {whole}) AS {BEFORE}", f"CAST(total AS {whole}) AS {TOTAL}"
+        columns = f"{listed}b AS {key_column(len(keys))}, n AS {ROWS}, {before}, {total}"
         return f"WITH {', '.join(steps)} SELECT {columns} FROM w{len(node.widths) - 1}"
 
     def cells(self, node: Aggregate, keys: Sequence[str]) -> str:
@@ -347,12 +353,12 @@ class Spelling:
 
     def aggregate(self, node: Aggregate) -> str:
         """One row for each group: keys in their order, then readings in theirs, under names of our own."""
-        keys = [f"{self.expression(key)} AS k{place}" for place, key in enumerate(node.keys)]
-        readings = [f"{self.reading(each, node)} AS s{place}" for place, each in enumerate(node.readings)]
+        keys = [f"{self.expression(key)} AS {key_column(place)}" for place, key in enumerate(node.keys)]
+        readings = [f"{self.reading(each, node)} AS {number_column(place)}" for place, each in enumerate(node.readings)]
         select = f"SELECT {', '.join([*keys, *readings])} FROM {self.source(node.source)}{self.where(node.where)}"
         if not keys:
             return select
-        known = " AND ".join(f"k{place} IS NOT NULL" for place in node.known)
+        known = " AND ".join(f"{key_column(place)} IS NOT NULL" for place in node.known)
         grouped = f"{select} {by_place(len(keys))}"
         return f"SELECT * FROM ({grouped}) WHERE {known}" if known else grouped
 

@@ -31,6 +31,7 @@ from discreet.sql.after.again import again
 from discreet.sql.after.joint import measured
 from discreet.sql.after.kinds import Kind
 from discreet.sql.after.linear import Form
+from discreet.sql.after.naming import HALF_WIDTHS, constant_name, table_name
 from discreet.sql.after.rebuild import as_sql
 from discreet.sql.after.released import Output, Released, told_apart
 from discreet.sql.after.rewrite import Keys, Rewrite, has_aggregate, meanings_of
@@ -42,7 +43,6 @@ from discreet.sql.keys import key_of, keys_of, possible
 from discreet.sql.limits import check_room, check_work
 from discreet.sql.listing import COUNTED, LISTS, listed
 from discreet.sql.plan import (
-    HALF_WIDTHS,
     Block,
     Column,
     Key,
@@ -50,7 +50,6 @@ from discreet.sql.plan import (
     Unknown,
     arrow_type,
     empty_plan,
-    table_name,
 )
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.joins import conjuncts, join, unbracketed
@@ -273,7 +272,8 @@ class Analysis:
     def combine(self, output: Output, form: Form) -> Output:
         """The column with the half-width of a form of several numbers, which is the same in every row."""
         self.combined.append(form)
-        constant = exp.select(exp.column(f"c{len(self.combined) - 1}")).from_(exp.table_(HALF_WIDTHS, quoted=True))
+        name = constant_name(len(self.combined) - 1)
+        constant = exp.select(exp.column(name)).from_(exp.table_(HALF_WIDTHS, quoted=True))
         return replace(output, margin=exp.Subquery(this=constant), forms=(form,))
 
     def alias(self) -> str:

@@ -10,6 +10,7 @@ from datetime import date, datetime
 
 from sqlglot import exp
 
+from discreet.sql.after.naming import key_name
 from discreet.sql.after.released import Released
 from discreet.sql.plan import Key, Unknown
 from discreet.sql.text.parse import reject
@@ -30,7 +31,7 @@ def listed(node: exp.Select, released: Released, keys: Sequence[Key | Unknown], 
         raise reject(node, LISTS, COUNTED)
     rows = itertools.product(*(key.labels().to_pylist() for key in public))
     written = [exp.Tuple(expressions=[_written_out(each) for each in row]) for row in rows]
-    names = [exp.to_identifier(f"k{index}") for index in range(len(public))]
+    names = [exp.to_identifier(key_name(index)) for index in range(len(public))]
     alias = exp.TableAlias(this=exp.to_identifier(table, quoted=True), columns=names)
     tree = released.tree.copy()
     tree.set("from_", exp.From(this=exp.Values(expressions=written, alias=alias)))

@@ -35,7 +35,6 @@ from discreet.algebra import (
 from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
 from discreet.mechanisms.shapes import Keys, Nearby, nearby
-from discreet.policy.declaration import HIDDEN
 from discreet.policy.policy import Policy
 from discreet.sql.after.again import Again
 from discreet.sql.after.error_bars import HalfWidth
@@ -50,7 +49,6 @@ from discreet.sql.values.unify import flag_as_number
 from discreet.sql.values.value import Coded, Day, Domain, Flag, Moment, Number, Text, careful, widened
 
 MOST_DIGITS = 40  # of the position of a key in its domain
-HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
 PublicDomain = Number | Coded | Flag | Day | Moment
 PASSES = 5  # in which people are counted for unknown keys
 HELD = 64  # bytes for each number of each group: exact, noisy, estimated, and in the answer
@@ -177,7 +175,7 @@ class Rolled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """One aggregation of private rows. Its noisy table has columns k0, k1, ... and a0, a1, ... with margins m0, ..."""
+    """One aggregation of private rows, of which a noisy table of keys, aggregates and margins is made."""
 
     source: Source
     rows: int
@@ -190,7 +188,7 @@ class Block:
     measurements: tuple[Measurement, ...]
     picks: tuple[Pick, ...]
     estimates: tuple[Estimate | Picked, ...]
-    derived: tuple[str, ...]  # expressions over the noisy table's columns whose margins are asked for: d0, d1, ...
+    derived: tuple[str, ...]  # expressions over the noisy table's columns whose margins are asked for
     one_shot: bool  # the first measurement counts people per unknown key, which is also what is tested
     same_as: int | None = None  # an earlier block that reads the same: measured once, used twice
     rolled: Rolled | None = None  # then sums and measurements are those of another block
@@ -203,7 +201,7 @@ class Block:
 
     @property
     def parts(self) -> tuple[Key | Unknown, ...]:
-        """The keys one by one: k0, k1, ... of the noisy table."""
+        """The keys one by one, as the noisy table has them."""
         parts = ((each.keys if isinstance(each, Joint) else (each,)) for each in self.keys)
         return tuple(key for each in parts for key in each)
 
@@ -445,8 +443,3 @@ def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> 
             passed = call("epoch_us", value) - call("epoch_us", start)
             position = careful(passed // int(step * 1_000_000))
     return call("coalesce", position, domain.size) if nullable else position
-
-
-def table_name(block: int) -> str:
-    """What runs after noise calls the block's noisy table: a name that no table of a policy can have."""
-    return f"{HIDDEN}{block}"

@@ -233,7 +233,7 @@ class Marginals:
         self.tell("counts", 1.0)
 
     def _exact(self, columns: Columns) -> Exact:
-        """Rows per cell, as the engine counts them; k0 is the place of the cell in the grid of the columns.
+        """Rows per cell, as the engine counts them; the only key is the place of the cell in the columns' grid.
 
         Pairs are remembered; of larger sets, which may have as many cells as there are rows, only the last one.
         """

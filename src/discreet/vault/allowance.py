@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from discreet import arrow
 from discreet.accounting import Accountant
+from discreet.algebra import BEFORE, ROWS, TOTAL, key_column, number_column
 from discreet.budget import Charge, Loss
 from discreet.errors import BudgetExceeded, Unproved
 from discreet.mechanisms.shapes import (
@@ -69,9 +70,9 @@ class Allowance:
     ) -> tuple[IntegerArray, ...]:
         """Noisy numbers for every cell of a grid of public keys, one array per form.
 
-        `exact` has columns k0, k1, ... (positions of keys) and s0, s1, ... (sums), one row per group that exists;
-        groups that do not exist are zeros, and get noise like all others. Where the columns numbered `keys` are not
-        public, the grid is that of the `survivors`, which have been released, times the public keys.
+        `exact` has positions of keys and sums, one row per group that exists; groups that do not exist are zeros, and
+        get noise like all others. Where the columns numbered `keys` are not public, the grid is that of the
+        `survivors`, which have been released, times the public keys.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -101,17 +102,17 @@ class Allowance:
     def threshold(self, mechanism: Threshold, exact: Exact, *, moved: Keys, keys: int) -> tuple[pa.Table, IntegerArray]:
         """The keys whose noisy number passes, in the order of their values, and those numbers (S5).
 
-        `exact` has columns k0, k1, ... (the keys themselves) and s0, the number that is tested; only existing keys.
+        `exact` has the keys themselves and the number that is tested; only existing keys.
         How many there are is not public. They are taken part by part, and only those are held that leave.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         left, numbers = list[pa.Table](), list[IntegerArray]()
         for table in exact.unwrap_parts():
-            named = wide_offsets(table.select([f"k{index}" for index in range(keys)]))
+            named = wide_offsets(table.select([key_column(index) for index in range(keys)]))
             # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
             items = text_items([key_texts(column) for column in named.columns], stream)
-            places, noisy = mechanism.release(integers(table.column("s0")), stream, items)
+            places, noisy = mechanism.release(integers(table.column(number_column(0))), stream, items)
             left.append(named.take(arrow.array(np.asarray(places), pa.int64())))
             numbers.append(np.asarray(noisy))
             self._hold(left)
@@ -146,7 +147,7 @@ class Allowance:
     ) -> npt.NDArray[np.int64]:
         """The cell that a selection chooses in every group (for several quantiles: cells, one column each).
 
-        `exact` has columns k0, k1, ... (positions of keys), then the cell, and s0, the rows in it. Where the columns
+        `exact` has positions of keys, then the cell, and the rows in it. Where the columns
         numbered `keys` are not public, groups are those of the `survivors`, times the public keys, as in `measure`.
         """
         _require(mechanism, mechanism.hides(moved))
@@ -161,9 +162,9 @@ class Allowance:
             part, shape = table, list(sizes)
             if survivors is not None:
                 shape[0] = min(at_once, first - begin)
-                places = arrow.numbers(table.column("k0")) - begin
+                places = arrow.numbers(table.column(key_column(0))) - begin
                 inside = (places >= 0) & (places < shape[0])
-                part = table.set_column(0, "k0", arrow.array(places)).filter(arrow.array(inside))
+                part = table.set_column(0, key_column(0), arrow.array(places)).filter(arrow.array(inside))
             counts = cells_of(part, [*shape, cells], [(1,)])[0].reshape(-1, cells)
             here = slice(begin * math.prod(sizes[1:]), begin * math.prod(sizes[1:]) + len(counts))
             chosen = mechanism.choose_each(counts, stream, items.at(here))
@@ -182,8 +183,8 @@ class Allowance:
     ) -> IntegerArray:
         """The cell of a fine grid that a quantile chooses in every group, in one column; groups as in `choose`.
 
-        `exact` has columns k0, k1, ... (positions of keys), then the cell, s0 (the rows in it), s1 (those in cells
-        before it) and s2 (those of its group), for the cells near the wanted rank at least.
+        `exact` has positions of keys, the cell, and what `algebra.Nearest` gives beside them, for the cells near the
+        wanted rank at least.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
@@ -193,8 +194,9 @@ class Allowance:
             sizes = [survivors.num_rows, *sizes]
         group = np.zeros(table.num_rows, dtype=np.int64)
         for index, size in enumerate(sizes):
-            group = group * size + integers(table.column(f"k{index}")).astype(np.int64)
-        cell, rows, before, total = (integers(table.column(name)) for name in (f"k{len(sizes)}", "s0", "s1", "s2"))
+            group = group * size + integers(table.column(key_column(index))).astype(np.int64)
+        names = (key_column(len(sizes)), ROWS, BEFORE, TOTAL)
+        cell, rows, before, total = (integers(table.column(name)) for name in names)
         order = np.lexsort((cell, group))
         near = Near(group=group[order], cell=cell[order], rows=rows[order], before=before[order], total=total[order])
         chosen = mechanism.choose_near(near, stream, Items.positions(math.prod(sizes)))
@@ -203,7 +205,7 @@ class Allowance:
     def marginal(
         self, mechanism: Additive, exact: Exact, *, moved: Sensitivity, cells: IntegerArray, size: int
     ) -> IntegerArray:
-        """Noisy counts of `size` groups of cells: a row at place k0 of a public grid counts for group cells[k0]."""
+        """Noisy counts of `size` groups of cells: a row at a place of a public grid counts for group cells[place]."""
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         return np.asarray(mechanism.add_to(_grouped(exact.unwrap(), cells, size), stream, Items.positions(size)))
@@ -217,7 +219,7 @@ class Allowance:
         maps: Sequence[IntegerArray],
         sizes: Sequence[int],
     ) -> IntegerArray:
-        """Noisy counts of every cell of a public grid: a row counts in the cell maps[0][k0], maps[1][k1], ...
+        """Noisy counts of every cell of a public grid: each of `maps` puts the places of one key into its cells
 
         A place -1 is none: such rows are in no cell. The counts are as long as the product of `sizes`.
         """
@@ -281,7 +283,7 @@ def _require(mechanism: Mechanism, hidden: bool) -> None:
 def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
     """Counts of groups of cells, exact."""
     counts = np.zeros(size, dtype=np.int64)
-    np.add.at(counts, cells[integers(table.column("k0"))], integers(table.column("s0")))
+    np.add.at(counts, cells[integers(table.column(key_column(0)))], integers(table.column(number_column(0))))
     return counts
 
 
@@ -289,11 +291,11 @@ def _rolled_up(table: pa.Table, maps: Sequence[IntegerArray], sizes: Sequence[in
     """Counts of the cells that public maps put rows into, exact."""
     place, inside = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
     for index, (mapped, size) in enumerate(zip(maps, sizes, strict=True)):
-        here = mapped[integers(table.column(f"k{index}"))]
+        here = mapped[integers(table.column(key_column(index)))]
         inside &= here >= 0
         place = place * size + here
     counts = np.zeros(math.prod(sizes), dtype=np.int64)
-    np.add.at(counts, place[inside], integers(table.column("s0"))[inside])
+    np.add.at(counts, place[inside], integers(table.column(number_column(0)))[inside])
     return counts
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet import arrow
+from discreet.algebra import key_column, number_column
 from discreet.vault.exact import IntegerArray
 
 
@@ -58,9 +59,9 @@ def cells_of(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int
     cells = int(np.prod(sizes, dtype=np.int64)) if sizes else 1
     position = np.zeros(table.num_rows, dtype=np.int64)
     for index, size in enumerate(sizes):
-        position = position * size + integers(table.column(f"k{index}")).astype(np.int64)
+        position = position * size + integers(table.column(key_column(index))).astype(np.int64)
     used = {index for form in forms for index, factor in enumerate(form) if factor}
-    sums = {index: integers(table.column(f"s{index}")) for index in used}
+    sums = {index: integers(table.column(number_column(index))) for index in used}
     result = []
     for form in forms:
         values = np.zeros(cells, dtype=np.int64)

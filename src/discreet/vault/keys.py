@@ -10,19 +10,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet import arrow
+from discreet.algebra import key_column
 from discreet.noise import Texts
 from discreet.vault.exact import IntegerArray
 
 
 def rows_among(table: pa.Table, survivors: pa.Table, keys: Sequence[int], *, public: int) -> pa.Table:
-    """The rows of surviving keys: the columns of unknown keys give way to one, k0, the place of the survivor.
+    """The rows of surviving keys: the columns of unknown keys give way to one, the first, the place of the survivor.
 
     The table has `keys` and so many public keys, in any order, and its numbers behind them.
     """
     nearest, kept = places_among(table, survivors, keys)
     among = range(len(keys) + public)
-    others = [table.column(f"k{index}") for index in among if index not in keys]
-    columns = {f"k{index}": column for index, column in enumerate((arrow.array(nearest), *others))}
+    others = [table.column(key_column(index)) for index in among if index not in keys]
+    columns = {key_column(index): column for index, column in enumerate((arrow.array(nearest), *others))}
     columns |= {name: table.column(name) for name in table.column_names[len(among) :]}
     return pa.table(columns).filter(arrow.array(kept))
 
@@ -33,7 +34,7 @@ def places_among(
     """The place of each row's key among the survivors, and whether it is among them at all."""
     place = np.zeros(table.num_rows, dtype=np.int64)
     wanted, kept = np.zeros(survivors.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
-    own = wide_offsets(table.select([f"k{key}" for key in keys]))
+    own = wide_offsets(table.select([key_column(key) for key in keys]))
     for column, left in zip(own.columns, wide_offsets(survivors).columns, strict=True):
         values = left.unique()
         found = pc.index_in(column, value_set=values, skip_nulls=False)

@@ -19,8 +19,18 @@ from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile,
 from discreet.sql.after.after import guarded, unfiltered
 from discreet.sql.after.estimates import Components, redraws
 from discreet.sql.after.half_width import half_width
+from discreet.sql.after.naming import (
+    HALF_WIDTHS,
+    aggregate_name,
+    computed_name,
+    constant_name,
+    key_name,
+    key_number,
+    margin_name,
+    table_name,
+)
 from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import HALF_WIDTHS, Block, Column, Joint, Plan, Unknown, table_name
+from discreet.sql.plan import Block, Column, Joint, Plan, Unknown
 from discreet.sql.values.value import Text, few_of
 
 
@@ -38,20 +48,21 @@ MOST_MOVED = 1 << 20  # rows with redrawn noise that are held at once
 
 
 def noisy_table(block: Block, noisy: Noisy, mechanisms: Sequence[Noise], run: Run, *, name: str) -> pa.Table:
-    """The block's noisy table: k0, k1, ...; a0, m0, a1, m1, ...; and d0, ... for the margins of computed columns."""
+    """The block's noisy table: keys; each aggregate with its margins; and the margins of computed columns."""
     columns = keys_of(block, noisy.survivors)
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
-            columns[f"a{index}"] = picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
-            columns[f"m{index}"] = pa.nulls(len(columns[f"a{index}"]), pa.float64())
+            columns[aggregate_name(index)] = picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
+            columns[margin_name(index)] = pa.nulls(len(columns[aggregate_name(index)]), pa.float64())
             continue
         numbers, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
-        columns[f"a{index}"] = estimate.values(numbers)
+        columns[aggregate_name(index)] = estimate.values(numbers)
         within = estimate.margins(numbers, mechanism)
-        columns[f"m{index}"] = arrow.array(within, mask=~np.isfinite(within))  # noise as wide as anything: no margin
+        wide = ~np.isfinite(within)  # noise as wide as anything: no margin
+        columns[margin_name(index)] = arrow.array(within, mask=wide)
     if block.derived:
         margins = _derived_margins(block, noisy, mechanisms, run, name, pa.table(columns))
-        columns |= {f"d{index}": margin for index, margin in enumerate(margins)}
+        columns |= {computed_name(index): margin for index, margin in enumerate(margins)}
     return pa.table(columns)
 
 
@@ -75,8 +86,9 @@ def half_widths(plan: Plan, noise: Sequence[Sequence[Noise]]) -> dict[str, pa.Ta
     """The table of half-widths that are the same in every row, if `plan.after` reads it."""
     if not plan.combined:
         return {}
-    found = [half_width(form, plan.blocks, noise, assuming=None) for form in plan.combined]
-    return {HALF_WIDTHS: pa.table({f"c{index}": arrow.array([each], pa.float64()) for index, each in enumerate(found)})}
+    widths = [half_width(form, plan.blocks, noise, assuming=None) for form in plan.combined]
+    columns = {constant_name(index): arrow.array([width], pa.float64()) for index, width in enumerate(widths)}
+    return {HALF_WIDTHS: pa.table(columns)}
 
 
 def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
@@ -94,7 +106,7 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
             if block.estimates  # others are there to be added up
         }
         if plan.combined:
-            names = [f"c{index}" for index in range(len(plan.combined))]
+            names = [constant_name(index) for index in range(len(plan.combined))]
             tables[HALF_WIDTHS] = pa.table({name: pa.nulls(1, pa.float64()) for name in names})
         yield from ((sql, tables) for sql in statements)
 
@@ -103,20 +115,20 @@ def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
     keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.parts)
     unknown = [key for key in keys if isinstance(key, Unknown)]
     names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
-    survivors = pa.table(names, [f"u{index}" for index in range(len(names))]) if names else None
+    survivors = pa.table(names, [key_name(index) for index in range(len(names))]) if names else None
     few = replace(block, keys=keys)
     columns = {name: values[:64] for name, values in keys_of(few, survivors).items()}
-    rows = len(columns["k0"]) if keys else 1
+    rows = len(columns[key_name(0)]) if keys else 1
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):
             pick = block.picks[estimate.pick]
             cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(pick.quantiles))))
-            columns[f"a{index}"] = picked(pick, cells)
+            columns[aggregate_name(index)] = picked(pick, cells)
         else:
             numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in range(forms[estimate.measurement]))
-            columns[f"a{index}"] = estimate.values(numbers)
-        columns[f"m{index}"] = pa.nulls(rows, pa.float64())
-    columns |= {f"d{index}": pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
+            columns[aggregate_name(index)] = estimate.values(numbers)
+        columns[margin_name(index)] = pa.nulls(rows, pa.float64())
+    columns |= {computed_name(index): pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
     return pa.table(columns)
 
 
@@ -133,7 +145,7 @@ def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
     columns, public, unknown = {}, 0 if survivors is None else 1, 0
     for index, key in enumerate(block.keys):
         if isinstance(key, Joint):  # alone: no other key is there
-            return {f"k{part}": labels for part, labels in enumerate(key.labels())}
+            return {key_name(part): labels for part, labels in enumerate(key.labels())}
         if isinstance(key, Unknown):
             assert survivors is not None
             labels, place = key.labels(survivors.column(unknown)), places[0]
@@ -141,7 +153,7 @@ def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
         else:
             labels, place = key.labels(), places[public]
             public += 1
-        columns[f"k{index}"] = labels.take(arrow.array(place))
+        columns[key_name(index)] = labels.take(arrow.array(place))
     return columns
 
 
@@ -184,7 +196,7 @@ def _moved(
     """Rows of a noisy table, again and again: with redrawn noise off, then on; then with each number off, then on."""
     groups, times = rows.num_rows, 2 * (len(drawn[0]) + len(noises))
     again = arrow.array(np.tile(np.arange(groups), times))
-    moved = {key: rows.column(key).take(again) for key in rows.column_names if key.startswith("k")}
+    moved = {key: rows.column(key).take(again) for key in rows.column_names if key_number(key) is not None}
     shifts, shifted = iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True)), []
     for components in numbers:
         found = []
@@ -195,7 +207,7 @@ def _moved(
         shifted.append(tuple(found))
     for index, estimate in enumerate(block.estimates):
         if not isinstance(estimate, Picked):  # no expression with a pick in it gets here
-            moved[f"a{index}"] = estimate.values(shifted[estimate.measurement])
+            moved[aggregate_name(index)] = estimate.values(shifted[estimate.measurement])
     return pa.table(moved)
 
 

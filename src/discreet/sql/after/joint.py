@@ -23,8 +23,9 @@ from discreet.sql.after.again import DRAWS, Again, Measured, value
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.finish import Noisy, Run, added_up, keys_of, picked, simulated_half_widths
 from discreet.sql.after.kinds import DRAW, Kind
+from discreet.sql.after.naming import aggregate_name, key_name, table_name
 from discreet.sql.picks import Picked
-from discreet.sql.plan import Block, Plan, table_name
+from discreet.sql.plan import Block, Plan
 
 Floats = npt.NDArray[np.float64]
 MOST_MOVED = 1 << 20  # rows of changed tables that are held at once
@@ -66,10 +67,10 @@ class _Moves:
 
 def measured(block: Block) -> Measured:
     """How a block's noisy table depends on noise."""
-    kinds = {f"k{index}": Kind.PUBLIC for index in range(len(block.parts))}
+    kinds = {key_name(index): Kind.PUBLIC for index in range(len(block.parts))}
     for index, estimate in enumerate(block.estimates):
         straight = Kind.STRAIGHT if isinstance(estimate, Linear) else Kind.SMOOTH
-        kinds[f"a{index}"] = Kind.UNKNOWN if isinstance(estimate, Picked) else straight
+        kinds[aggregate_name(index)] = Kind.UNKNOWN if isinstance(estimate, Picked) else straight
     return Measured(kinds=kinds, selected=bool(block.unknown))
 
 
@@ -159,13 +160,13 @@ def _changed(block: Block, noisy: Noisy, numbers: Sequence[Sequence[tuple[Any, .
     columns = {name: values.take(again) for name, values in keys_of(block, noisy.survivors).items()}
     for index, estimate in enumerate(block.estimates):
         if isinstance(estimate, Picked):  # of which nothing is known here: whatever reads it is of kind UNKNOWN
-            columns[f"a{index}"] = picked(block.picks[estimate.pick], noisy.picks[estimate.pick]).take(again)
+            columns[aggregate_name(index)] = picked(block.picks[estimate.pick], noisy.picks[estimate.pick]).take(again)
             continue
         count = len(numbers[0][estimate.measurement])
         together = tuple(
             np.concatenate([each[estimate.measurement][place] for each in numbers]) for place in range(count)
         )
-        columns[f"a{index}"] = estimate.values(together)
+        columns[aggregate_name(index)] = estimate.values(together)
     columns[DRAW] = arrow.array(np.repeat(np.arange(changes), rows))
     return pa.table(columns)
 

@@ -14,16 +14,25 @@ from discreet.errors import Rejected
 from discreet.sql import aggregates
 from discreet.sql.after import after, error_bars, linear
 from discreet.sql.after.linear import Form, form_of
+from discreet.sql.after.naming import (
+    aggregate_name,
+    aggregate_number,
+    computed_name,
+    key_name,
+    key_number,
+    margin_name,
+    table_name,
+)
 from discreet.sql.after.rebuild import as_sql, rebuilt, whole_division
 from discreet.sql.after.released import Output, Released
 from discreet.sql.aggregates.request import Request
-from discreet.sql.plan import Key, Unknown, table_name
+from discreet.sql.plan import Key, PublicDomain, Unknown
 from discreet.sql.rows.joins import conjuncts
 from discreet.sql.rows.relation import Names
 from discreet.sql.text.parse import reject, show, spelt, whole
 from discreet.sql.text.postgres import Kind, kind_of
 from discreet.sql.values.expressions import translate
-from discreet.sql.values.value import Flag, Identity, Number
+from discreet.sql.values.value import Flag, Identity, Number, Text
 from discreet.sql.walk import Environment, Walk
 
 Keys = dict[Identity, tuple[Key | Unknown, Expression]]  # of GROUP BY, each with where its value stands
@@ -132,10 +141,9 @@ class Rewrite:
         """
         found = self.key(node) if node.find(exp.Column) else None
         if found is not None:
-            key, _ = list(self.keys.values())[int(found.name[1:])]
             compared = node.find_ancestor(exp.Predicate)
             beside = compared.find_all(exp.Literal) if compared is not None else ()
-            if not isinstance(key.domain, Number | Flag) or not any(each.is_string for each in beside):
+            if not isinstance(self.domain(found), Number | Flag) or not any(each.is_string for each in beside):
                 return found
         if found is not None or not isinstance(node, _ON_KEYS):
             raise reject(node, f"{show(node)} is not about keys alone.", "Group by it.")
@@ -147,8 +155,8 @@ class Rewrite:
             return Output(name=name, margin=None, estimate=None, half_width="here")
         plain = expression.this if isinstance(expression, exp.Paren) else expression
         if isinstance(plain, exp.Column):
-            kind, number = plain.name[0], int(plain.name[1:])
-            if kind == "k":
+            number = aggregate_number(plain.name)
+            if number is None:  # a key
                 return Output(name=name, margin=None, estimate=None)
             if self.requests[number].chosen:
                 return Output(name=name, margin=None, estimate=(self.index, number))
@@ -159,12 +167,12 @@ class Rewrite:
         found = self.linear(Output(name=name, margin=None, estimate=None), expression)
         if found is not None or expression.find(exp.Query):  # whose columns are not those of this block
             return found or Output(name=name, margin=None, estimate=None)
-        used = [column for column in expression.find_all(exp.Column) if column.name.startswith("a")]
-        picked = any(self.requests[int(column.name[1:])].chosen for column in used)
-        if not used or picked:
+        numbers = (aggregate_number(column.name) for column in expression.find_all(exp.Column))
+        used = [self.requests[number] for number in numbers if number is not None]
+        if not used or any(request.chosen for request in used):
             return Output(name=name, margin=None, estimate=None)
         self.derived.append(as_sql(expression))
-        margin = exp.column(f"d{len(self.derived) - 1}", table=table_name(self.index), quoted=True)
+        margin = exp.column(computed_name(len(self.derived) - 1), table=table_name(self.index), quoted=True)
         return Output(name=name, margin=margin, estimate=None)
 
     def linear(self, output: Output, expression: exp.Expression) -> Output | None:
@@ -183,11 +191,17 @@ class Rewrite:
         if isinstance(node, exp.Subquery):
             found = node.meta.get("output")
             return after.inside(found.forms[0], f"subquery {id(node)}") if found and len(found.forms) == 1 else None
-        kind, number = node.name[0], int(node.name[1:])
-        if kind == "k":
-            public = list(self.keys.values())[number][0].domain
-            return Form(factors={}) if isinstance(public, Number) else None
+        number = aggregate_number(node.name)
+        if number is None:  # a key
+            return Form(factors={}) if isinstance(self.domain(node), Number) else None
         return None if self.requests[number].chosen else self.form(number)
+
+    def domain(self, column: exp.Expression) -> PublicDomain | Text:
+        """What a key may be, given its column of the noisy table."""
+        number = key_number(column.name)
+        assert number is not None
+        key, _ = list(self.keys.values())[number]
+        return key.domain
 
     def form(self, number: int) -> Form:
         """An aggregate by itself."""
@@ -196,7 +210,7 @@ class Rewrite:
         return Form(factors={place: Fraction(1)}, grid=step, present=summed, straight=summed)
 
     def margin(self, number: int) -> exp.Expression:
-        return exp.column(f"m{number}", table=table_name(self.index), quoted=True)
+        return exp.column(margin_name(number), table=table_name(self.index), quoted=True)
 
     def ordered(self, node: exp.Expression) -> exp.Expression:
         """What ORDER BY means: a name alone is a column of the result, if it is one, and not of the rows."""
@@ -261,11 +275,11 @@ class Rewrite:
             except Rejected:  # it may mean something after noise only; its parts are looked at next
                 return None
         position = list(self.keys).index(same) if same in self.keys else None
-        return None if position is None else exp.column(f"k{position}", table=table_name(self.index))
+        return None if position is None else exp.column(key_name(position), table=table_name(self.index))
 
     def aggregate(self, node: exp.Expression) -> exp.Expression:
         request = aggregates.read(node, self.names)
         if request.signature not in self.signatures:
             self.signatures[request.signature] = len(self.requests)
             self.requests.append(request)
-        return exp.column(f"a{self.signatures[request.signature]}", table=table_name(self.index))
+        return exp.column(aggregate_name(self.signatures[request.signature]), table=table_name(self.index))

@@ -41,6 +41,7 @@ from discreet.algebra import (
     Sum,
     call,
     case,
+    key_column,
     walk,
 )
 from discreet.errors import EngineFailure
@@ -300,7 +301,7 @@ def _values(domain: Domain) -> str:
 
 def _in_grid(found: pa.Table, sizes: Sequence[int]) -> tuple[int, ...] | None:
     """The places that came back, of those in the grid; None where that is all of them, or none, or too many to list."""
-    known = found.select([f"k{index}" for index in range(len(sizes))]).drop_null()
+    known = found.select([key_column(index) for index in range(len(sizes))]).drop_null()
     flat, inside = np.zeros(known.num_rows, dtype=np.int64), np.ones(known.num_rows, dtype=bool)
     for column, size in zip(known.columns, sizes, strict=True):
         places = arrow.numbers(column.cast(pa.int64())).astype(np.int64)

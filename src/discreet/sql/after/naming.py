@@ -1,0 +1,56 @@
+"""What runs after noise calls the noisy tables and their columns. Nobody else writes or reads such a name.
+
+A policy can have no table of these names. The columns' names stand in the text of what runs after noise, and so in what
+a question is known by (`sql.identity`): another name would be another question.
+"""
+
+from __future__ import annotations
+
+from discreet.policy.declaration import HIDDEN
+
+HALF_WIDTHS = f"{HIDDEN}half_widths"  # the table, of one row, of half-widths that are the same in every row
+_KEY, _AGGREGATE, _MARGIN, _COMPUTED, _CONSTANT = "kamdc"
+
+
+def table_name(block: int) -> str:
+    """The noisy table of a block."""
+    return f"{HIDDEN}{block}"
+
+
+def key_name(number: int) -> str:
+    """A key, as the block numbers them."""
+    return f"{_KEY}{number}"
+
+
+def aggregate_name(number: int) -> str:
+    """An aggregate, as the block numbers them."""
+    return f"{_AGGREGATE}{number}"
+
+
+def margin_name(number: int) -> str:
+    """The half-widths of the aggregate of this number."""
+    return f"{_MARGIN}{number}"
+
+
+def computed_name(number: int) -> str:
+    """The half-widths of what is computed from a row's aggregates, as the block numbers such expressions."""
+    return f"{_COMPUTED}{number}"
+
+
+def constant_name(number: int) -> str:
+    """The half-width of one of the plan's `combined` forms, in `HALF_WIDTHS`."""
+    return f"{_CONSTANT}{number}"
+
+
+def key_number(name: str) -> int | None:
+    """Which key a column of a noisy table is; None where it is none."""
+    return _number(name, _KEY)
+
+
+def aggregate_number(name: str) -> int | None:
+    """Which aggregate a column of a noisy table is; None where it is none."""
+    return _number(name, _AGGREGATE)
+
+
+def _number(name: str, kind: str) -> int | None:
+    return int(name[1:]) if name[:1] == kind and name[1:].isdecimal() else None
