@@ -1,8 +1,10 @@
 # Every target starts from nothing: it makes the virtual environment and installs what it needs.
-# `make demo` installs the product alone (RUN); all others install the tools of a developer too (STAMP).
+# `make demo` installs the product alone (RUN), `make serve` what the HTTP door needs too (SERVER);
+# all others install the tools of a developer (STAMP).
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := .venv/.run
+SERVER := .venv/.server
 STAMP := .venv/.installed
 CLIENTS := .venvs/.clients
 SUPERSET := .venvs/.superset
@@ -16,10 +18,10 @@ demo: $(RUN)
 	$(BIN)/discreet demo
 
 # The demo town behind its doors; prints what to type. A password is printed once, when the user is made.
-serve: $(RUN)
+serve: $(SERVER)
 	test -e town/town.yaml || $(BIN)/discreet demo
 	$(BIN)/discreet user list town/town.yaml | grep -q "^bob " || $(BIN)/discreet user add town/town.yaml bob
-	$(BIN)/discreet serve town/town.yaml
+	$(BIN)/discreet serve town/town.yaml --http :8080
 
 test: $(STAMP) system $(CLIENTS)
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal --timeout 300
@@ -59,6 +61,7 @@ bench: $(STAMP)
 # Hash-pinned and without addresses: written anew after a change in pyproject.toml.
 lock: $(STAMP)
 	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
+	$(COMPILE) pyproject.toml --extra server -c requirements/run.txt -o requirements/server.txt
 	$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) --group clients -o requirements/clients.txt
 	$(COMPILE) --group superset -o requirements/superset.txt
@@ -73,11 +76,15 @@ $(RUN): requirements/run.txt pyproject.toml | $(BIN)/python
 	$(PIP) --no-deps --no-build-isolation -e .
 	touch $(RUN)
 
+$(SERVER): requirements/server.txt pyproject.toml | $(RUN)
+	$(PIP) --no-compile --require-hashes -r requirements/server.txt
+	touch $(SERVER)
+
 $(STAMP): requirements/dev.txt pyproject.toml | $(BIN)/python
 	$(PIP) "uv>=0.5"
 	$(BIN)/uv pip install -q --python $(BIN)/python --compile-bytecode --require-hashes -r requirements/dev.txt
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
-	touch $(RUN) $(STAMP)
+	touch $(RUN) $(SERVER) $(STAMP)
 
 # Real clients of Postgres, for the tests of its door: apart, so that what they need changes nothing of ours.
 clients: $(CLIENTS)

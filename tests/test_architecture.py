@@ -29,9 +29,9 @@ LAYERS = (
     ("accounting", "mechanisms"),
     ("vault", "ledger", "engines"),
     ("sql", "synthetic", "local", "continual", "census"),
-    ("parts", "offer", "measure", "explain", "show", "chart", "bounds"),
+    ("parts", "offer", "measure", "explain", "show", "chart", "formats", "bounds"),
     ("view", "door"),
-    ("curator", "town", "country"),
+    ("curator", "upkeep", "town", "country"),
     ("anonymity", "attacks", "audit", "server"),
     ("cli", "notebook"),
 )
@@ -52,7 +52,7 @@ ABOUT_ACCOUNTANTS = {
     "sql/keys.py",
     "synthetic/describe.py",
     "audit/ledger.py",
-    "cli/curate.py",
+    "upkeep.py",
 }
 SHAPES = SOURCE / "mechanisms" / "shapes.py"
 # What shows an answer is loaded only when somebody looks at it; a skeleton's text knows the source's types.

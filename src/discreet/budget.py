@@ -139,6 +139,15 @@ class Budget:
         return {name: None if value is None else float(value) for name, value in parts.items()} | {"exact": exact}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """How much somebody may spend, has spent, and has left: never more than everybody together has."""
+
+    limit: Budget
+    spent: Budget
+    left: Budget
+
+
 def with_margin(value: float, margin: float) -> str:
     """A value and its margin, both rounded by the margin to its first two digits, or three where it begins with 1.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet import accounting
 from discreet.bounds import BEYOND, Bounds, suggested
-from discreet.budget import Budget
+from discreet.budget import Account, Budget, Charge
 from discreet.door import Door, Passed, Request, allowed
 from discreet.engines.duckdb.reference import Reference
 from discreet.engines.duckdb.store import Snapshot
@@ -232,6 +232,12 @@ class Curator:
         )
         return Description.from_bytes(self._lump(work, description, analyst=analyst, progress=progress))
 
+    def generate(self, description: bytes, *, rows: int) -> pa.Table:
+        """Return synthetic rows of a description's bytes; free, and different every time."""
+        from discreet.synthetic.description import Description
+
+        return Description.from_bytes(description).generate(rows=rows)
+
     def compare(
         self,
         description: Description,
@@ -342,6 +348,26 @@ class Curator:
         """What was spent, when, on what; by one analyst or by all."""
         with self._entered():
             return self._ledger.entries(analyst)
+
+    def spending(self) -> Mapping[str | None, Account]:
+        """Return what each analyst, the curator and (as None) everybody may spend, has spent and has left."""
+        with self._entered():
+            (limit, shares), book = self._ledger.limits, self._ledger
+            limits: dict[str | None, Charge] = {None: limit, CURATOR: limit, **shares}
+            left = {name: limit - book.spent() if name is None else book.left(name) for name in limits}
+            return {
+                name: Account(
+                    limit=self._accountant.left(limits[name]),
+                    spent=self._accountant.budget(book.spent(name)),
+                    left=self._accountant.left(left[name]),
+                )
+                for name in limits
+            }
+
+    def certificate(self, id: str) -> dict[str, Any]:
+        """Return all that is needed to audit one released answer."""
+        with self._entered():
+            return self._ledger.certificate(id)
 
     def asked(self) -> tuple[str, ...]:
         """The questions that were answered so far, by whomever: a workload for `describe`."""

@@ -93,6 +93,7 @@ class Running:
     server: Server
     host: str
     port: int
+    http: int
     loop: asyncio.AbstractEventLoop
 
     @property
@@ -110,13 +111,14 @@ def running(curator: Curator, *, limits: Limits | None = None, tls: Tls | None =
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
-    async def begin() -> tuple[Server, tuple[str, int]]:
+    async def begin() -> tuple[Server, tuple[str, int], tuple[str, int]]:
         server = Server(curator=curator, limits=limits or Limits(), tls=tls)
-        return server, await server.open_postgres(Address(host="127.0.0.1", port=0))
+        anywhere = Address(host="127.0.0.1", port=0)
+        return server, await server.open_postgres(anywhere), await server.open_http(anywhere)
 
     try:
-        server, (host, port) = asyncio.run_coroutine_threadsafe(begin(), loop).result(60)
-        yield Running(server=server, host=host, port=port, loop=loop)
+        server, (host, port), (_, http) = asyncio.run_coroutine_threadsafe(begin(), loop).result(60)
+        yield Running(server=server, host=host, port=port, http=http, loop=loop)
         asyncio.run_coroutine_threadsafe(server.close(), loop).result(60)
     finally:
         loop.call_soon_threadsafe(loop.stop)

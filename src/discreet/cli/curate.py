@@ -13,10 +13,7 @@ from discreet.cli.question import Policy, Quiet
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
-    from discreet.budget import Charge
     from discreet.ledger import Ledger
-
-    Limits = tuple[Charge, dict[str, Charge]]
     from discreet.policy.policy import Policy as PolicyValue
 
 
@@ -30,76 +27,25 @@ def register(app: typer.Typer) -> None:
 def check(policy: Policy, format: ReportFormat = Format.table) -> None:
     """Validate a policy against its source; say what would be refused and why, and what to do next."""
     from discreet.cli.tables import output, plainly
-    from discreet.engines.survey import check as survey
     from discreet.errors import PolicyError
     from discreet.policy.policy import Policy as PolicyValue
+    from discreet.upkeep import check as look
 
-    declared = PolicyValue.read(policy)
-    findings = survey(declared)
-    if findings.problems:
-        raise PolicyError(*findings.problems)
-    groups = {title: list(notes) for title, notes in findings.groups.items()}
-    groups.setdefault("The budget", []).extend([*_better_accountant(declared), *_limits_apart(declared)])
-    step = _next_step(policy, declared)
+    found = look(PolicyValue.read(policy))
+    if found.problems:
+        raise PolicyError(*found.problems)
     if format is Format.json:
-        notes = [note for found in groups.values() for note in found]
-        print(json.dumps({"problems": [], "notes": notes, "next": step}, ensure_ascii=False))
+        notes = [note for group in found.groups.values() for note in group]
+        print(json.dumps({"problems": [], "notes": notes, "next": found.next}, ensure_ascii=False))
         return
     console = output()
-    for title, found in groups.items():
-        if found:
+    for title, group in found.groups.items():
+        if group:
             console.print(plainly(title), style="bold")
-        for note in found:
+        for note in group:
             console.print(plainly(f"- {note}"), style="yellow" if "EACH ROW" in note else "", soft_wrap=True)
     console.print("The policy and its source agree.", style="green")
-    console.print(plainly(f"Next: {step}"), soft_wrap=True)
-
-
-def _better_accountant(declared: PolicyValue) -> list[str]:
-    """When zcdp is the better way to add up; nothing where a ledger has fixed another one for good."""
-    from discreet.accounting.calibrate import overtaking
-
-    uses = declared.budget.accountant == "zcdp"
-    if not declared.budget.delta or (not uses and Path(declared.ledger).exists()):
-        return []
-    count = overtaking(epsilon=declared.budget.epsilon, delta=declared.budget.delta)
-    using = "this policy uses" if uses else "write"
-    fixed = "" if uses else " It is fixed when the ledger is created."
-    more = f"Beyond about {count} equal questions, {using} accountant: zcdp: it has smaller margins than plain sums."
-    return [more + fixed]
-
-
-def _next_step(path: str, declared: PolicyValue) -> str:
-    """What a curator does after this: a ledger, a snapshot, a question."""
-    from discreet.engines.stores import store_of
-
-    if not Path(declared.ledger).exists():
-        return f"discreet ledger {path} --create"
-    store = store_of(declared)
-    numbers = store.numbers()
-    if not numbers:
-        return f"discreet snapshot {path}"
-    if store.snapshot(numbers[-1]).digest != declared.digest:
-        return f"discreet snapshot {path}  (the tables are declared otherwise than in snapshot {numbers[-1]})"
-    who = next(iter(declared.analysts), "curator")
-    table = next(table.name for table in declared.tables.values() if not table.public)
-    return f'discreet ask {path} "SELECT COUNT(*) FROM {table}" --analyst {who} --epsilon 0.1'
-
-
-def _limits_apart(declared: PolicyValue) -> list[str]:
-    """What the policy says about limits that the ledger does not know yet."""
-    from discreet.curator import accountant_of, terms_of
-    from discreet.ledger import Ledger
-
-    if not Path(declared.ledger).exists():
-        return []
-    terms = terms_of(declared)
-    with Ledger.open(str(declared.ledger), terms) as book:
-        if book.limits == (terms.limit, dict(terms.analysts)):
-            return []
-        changes = _changes(book.limits, (terms.limit, dict(terms.analysts)), accountant_of(declared))
-    apart = "The ledger has other limits than the policy, and the ledger's hold until discreet ledger POLICY --amend"
-    return [f"{apart}: {'; '.join(change.removeprefix('- ') for change in changes)}."]
+    console.print(plainly(f"Next: {found.next}"), soft_wrap=True)
 
 
 def snapshot(policy: Policy, quiet: Quiet = False) -> None:
@@ -142,6 +88,7 @@ def ledger(
     from discreet.curator import accountant_of, create_ledger, terms_of
     from discreet.ledger import Ledger
     from discreet.policy.policy import Policy as PolicyValue
+    from discreet.upkeep import limit_changes
 
     declared = PolicyValue.read(policy)
     if create:
@@ -164,8 +111,8 @@ def ledger(
             before = book.limits
             changed = book.amend(limit=terms.limit, analysts=terms.analysts)
             print("The limits are recorded." if changed else "The limits are already those of the policy.")
-            for line in _changes(before, book.limits, accountant_of(declared)):
-                print(line)
+            for change in limit_changes(before, book.limits, accountant_of(declared)):
+                print(f"- {change}")
         elif export_head:
             print(json.dumps(book.head()))
         elif certificate is not None:
@@ -195,19 +142,6 @@ def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head
         "can prove was not spent since, and record them with --amend.\nA release that was running must not go on "
         "from it: change its schedule, and start it anew."
     )
-
-
-def _changes(before: Limits, after: Limits, accountant: Any) -> list[str]:
-    """What an amendment changed: before and after, for everybody and each analyst."""
-    found = []
-    (limit, shares), (new_limit, new_shares) = before, after
-    pairs: dict[str, tuple[Charge | None, Charge | None]] = {"all": (limit, new_limit)}
-    pairs |= {name: (shares.get(name), new_shares.get(name)) for name in dict.fromkeys((*shares, *new_shares))}
-    for name, (old, new) in pairs.items():
-        if old != new:
-            was, is_now = ("nothing" if each is None else str(accountant.left(each)) for each in (old, new))
-            found.append(f"- {name}: {was} before, {is_now} now")
-    return found
 
 
 def _head(path: Path) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,10 +13,7 @@ from discreet.cli.formats import Format, ReportFormat, RowsFormat, print_rows
 from discreet.errors import UsageError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from discreet.curator import Curator
-    from discreet.vault.answer import Answer
 
 
 Policy = Annotated[str, typer.Argument(metavar="POLICY", help="The policy file.")]
@@ -63,7 +60,9 @@ def ask(
 
             print_answer(answer, quiet=quiet)
         case _:
-            print_rows(_with_margins(answer), format)
+            from discreet.formats import with_margins
+
+            print_rows(with_margins(answer), format)
 
 
 def quote(
@@ -125,17 +124,3 @@ def opened(policy: str) -> Curator:
 
     with progress_bar() as progress:
         return discreet.open(policy, progress=progress)
-
-
-def _with_margins(answer: Answer) -> pa.Table:
-    """The values, and behind each column that has margins a column of them, named `name ±`."""
-    import pyarrow as pa
-
-    columns: list[tuple[str, Any]] = []
-    for name, values, margins in zip(
-        answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
-    ):
-        columns.append((name, values))
-        if margins.null_count < len(margins):
-            columns.append((f"{name} ±", margins))
-    return pa.table([values for _, values in columns], names=[name for name, _ in columns])

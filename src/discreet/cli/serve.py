@@ -22,6 +22,9 @@ def register(app: typer.Typer) -> None:
 def serve(
     policy: Policy,
     postgres: Annotated[str, typer.Option(help="Where Postgres clients connect: :5433, or 0.0.0.0:5433.")] = ":5433",
+    http: Annotated[
+        str | None, typer.Option(help="Where browsers and programs connect: :8080, or 0.0.0.0:8080.")
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="TLS: the certificate, a PEM file.")] = None,
     key: Annotated[Path | None, typer.Option(help="TLS: its key, a PEM file of mode 0600.")] = None,
     make_certificate: Annotated[
@@ -35,21 +38,26 @@ def serve(
     from discreet.server.serve import Address, Server
     from discreet.server.serve import serve as serve_until_stopped
 
-    address = Address.parse(postgres)
+    addresses = {"postgres": Address.parse(postgres), "http": None if http is None else Address.parse(http)}
     curator = opened(policy)
     tls = _tls(curator.policy.ledger, certificate, key, make=make_certificate)
-    address.require_private(tls)
+    for address in addresses.values():
+        if address is not None:
+            address.require_private(tls)
     log_to_stderr()
     name = curator.policy.path.stem
 
-    def tell(host: str, port: int) -> None:
+    def tell(door: str, host: str, port: int) -> None:
+        if door == "http":
+            shown = f"[{host}]" if ":" in host else host
+            print(f"HTTP:      {'http' if tls is None else 'https'}://{shown}:{port}/", flush=True)
+            return
         print(f'Postgres:  psql "host={host} port={port} dbname={name} user=NAME"', flush=True)
         print("In psql:   SET discreet.epsilon = 0.1;   then ask.   SHOW discreet.budget;", flush=True)
 
     async def run() -> bool:
-        return await serve_until_stopped(
-            Server(curator=curator, limits=Limits(workers=workers), tls=tls), address, tell
-        )
+        server = Server(curator=curator, limits=Limits(workers=workers), tls=tls)
+        return await serve_until_stopped(server, tell, **addresses)
 
     asyncio.run(run())
 

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from discreet.curator import Curator
 from discreet.errors import UsageError
@@ -20,6 +21,9 @@ from discreet.server.pgwire.listener import Listener
 from discreet.server.pgwire.login import is_loopback
 from discreet.server.tls import Tls
 from discreet.server.users import UserFile
+
+if TYPE_CHECKING:
+    from discreet.server.http.listener import HttpListener
 
 SWITCH = 0.0005  # seconds after which a busy thread lets others run; with Python's own 5 ms answers wait for floods
 _log = logging.getLogger("discreet.server")
@@ -58,6 +62,7 @@ class Server:
     tls: Tls | None = None
     door: Doorway = field(init=False)
     postgres: Listener | None = None
+    http: HttpListener | None = None
 
     def __post_init__(self) -> None:
         gate = Gate(UserFile(self.curator.policy))
@@ -72,24 +77,43 @@ class Server:
         _log.info("listening", extra={"fields": {"door": "postgres", "host": found[0], "port": found[1]}})
         return found
 
+    async def open_http(self, address: Address) -> tuple[str, int]:
+        address.require_private(self.tls)
+        try:
+            from discreet.server.http.application import application
+            from discreet.server.http.listener import HttpListener
+        except ModuleNotFoundError as error:
+            raise UsageError(f"The HTTP door needs {error.name}: pip install 'discreet[server]'.") from None
+        app = application(self.door, secure=self.tls is not None)
+        self.http = HttpListener(self.door, app, tls=self.tls)
+        found = await self.http.listen(address.host, address.port)
+        _log.info("listening", extra={"fields": {"door": "http", "host": found[0], "port": found[1]}})
+        return found
+
     async def close(self) -> bool:
         """Stop; say whether all questions under way were answered."""
         ended = await self.door.queue.stop(seconds=self.limits.stopping)
+        if self.http is not None:
+            await self.http.stop()
         if self.postgres is not None:
             await self.postgres.stop()
         _log.info("stopped", extra={"fields": {"in_time": ended}})
         return ended
 
 
-async def serve(server: Server, postgres: Address | None, opened: Callable[[str, int], None]) -> bool:
-    """Serve until SIGTERM or Ctrl-C; `opened` is told where."""
+async def serve(
+    server: Server, opened: Callable[[str, str, int], None], *, postgres: Address | None, http: Address | None
+) -> bool:
+    """Serve until SIGTERM or Ctrl-C; `opened` is told which door is open, and where."""
     sys.setswitchinterval(SWITCH)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(NotImplementedError, ValueError, RuntimeError):  # not the main thread
             loop.add_signal_handler(number, stop.set)
+    if http is not None:
+        opened("http", *await server.open_http(http))
     if postgres is not None:
-        opened(*await server.open_postgres(postgres))
+        opened("postgres", *await server.open_postgres(postgres))
     await stop.wait()
     return await server.close()

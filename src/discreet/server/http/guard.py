@@ -1,0 +1,144 @@
+"""What every request passes: how large and how slow it may be, headers, the deadline, counts; and every failure."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from discreet.server.doorway import Doorway
+from discreet.server.http.faults import Refusal, refusal_of
+from discreet.server.pgwire.faults import INTERNAL
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+FAILED = "The server could not do this. The curator's log has the details."
+
+
+class Guard:
+    """An ASGI app around another. What it reads of a request is all that the inner one can read."""
+
+    def __init__(self, app: App, door: Doorway, *, secure: bool) -> None:
+        self._app, self._door = app, door
+        own = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if secure else {})
+        self._headers = [(name.lower().encode(), value.encode()) for name, value in own.items()]
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        began, started = time.monotonic(), False
+
+        async def leave(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                await self._door.hold(began)  # Privacy: S13, see `hold`
+                message["headers"] = [*self._with_own(message["headers"])]
+                self._door.metrics.count("http_requests", f"{message['status'] // 100}xx")
+            await self._send(scope, message, send)
+
+        try:
+            body = await self._body(scope, receive)
+            await self._app(scope, _replay(body, receive), leave)
+        except Exception as error:
+            if isinstance(error, ConnectionResetError) or scope.get("state", {}).get("told"):
+                return
+            refusal = self.refusal(error)
+            if not started:
+                await _tell(refusal, leave)
+
+    def refusal(self, error: Exception) -> Refusal:
+        """Return what is told of an error; failures of our own are logged by their type and place."""
+        found = refusal_of(error)
+        if found is None:
+            self._door.broke(error)
+            found = Refusal(500, "internal", FAILED, code=INTERNAL)
+        self._door.metrics.count("http_errors", found.kind)
+        return found
+
+    def _with_own(self, headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+        known = {name for name, _ in headers}
+        cache = [] if b"cache-control" in known else [(b"cache-control", b"no-store")]
+        return [*headers, *((name, value) for name, value in self._headers if name not in known), *cache]
+
+    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
+        """Read the request's body: of the size and in the time of one message of a client."""
+        limits, found = self._door.limits, bytearray()
+        large = Refusal(413, "large", f"A request has at most {limits.message:,} bytes.", code="54000")
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if not length.isdigit() or len(length) > 18 or int(length) > limits.message:
+            raise large
+        try:
+            async with asyncio.timeout(limits.login):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise ConnectionResetError
+                    found += message.get("body", b"")
+                    if len(found) > limits.message:
+                        raise large
+                    if not message.get("more_body", False):
+                        return bytes(found)
+        except TimeoutError:
+            headers = {"Connection": "close"}
+            raise Refusal(408, "slow", "The request came too slowly.", code="57P05", headers=headers) from None
+
+    async def _send(self, scope: MutableMapping[str, Any], message: Message, send: Send) -> None:
+        """Send a part; a client that reads nothing for long is left."""
+        try:
+            async with asyncio.timeout(self._door.limits.sending):
+                await send(message)
+        except TimeoutError:
+            abort = scope.get("state", {}).get("abort")
+            if abort is not None:
+                abort()
+            raise ConnectionResetError from None
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Hand over the body that was read, then whatever comes: that the client is gone."""
+    given = False
+
+    async def receive_again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return receive_again
+
+
+async def _tell(refusal: Refusal, send: Send) -> None:
+    body = json.dumps(refusal.as_json(), ensure_ascii=False).encode()
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **refusal.headers}
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})

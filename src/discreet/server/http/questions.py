@@ -1,0 +1,315 @@
+"""An analyst's routes: tables, quote, explain, ask, budget, history, answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import time
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Literal, TypeVar
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from discreet import formats
+from discreet.curator import Curator, accountant_of
+from discreet.server.doorway import Doorway
+from discreet.server.http import shapes
+from discreet.server.http.faults import Refusal, missing, refusal_of, unpriced
+from discreet.server.http.kept import Answers, KeptAnswer, new_link, now
+from discreet.server.http.tables import tables_of
+from discreet.server.http.visitors import Anyone, Asker, Visitor
+from discreet.show import notes
+
+Made = TypeVar("Made")
+Format = Literal["json", "csv", "arrow", "parquet"]
+MEDIA: dict[Format, str] = {
+    "json": "application/json",
+    "csv": "text/csv; charset=utf-8",
+    "arrow": "application/vnd.apache.arrow.stream",
+    "parquet": "application/vnd.apache.parquet",
+}
+MOST_LISTED = 1_000
+NEXT_TO_NOTHING = "1e-9"
+IdempotencyKey = Annotated[shapes.Key | None, Header(alias="Idempotency-Key")]
+ANY_FORMAT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {kind.partition(";")[0]: {} for name, kind in MEDIA.items() if name != "json"}}
+}
+
+router = APIRouter()
+
+
+class Desk:
+    """Where questions are asked: one per server. A key that is used twice at once is one question."""
+
+    def __init__(self, door: Doorway, answers: Answers) -> None:
+        self.door, self.answers = door, answers
+        self._under_way: dict[tuple[str, str], tuple[bytes, asyncio.Task[KeptAnswer]]] = {}
+
+    @property
+    def curator(self) -> Curator:
+        return self.door.curator
+
+    async def work(self, visitor: Visitor, work: Callable[[], Made]) -> Made:
+        """Run something on a worker, by turns."""
+        began = time.monotonic()
+        self.door.metrics.count("statements")
+        try:
+            return await self.door.queue.submit(visitor.user.name, work)
+        finally:
+            self.door.metrics.seconds(time.monotonic() - began)
+
+    async def ask(self, visitor: Visitor, question: shapes.Question, key: str | None) -> KeptAnswer:
+        """Answer a question, or give again what its key was answered before."""
+        if key is None:
+            return await self.work(visitor, lambda: self._asked(visitor, question, None, b""))
+        digest = hashlib.sha256(question.model_dump_json().encode()).digest()
+        place = (visitor.user.name, key)
+        if place not in self._under_way:
+            task = asyncio.ensure_future(self.work(visitor, lambda: self._once(visitor, question, key, digest)))
+            self._under_way[place] = (digest, task)
+            task.add_done_callback(lambda _: self._under_way.pop(place))
+        known, task = self._under_way[place]
+        _require_same(known, digest)
+        return await asyncio.shield(task)  # whoever goes away leaves it to those who come back
+
+    def _once(self, visitor: Visitor, question: shapes.Question, key: str, digest: bytes) -> KeptAnswer:
+        known = self.answers.by_key(visitor.user.name, key)
+        if known is None:
+            return self._asked(visitor, question, key, digest)
+        _require_same(known.digest, digest)
+        return known
+
+    def _asked(self, visitor: Visitor, question: shapes.Question, key: str | None, digest: bytes) -> KeptAnswer:
+        price = self.price(visitor, question)
+        answer = self.curator.ask(question.sql, analyst=visitor.analyst, **price, **_rest(question))
+        kept = KeptAnswer(
+            link=new_link(),
+            user=visitor.user.name,
+            key=key,
+            digest=digest,
+            moment=now(),
+            question=question.sql,
+            epsilon=_said(price["epsilon"]),
+            margin=_said(price["margin"]),
+            cost=json.dumps(answer.cost.as_json()),
+            rows=answer.table.num_rows,
+            content=formats.as_arrow(formats.with_margins(answer)),
+        )
+        self.answers.keep(kept)
+        return kept
+
+    def price(self, visitor: Visitor, question: shapes.Question) -> dict[str, Any]:
+        """Return what a question may cost: as it says, by the policy's default, or nothing where it is free."""
+        if question.epsilon is not None or question.margin is not None:
+            return {"epsilon": question.epsilon, "margin": question.margin}
+        share = self.curator.policy.analysts.get(visitor.analyst)
+        if share is not None and share.per_question is not None:
+            return {"epsilon": share.per_question, "margin": None}
+        if not self.curator.shape(question.sql, analyst=visitor.analyst, dialect=question.dialect).free:
+            raise unpriced()
+        return {"epsilon": NEXT_TO_NOTHING, "margin": None}
+
+
+def desk_of(request: Request) -> Desk:
+    found: Desk = request.app.state.desk
+    return found
+
+
+def _require_same(known: bytes, digest: bytes) -> None:
+    if known != digest:
+        hint = "Use a new key for a new question."
+        raise Refusal(409, "usage", "This Idempotency-Key was used for another question.", hint)
+
+
+def _rest(question: shapes.Question) -> dict[str, Any]:
+    return {"assuming": question.assuming, "dialect": question.dialect}
+
+
+def _said(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def iso(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds")
+
+
+# --- what leaves ------------------------------------------------------------------------------------------------------
+
+
+def format_of(wanted: Format | None, accept: str) -> Format:
+    """Return the format that is asked for: by ?format=, else the first of Accept that we have, else JSON."""
+    if wanted is not None:
+        return wanted
+    kinds = [part.partition(";")[0].strip().lower() for part in accept.split(",")]
+    known = {media.partition(";")[0]: name for name, media in MEDIA.items()}
+    for kind in kinds:
+        if kind in known:
+            return known[kind]
+    if any(kind in ("", "*/*", "application/*") for kind in kinds):
+        return "json"
+    hint = f"Accept one of {', '.join(known)}; or add ?format=csv."
+    raise Refusal(406, "usage", "Answers have none of the formats that are accepted.", hint)
+
+
+def as_json(kept: KeptAnswer) -> dict[str, Any]:
+    """Return a kept answer as JSON holds it."""
+    answer = formats.from_arrow(kept.content)
+    told = answer.as_json()
+    return told | {
+        "types": [str(kind) for kind in answer.table.schema.types],
+        "link": kept.link,
+        "question": kept.question,
+        "notes": notes(answer),
+        "certificate": answer.certificate,
+    }
+
+
+def rendered(kept: KeptAnswer, format: Format) -> bytes:
+    """Return a kept answer in a format; the same bytes whenever it is asked for."""
+    if format == "json":
+        return json.dumps(as_json(kept), ensure_ascii=False).encode()
+    if format == "arrow":
+        return kept.content
+    return formats.rows_as(formats.read_arrow(kept.content), format)
+
+
+async def _reply(desk: Desk, kept: KeptAnswer, format: Format) -> Response:
+    large = len(kept.content) > 1 << 16
+    body = await asyncio.to_thread(rendered, kept, format) if large else rendered(kept, format)
+    with desk.door.room(len(body)):
+        pass
+    headers = {"X-Discreet-Link": kept.link}
+    if format != "json":
+        headers["Content-Disposition"] = f'attachment; filename="answer.{format}"'
+    return Response(body, media_type=MEDIA[format], headers=headers)
+
+
+# --- routes -----------------------------------------------------------------------------------------------------------
+
+
+@router.get("/tables", response_model=shapes.TablesReply)
+async def tables(request: Request, visitor: Anyone) -> Response:
+    """Tables and columns with what they may hold, from the policy alone. Free."""
+    return JSONResponse(tables_of(desk_of(request).curator))
+
+
+@router.post("/quote", response_model=shapes.QuoteReply)
+async def quote(request: Request, question: shapes.Question, visitor: Asker) -> Response:
+    """What a question would cost and how wrong the answer would be. Free; touches no data."""
+    desk = desk_of(request)
+
+    def work() -> Mapping[str, Any]:
+        price = desk.price(visitor, question)
+        return desk.curator.quote(question.sql, analyst=visitor.analyst, **price, **_rest(question)).as_json()
+
+    return JSONResponse(await desk.work(visitor, work))
+
+
+@router.post("/explain", response_model=shapes.ExplanationReply)
+async def explain(request: Request, question: shapes.Question, visitor: Asker) -> Response:
+    """What would be read, noised and computed, in numbered sentences. Free; touches no data."""
+    desk = desk_of(request)
+
+    def work() -> str:
+        price = desk.price(visitor, question)
+        return desk.curator.explain(question.sql, analyst=visitor.analyst, **price, **_rest(question))
+
+    return JSONResponse({"explanation": (await desk.work(visitor, work)).split("\n")})
+
+
+@router.post("/ask", response_model=shapes.AnswerReply, responses=ANY_FORMAT)
+async def ask(
+    request: Request,
+    question: shapes.Question,
+    visitor: Asker,
+    key: IdempotencyKey = None,
+    format: Annotated[Format | None, Query()] = None,
+) -> Response:
+    """Answer a question, at its price. The same question again is free; the same key gives the same bytes."""
+    desk = desk_of(request)
+    wanted = format_of(format, request.headers.get("accept", ""))
+    return await _reply(desk, await desk.ask(visitor, question, key), wanted)
+
+
+@router.post("/ask_all", response_model=shapes.AnswersReply)
+async def ask_all(request: Request, body: shapes.Questions, visitor: Asker, key: IdempotencyKey = None) -> Response:
+    """Answer several questions, one after the other; each gets its answer, or its own error."""
+    desk, found = desk_of(request), list[dict[str, Any]]()
+    for place, question in enumerate(body.questions):
+        try:
+            kept = await desk.ask(visitor, question, None if key is None else f"{key}#{place}")
+            found.append(as_json(kept))
+        except Exception as error:
+            refusal = refusal_of(error)
+            if refusal is None:
+                raise
+            found.append(refusal.as_json())
+    return JSONResponse({"answers": found})
+
+
+@router.get("/budget", response_model=shapes.BudgetReply)
+async def budget(request: Request, visitor: Asker) -> Response:
+    """What is left to you, and of how much."""
+    desk = desk_of(request)
+    policy, name = desk.curator.policy, visitor.analyst
+    share = policy.analysts.get(name)
+    found = (await desk.work(visitor, desk.curator.spending))[name]
+    default = None if share is None or share.per_question is None else str(share.per_question)
+    told = {part: getattr(found, part).as_json() for part in ("left", "limit", "spent")}
+    most = str(policy.limits.epsilon)
+    return JSONResponse({"analyst": name, **told, "per_question": default, "most_per_question": most})
+
+
+@router.get("/history", response_model=shapes.HistoryReply)
+async def history(request: Request, visitor: Asker) -> Response:
+    """What you asked: answers given over HTTP, newest first, and everything that was charged to you."""
+    desk = desk_of(request)
+
+    def work() -> dict[str, Any]:
+        kept = desk.answers.of(visitor.user.name, most=MOST_LISTED)
+        charges = desk.curator.ledger(analyst=visitor.analyst)
+        return {
+            "answers": [_listed(each) for each in kept],
+            "charges": charged(desk.curator, reversed(charges[-MOST_LISTED:])),
+        }
+
+    return JSONResponse(await desk.work(visitor, work))
+
+
+def _listed(kept: KeptAnswer) -> dict[str, Any]:
+    told = {name: getattr(kept, name) for name in ("link", "question", "epsilon", "margin", "rows")}
+    return told | {"when": iso(kept.moment), "cost": json.loads(kept.cost)}
+
+
+def charged(curator: Curator, entries: Iterable[Any]) -> list[dict[str, Any]]:
+    """Return lines of the ledger as JSON."""
+    accountant = accountant_of(curator.policy)
+
+    def line(entry: Any) -> dict[str, Any]:
+        return {
+            "id": str(entry.id),
+            "when": entry.when,
+            "analyst": entry.analyst,
+            "question": entry.text,
+            "cost": accountant.budget(entry.cost).as_json(),
+            "snapshot": entry.snapshot,
+            "state": entry.state,
+        }
+
+    return [line(entry) for entry in entries]
+
+
+@router.get("/answers/{link}", response_model=shapes.AnswerReply, responses=ANY_FORMAT)
+async def answer(
+    request: Request, link: str, visitor: Anyone, format: Annotated[Format | None, Query()] = None
+) -> Response:
+    """An answer that was given, by its link: whoever knows the link and may log in sees it, as it was. Free."""
+    desk = desk_of(request)
+    wanted = format_of(format, request.headers.get("accept", ""))
+    kept = await desk.work(visitor, lambda: desk.answers.by_link(link))
+    if kept is None:
+        raise missing("There is no answer of this link.")
+    return await _reply(desk, kept, wanted)

@@ -1,0 +1,163 @@
+"""What a curator does between questions: check a policy, read a snapshot's report, see what a change would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.budget import Charge
+from discreet.curator import accountant_of, terms_of
+from discreet.engines.report import report
+from discreet.engines.stores import store_of
+from discreet.engines.survey import check as survey
+from discreet.errors import Problem
+from discreet.ledger import Ledger
+from discreet.policy.policy import CURATOR, Policy, Table
+
+if TYPE_CHECKING:
+    from discreet.accounting import Accountant
+    from discreet.engines.duckdb.store import Snapshot
+
+Limits = tuple[Charge, dict[str, Charge]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkup:
+    """What is wrong with a policy and its source, what is worth knowing, and what to do next."""
+
+    problems: tuple[Problem, ...]
+    groups: Mapping[str, tuple[str, ...]]
+    next: str
+
+
+def check(policy: Policy) -> Checkup:
+    """Compare a policy with its source, its ledger and its snapshots; no value of the source is read."""
+    findings = survey(policy)
+    if findings.problems:
+        return Checkup(problems=findings.problems, groups=findings.groups, next="")
+    groups = {title: tuple(notes) for title, notes in findings.groups.items()}
+    budget = (*groups.get("The budget", ()), *_better_accountant(policy), *_limits_apart(policy))
+    return Checkup(problems=(), groups=groups | {"The budget": budget}, next=_next_step(policy))
+
+
+def snapshot_report(made: Snapshot, policy: Policy) -> list[str]:
+    """Return what a snapshot found, for the curator's eyes only."""
+    return report(made, policy)
+
+
+def _better_accountant(declared: Policy) -> list[str]:
+    """When zcdp is the better way to add up; nothing where a ledger has fixed another one for good."""
+    from discreet.accounting.calibrate import overtaking
+
+    uses = declared.budget.accountant == "zcdp"
+    if not declared.budget.delta or (not uses and Path(declared.ledger).exists()):
+        return []
+    count = overtaking(epsilon=declared.budget.epsilon, delta=declared.budget.delta)
+    using = "this policy uses" if uses else "write"
+    fixed = "" if uses else " It is fixed when the ledger is created."
+    more = f"Beyond about {count} equal questions, {using} accountant: zcdp: it has smaller margins than plain sums."
+    return [more + fixed]
+
+
+def _next_step(declared: Policy) -> str:
+    """What a curator does after this: a ledger, a snapshot, a question."""
+    path = declared.path
+    if not Path(declared.ledger).exists():
+        return f"discreet ledger {path} --create"
+    store = store_of(declared)
+    numbers = store.numbers()
+    if not numbers:
+        return f"discreet snapshot {path}"
+    if store.snapshot(numbers[-1]).digest != declared.digest:
+        return f"discreet snapshot {path}  (the tables are declared otherwise than in snapshot {numbers[-1]})"
+    who = next(iter(declared.analysts), CURATOR)
+    table = next(table.name for table in declared.tables.values() if not table.public)
+    return f'discreet ask {path} "SELECT COUNT(*) FROM {table}" --analyst {who} --epsilon 0.1'
+
+
+def _limits_apart(declared: Policy) -> list[str]:
+    """What the policy says about limits that the ledger does not know yet."""
+    if not Path(declared.ledger).exists():
+        return []
+    terms = terms_of(declared)
+    with Ledger.open(str(declared.ledger), terms) as book:
+        if book.limits == (terms.limit, dict(terms.analysts)):
+            return []
+        changes = limit_changes(book.limits, (terms.limit, dict(terms.analysts)), accountant_of(declared))
+    apart = "The ledger has other limits than the policy, and the ledger's hold until discreet ledger POLICY --amend"
+    return [f"{apart}: {'; '.join(changes)}."]
+
+
+def limit_changes(before: Limits, after: Limits, accountant: Accountant) -> list[str]:
+    """Return what an amendment changes: before and after, for everybody and each analyst."""
+    found = []
+    (limit, shares), (new_limit, new_shares) = before, after
+    pairs: dict[str, tuple[Charge | None, Charge | None]] = {"all": (limit, new_limit)}
+    pairs |= {name: (shares.get(name), new_shares.get(name)) for name in dict.fromkeys((*shares, *new_shares))}
+    for name, (old, new) in pairs.items():
+        if old != new:
+            was, is_now = ("nothing" if each is None else str(accountant.left(each)) for each in (old, new))
+            found.append(f"{name}: {was} before, {is_now} now")
+    return found
+
+
+# --- what a change of the policy would do -----------------------------------------------------------------------------
+
+
+def preview(before: Policy, after: Policy) -> list[str]:
+    """Return in sentences what changes from one policy to another; by the two texts alone, never from data."""
+    found = [*_fixed_changes(before, after), *_table_changes(before, after)]
+    if before.digest != after.digest:
+        found.append(
+            "What tables mean changes: it needs a new snapshot (discreet snapshot), and every question is charged anew."
+        )
+    accountant, (old, new) = accountant_of(after), (terms_of(before), terms_of(after))
+    if before.budget.accountant == after.budget.accountant:
+        changes = limit_changes((old.limit, dict(old.analysts)), (new.limit, dict(new.analysts)), accountant)
+        found += [f"Budget of {change}: recorded by discreet ledger POLICY --amend." for change in changes]
+    for name in ("limits", "releases", "hierarchies", "publications"):
+        if getattr(before, name) != getattr(after, name):
+            found.append(f"{name}: declared otherwise.")
+    return found
+
+
+def _fixed_changes(before: Policy, after: Policy) -> Iterator[str]:
+    """Tell of what a ledger is bound to for good (S2)."""
+    for name in ("unit", "neighbors"):
+        if getattr(before, name) != getattr(after, name):
+            yield f"{name}: the ledger is bound to {getattr(before, name)}, and refuses any other."
+    if before.budget.accountant != after.budget.accountant:
+        yield f"budget.accountant: the ledger is bound to {before.budget.accountant}, and refuses any other."
+    for name, table in before.tables.items():
+        other = after.tables.get(name)
+        if other is not None and other.owner != table.owner:
+            yield f"{name}.owner: the ledger is bound to who owns its rows, and refuses another."
+
+
+def _table_changes(before: Policy, after: Policy) -> Iterator[str]:
+    for name in dict.fromkeys((*before.tables, *after.tables)):
+        old, new = before.tables.get(name), after.tables.get(name)
+        if old is None:
+            yield f"{name}: a new table; it must be in the source."
+        elif new is None:
+            yield f"{name}: no longer there; questions about it are refused."
+        else:
+            yield from _column_changes(old, new)
+
+
+def _column_changes(old: Table, new: Table) -> Iterator[str]:
+    for limit in ("max_rows", "max_groups"):
+        was, now = getattr(old, limit), getattr(new, limit)
+        if was != now:
+            effect = "more noise, fewer rows left out" if (now or 0) > (was or 0) else "less noise, more rows left out"
+            yield f"{old.name}.{limit}: {was} before, {now} now: {effect}."
+    for name in dict.fromkeys((*old.columns, *new.columns)):
+        was, now = old.columns.get(name), new.columns.get(name)
+        if was is None:
+            yield f"{old.name}.{name}: a new column."
+        elif now is None:
+            yield f"{old.name}.{name}: no longer there; questions about it are refused."
+        elif was != now:
+            yield f"{old.name}.{name}: may hold other values than before. What lies outside is clamped or missing."
