@@ -353,7 +353,8 @@ class Curator:
         """Return what each analyst, the curator and (as None) everybody may spend, has spent and has left."""
         with self._entered():
             (limit, shares), book = self._ledger.limits, self._ledger
-            limits: dict[str | None, Charge] = {None: limit, CURATOR: limit, **shares}
+            limits: dict[str | None, Charge] = {None: limit, CURATOR: limit}
+            limits.update(shares.items())
             left = {name: limit - book.spent() if name is None else book.left(name) for name in limits}
             return {
                 name: Account(
