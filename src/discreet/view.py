@@ -36,6 +36,7 @@ from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
 from discreet.sql.plan import Plan, empty_plan, prove
 from discreet.sql.text.dialect import Dialect, named_dialect
+from discreet.sql.text.parse import refuse_depth
 from discreet.vault.allowance import Allowance
 from discreet.vault.answer import Sheet
 from discreet.vault.exact import Exact
@@ -130,18 +131,19 @@ class View:
         today = datetime.now(UTC).date()
         found = self.plans.get((sql, dialect, today))
         if found is None:
-            found = plan(
-                sql, self.policy, self.public, self.of_public, dialect=dialect, today=today, spell=self.engine.sql
-            )
-            prove(found, self.policy)
-            self._rehearse(found)
-            if found.probe and found.blocks:
-                found = self._emptied(found)
+            with refuse_depth():
+                found = self._planned(sql, dialect, today)
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             if len(sql) <= MOST_LETTERS:
                 self.plans[sql, dialect, today] = found
         return found
+
+    def _planned(self, sql: str, dialect: Dialect, today: date) -> Plan:
+        found = plan(sql, self.policy, self.public, self.of_public, dialect=dialect, today=today, spell=self.engine.sql)
+        prove(found, self.policy)
+        self._rehearse(found)
+        return self._emptied(found) if found.probe and found.blocks else found
 
     def shape(self, sql: str, *, dialect: str = "duckdb") -> Shape:
         """Return what an answer will look like. It is read off a rehearsal; of public tables, off the answer itself."""

@@ -31,6 +31,7 @@ from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
 from discreet.sql.picks import Pick
 from discreet.sql.plan import Block, Key, Plan, prove
+from discreet.sql.text.parse import refuse_depth
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
@@ -75,9 +76,10 @@ def _planned(sql: str, world: World) -> Plan | str:
     """A plan that would be charged for, or the reason of the refusal."""
     with _within(SLOW, "planning"):
         try:
-            planned = plan(sql, world.policy, world.public, world.evaluate, spell=Spelling().numbers)
-            prove(planned, world.policy)
-            _rehearsed(planned, world)
+            with refuse_depth():
+                planned = plan(sql, world.policy, world.public, world.evaluate, spell=Spelling().numbers)
+                prove(planned, world.policy)
+                _rehearsed(planned, world)
         except (Rejected, UsageError) as refusal:
             return f"refused: {_general(str(refusal))}"
         except EngineFailure:

@@ -8,7 +8,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from discreet.algebra import Column
+from discreet.algebra import Column, Scan
 from discreet.curator import Curator
 from discreet.engines.spelling import Spelling
 from discreet.sql.plan import Joint
@@ -101,3 +101,16 @@ def test_a_row_beside_the_listed_groups_is_in_none(cells: tuple[int, ...]) -> No
     assert len(rows) == 30
     assert {flat: found for flat, found in rows if found is not None} == {cell: i for i, cell in enumerate(cells)}
     assert duckdb.sql(f"SELECT {sql} FROM (SELECT NULL::INT AS x, 1 AS y) AS t").fetchall() == [(None,)]
+
+
+def test_places_of_narrow_columns_do_not_overflow() -> None:
+    """A place has its column's type: 120 * 2 is more than a TINYINT holds, and failed where somebody is 120."""
+    place = place_among([Column("t", "x"), Column("t", "y")], [121, 3], (7, 300))
+    sql = Spelling().expression(place)
+    rows = duckdb.sql(f"SELECT {sql} FROM (SELECT CAST(100 AS TINYINT) AS x, CAST(0 AS TINYINT) AS y) AS t").fetchall()
+    assert rows == [(1,)]
+
+
+def test_a_grid_beyond_64_bits_is_not_numbered(curator: Curator) -> None:
+    finder = possible.Possible(policy=curator.policy, public={}, spell=lambda tree: "", evaluate=pytest.fail)
+    assert finder.cells(Scan("people", "t"), (), [Column("t", "age")], [2**62]) is None

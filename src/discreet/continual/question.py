@@ -21,7 +21,7 @@ from discreet.sql.after.naming import aggregate_number, key_number
 from discreet.sql.analyze import plan
 from discreet.sql.plan import Block, Key, Measurement, Plan
 from discreet.sql.sensitivity import Sensitivity
-from discreet.sql.text.parse import parse
+from discreet.sql.text.parse import parse, refuse_depth
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +60,9 @@ def question(
             policy,
             tables={**policy.tables, table.name: replace(table, max_rows=schedule.per_person.rows, max_groups=None)},
         )
-        found = plan(schedule.question, replace(rows, neighbors="add_remove"), public, evaluate)
-        changed = plan(schedule.question, replace(rows, neighbors="change_one"), public, evaluate)
+        with refuse_depth():
+            found = plan(schedule.question, replace(rows, neighbors="add_remove"), public, evaluate)
+            changed = plan(schedule.question, replace(rows, neighbors="change_one"), public, evaluate)
         return _checked(found, changed, table)
     except Rejected as error:
         message = f"releases.{schedule.name}.question: {error.reason} {error.hint}"

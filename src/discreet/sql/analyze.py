@@ -114,8 +114,6 @@ def plan(
             result = analysis.query(tree if probe is None else probe, {})
             if probe is not None and isinstance(result, Released) and not analysis.blocks:  # free as it is
                 result, probe = analysis.query(tree, {}), None
-    except RecursionError:
-        raise reject(tree, "the statement is nested too deeply to be analyzed.", "Split it.") from None
     except _UNFORESEEN as error:
         if isinstance(error, DiscreetError):
             raise
@@ -647,9 +645,10 @@ class Analysis:
         nested = ranked.nested(self.alias())
         assert relation.max_groups is not None
         kept = nested.fields[-1].value.expression <= relation.max_groups
-        return replace(
-            nested, fields=nested.fields[:-1], conditions=(kept,), max_groups=None, touched=relation.max_groups
-        )
+        # What is constant stays so: the keys, read again from here, must be those that were ranked.
+        pairs = zip(relation.fields, nested.fields[:-1], strict=True)
+        fields = tuple(before if before.value.constant else after for before, after in pairs)
+        return replace(nested, fields=fields, conditions=(kept,), max_groups=None, touched=relation.max_groups)
 
     def group_values(self, node: exp.Select, names: Names) -> list[Value]:
         return [translate(meaning, names) for meaning in meanings_of(node, names)]

@@ -78,8 +78,10 @@ class Possible:
         self, source: Source, where: Sequence[Expression], places: Sequence[Expression], sizes: Sequence[int]
     ) -> tuple[int, ...] | None:
         """The places in the grid of keys that can be, in order; None where all can, or it cannot be told."""
-        if not places or (
-            all(isinstance(each, Column) for each in places) and not self._narrows(source, where, places)
+        if (
+            not places
+            or math.prod(sizes) >= 2**62
+            or (all(isinstance(each, Column) for each in places) and not self._narrows(source, where, places))
         ):
             return None
         try:
@@ -342,7 +344,7 @@ def place_of_text(value: Expression, texts: Sequence[str]) -> Expression:
 
 def place_among(places: Sequence[Expression], sizes: Sequence[int], cells: Sequence[int]) -> Expression:
     """The place of a row's keys among the listed groups; NULL for a row that is in none of them."""
-    flat: Expression = places[0]
+    flat: Expression = Cast(places[0], "BIGINT")  # a place has the type of its column, in which a product overflows
     for place, size in zip(places[1:], sizes[1:], strict=True):
         flat = flat * size + place
     if cells[-1] - cells[0] + 1 == len(cells):

@@ -113,6 +113,15 @@ def _statement(text: str, dialect: Dialect) -> exp.Expression:
     return trees[0]
 
 
+@contextmanager
+def refuse_depth() -> Iterator[None]:
+    """Refuse a statement whose trees are deeper than Python recurses: long chains of NOT, || or + are."""
+    try:
+        yield
+    except RecursionError:
+        raise Rejected("the statement is nested too deeply to be analyzed.", hint="Split it.") from None
+
+
 def _inside_brackets(tree: exp.Expression) -> exp.Expression:
     """The statement that stands in brackets, with what stands behind them."""
     while isinstance(tree, exp.Subquery) and is_bare(tree) and not tree.args.get("alias"):
