@@ -60,8 +60,8 @@ bench: $(STAMP)
 
 # Hash-pinned and without addresses: written anew after a change in pyproject.toml.
 lock: $(STAMP)
-	$(COMPILE) pyproject.toml --group build -o requirements/run.txt
-	$(COMPILE) pyproject.toml --extra server -c requirements/run.txt -o requirements/server.txt
+	$(COMPILE) pyproject.toml --extra fast --extra science --group build -o requirements/run.txt
+	$(COMPILE) pyproject.toml --extra fast --extra science --extra server -c requirements/run.txt -o requirements/server.txt
 	$(COMPILE) pyproject.toml --all-extras --group dev -c requirements/run.txt -o requirements/dev.txt
 	$(COMPILE) --group clients -o requirements/clients.txt
 	$(COMPILE) --group superset -o requirements/superset.txt

@@ -19,6 +19,7 @@ LAYERS = (
     (
         "arrow",
         "errors",
+        "extras",
         "budget",
         "policy",
         "noise",

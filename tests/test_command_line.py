@@ -18,7 +18,7 @@ import typer
 import discreet
 from discreet import town
 from discreet.budget import with_margin
-from discreet.cli import app, run
+from discreet.cli import HOMES, app, run
 from discreet.cli.completion import _words
 from discreet.cli.tables import budget_bar
 from discreet.curator import create_ledger
@@ -151,7 +151,7 @@ def scripts(capfd: pytest.CaptureFixture[str]) -> dict[str, str]:
 
 
 def test_completion_knows_every_verb_option_and_choice(capfd: pytest.CaptureFixture[str]) -> None:
-    listed = list(_words(typer.main.get_command(app)))
+    listed = list(_words(typer.main.get_command(app())))
     assert {("ask",), ("release", "start"), ("attack", "link")} <= {each.verbs for each in listed}
     for text in scripts(capfd).values():
         for each in listed:
@@ -214,3 +214,26 @@ def test_errors_are_red_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> 
 
     assert told(True).startswith("\x1b[31m")
     assert "\x1b" not in told(False) + told(True, NO_COLOR="1") + told(True, TERM="dumb")
+
+
+@pytest.mark.parametrize("verb", HOMES)
+def test_a_verb_alone_is_the_verb_among_all(verb: str) -> None:
+    """What is imported for one verb knows it as the whole command does, and knows no other."""
+    alone, whole = (typer.main.get_command(each) for each in (app(verb), app()))
+    assert list(getattr(alone, "commands", ())) == [verb]
+    assert [each.opts for each in alone.commands[verb].params] == [each.opts for each in whole.commands[verb].params]  # type: ignore[attr-defined]
+
+
+def test_what_an_extra_brings(policy: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Without it the sentence names it, before anything is charged."""
+    spent = discreet.open(policy).left(analyst="curator")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "scipy"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "scipy", None)
+    for words in (
+        ["describe", policy, "people", "--epsilon", "0.1", "--out", "x"],
+        ["release", "start", policy, "visits_by_day"],
+    ):
+        assert run(words) == 2
+        assert "needs scipy: pip install 'discreet[science]'." in capfd.readouterr().err
+    assert discreet.open(policy).left(analyst="curator") == spent

@@ -71,7 +71,7 @@ def options() -> Iterator[tuple[tuple[str, ...], set[str]]]:
         for name, child in getattr(command, "commands", {}).items():
             yield from walk(child, (*verbs, name))
 
-    yield from walk(typer.main.get_command(cli.app), ())
+    yield from walk(typer.main.get_command(cli.app()), ())
 
 
 COMMANDS = dict(options())

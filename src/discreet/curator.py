@@ -27,6 +27,7 @@ from discreet.engines.stores import store_of
 from discreet.engines.until import Until
 from discreet.errors import UsageError
 from discreet.explain import explanation
+from discreet.extras import require
 from discreet.ledger import Ledger, PaidPart, Terms
 from discreet.ledger.receipts import Entry
 from discreet.offer import Offer, Quote, quoted
@@ -217,6 +218,7 @@ class Curator:
         `intervals` says how columns of many values are cut. `workload` are questions that it should be good at, such
         as those `asked` so far; otherwise every pair counts.
         """
+        require("scipy", what="A description")
         from discreet.synthetic.axis import EQUAL
         from discreet.synthetic.describe import commission, description
         from discreet.synthetic.description import Description
@@ -252,6 +254,7 @@ class Curator:
 
         `workload` adds what questions ask for, `target` (`income=high`) a classifier made from it and tried on truth.
         """
+        require("scipy", what="A comparison")
         from discreet.synthetic.compare import Comparison, compared, comparison
 
         work = comparison(
@@ -293,6 +296,7 @@ class Curator:
 
     def release(self, name: str) -> Release:
         """A scheduled release of the policy: start it once, run it every period, show what it published (S15)."""
+        require("scipy", what="A release")
         from discreet.continual.question import question
         from discreet.continual.running import Release
 

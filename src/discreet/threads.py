@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -44,9 +44,12 @@ def one_thread() -> Iterator[None]:
 def _libraries() -> tuple[tuple[Any, Any], ...]:
     """The functions that read and set the number of threads, of the OpenBLAS below numpy and of that below scipy."""
     import numpy.linalg
-    import scipy.linalg.cython_blas
 
-    modules: tuple[Any, ...] = (numpy.linalg._umath_linalg, scipy.linalg.cython_blas)
+    modules: list[Any] = [numpy.linalg._umath_linalg]
+    with suppress(ModuleNotFoundError):  # without scipy there is one library less
+        import scipy.linalg.cython_blas
+
+        modules.append(scipy.linalg.cython_blas)
     found = []
     for module in modules:
         library = ctypes.CDLL(module.__file__)  # loaded already; its symbols include those of what it is linked to

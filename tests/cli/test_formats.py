@@ -26,7 +26,7 @@ LISTS = pa.table({"name": ["a", None], "list": [[1, 2], None], "n": [1.5, 2.0]})
 
 
 def commands(group: Any = None, verbs: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    group = group or typer.main.get_command(cli.app)
+    group = group or typer.main.get_command(cli.app())
     for name, each in group.commands.items():
         if hasattr(each, "commands"):
             yield from commands(each, (*verbs, name))

@@ -8,7 +8,8 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pandas as pd
 import psycopg
 import pyarrow as pa
 import pyarrow.parquet
+import pyreadstat
 import pytest
 from small_sources import kept
 
@@ -26,6 +28,7 @@ from discreet.engines.codebook import Codebook
 from discreet.engines.draft import draft
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.readers.postgres import Postgres
 from discreet.engines.suggest import UNKNOWN, of_checks, of_name, owner_among
 from discreet.engines.survey import check
 from discreet.errors import PolicyError, UsageError
@@ -321,6 +324,80 @@ def test_excel(tmp_path: Path) -> None:
         draft(tmp_path / "twice.xlsx")
 
 
+def labelled(tmp_path: Path, write: Callable[..., None], name: str, **options: Any) -> Path:
+    frame = pd.DataFrame(
+        {"person_id": [1, 2, 3], "sex": [1.0, 2.0, 9.0], "score": [1.0, 2.5, 31337.0], "note": ["SECRET", "b", "c"]}
+    )
+    labels = {"sex": {1: "Male", 2: "Female\n# x", 9: "No answer"}, "score": {1: "low"}}
+    write(frame, str(tmp_path / name), variable_value_labels=labels, **options)
+    return tmp_path / name
+
+
+def test_spss_labels_are_read_and_no_row(tmp_path: Path) -> None:
+    options: dict[str, Any] = {"missing_ranges": {"sex": [9]}, "variable_measure": {"score": "scale"}}
+    file = labelled(tmp_path, pyreadstat.write_sav, "town.sav", **options)
+    text = draft(file, beside=tmp_path).text()
+    assert "    owner: person_id  # from the name" in text
+    assert "sex: {values: [1, 2]}  # from the labels (1 Male, 2 Female # x): check that every value has one\n" in text
+    assert "      # score: " in text  # on a scale: a label of one value says nothing of the others
+    assert "SECRET" not in text
+    assert "31337" not in text
+    found = Codebook.read(file).get("any", "sex")
+    assert found is not None
+    assert found.declaration == "{values: [1, 2]}"
+    columns = "{sex: {values: [1, 2]}, score: {decimal: [0, 100], step: 0.1}, note: text}"
+    policy = policy_for(str(file), tmp_path, f"town: {{owner: person_id, columns: {columns}}}")
+    assert check(policy).problems == ()
+    prepare(policy, policy.source, policy.store, 1)
+    engine = DuckDB.open(policy, 1)
+    assert kept(engine, "town") == [("1", 0, 10, "SECRET"), ("2", 1, 25, "b"), ("3", None, 1000, "c")]
+    engine.close()
+
+
+def test_stata_labels(tmp_path: Path) -> None:
+    text = draft(labelled(tmp_path, pyreadstat.write_dta, "town.dta")).text()
+    assert "sex: {values: [1, 2, 9]}  # from the labels (1 Male, 2 Female # x, 9 No answer): check" in text
+
+
+def test_a_labelled_file_that_is_none(tmp_path: Path) -> None:
+    (tmp_path / "t.sav").write_bytes(b"no such file")
+    with pytest.raises(UsageError, match=r"cannot be read as \.sav"):
+        draft(tmp_path / "t.sav")
+
+
+@pytest.mark.parametrize("suffix", [".sqlite", ".duckdb"])
+def test_columns_that_refer_to_codes(tmp_path: Path, suffix: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """Keys of a table are listed only where the curator says that everybody may know it."""
+    file = tmp_path / f"town{suffix}"
+    script = (
+        "CREATE TABLE states (code VARCHAR PRIMARY KEY, label VARCHAR);"
+        "CREATE TABLE people (person_id INTEGER PRIMARY KEY, state VARCHAR REFERENCES states(code),"
+        " height INTEGER CHECK (height BETWEEN 40 AND 230));"
+        "CREATE TABLE visits (visit_id INTEGER PRIMARY KEY, person_id INTEGER REFERENCES people(person_id));"
+        "CREATE TABLE labs (visit_id INTEGER REFERENCES visits(visit_id), value DOUBLE);"
+        "INSERT INTO states VALUES ('N', 'North'), ('S', 'South');"
+    )
+    if suffix == ".sqlite":
+        with closing(sqlite3.connect(file)) as connection:
+            connection.executescript(script)
+    else:
+        with duckdb.connect(str(file)) as database:
+            database.execute(script)
+    before = draft(file).text()
+    assert "      # state: left out: it refers to states; if everybody may know that table" in before
+    assert "N, S" not in before
+    assert "height: {integer: [40, 230]}  # from CHECK" in before
+    assert "owner: {through: visits, on: visit_id}  # from the keys: check" in before
+    out = tmp_path / "p.yaml"
+    assert run(["init", str(file), "--out", str(out), "--public", "States"]) == 0
+    text = out.read_text()
+    assert "  states: {public: true}  # you said so\n" in text
+    assert "      state: {values: [N, S]}  # from the public table states\n" in text
+    assert run(["check", str(out)]) == 0
+    assert run(["init", str(file), "--out", str(tmp_path / "q.yaml"), "--public", "nowhere"]) == 2
+    assert "There is no table nowhere to be public" in capfd.readouterr().err
+
+
 def test_files_that_only_call_themselves_so(tmp_path: Path) -> None:
     (tmp_path / "town.sqlite").write_bytes(b"x" * 5000)
     with pytest.raises(UsageError, match="no SQLite file"):
@@ -400,6 +477,24 @@ def test_postgres(server: str, tmp_path: Path) -> None:
         draft("postgresql://nobody@/none?host=/nowhere")
 
 
+def test_postgres_is_read_as_of_one_moment(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What somebody writes between the reading of two tables is in neither of them."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("CREATE SCHEMA moment; CREATE TABLE moment.a (n int); CREATE TABLE moment.b (n int)")
+        reader = Postgres(address=f"{server}&options=-csearch_path%3Dmoment")
+        one_table = Postgres._read
+
+        def then_write(self: Postgres, opened: Any, table: str, *, rows: bool) -> Any:
+            found = one_table(self, opened, table, rows=rows)
+            connection.execute("INSERT INTO moment.a VALUES (1); INSERT INTO moment.b VALUES (1)")
+            return found
+
+        monkeypatch.setattr(Postgres, "_read", then_write)
+        assert {table: found.num_rows for table, found in reader.read(["a", "b"]).items()} == {"a": 0, "b": 0}
+        assert {table: found.num_rows for table, found in reader.read(["a", "b"]).items()} == {"a": 2, "b": 2}
+        assert {table: found.num_rows for table, found in reader.read(["a"]).items()} == {"a": 4, "b": 0}
+
+
 def policy_for(source: str, tmp_path: Path, table: str) -> Policy:
     text = f"source: '{source}'\nunit: p\nbudget: {{epsilon: 1}}\ntables: {{{table}}}\n"
     return Policy.parse(text, path=tmp_path / "p.yaml")
@@ -448,10 +543,13 @@ def test_each_step_names_the_next(folder: Path, capfd: pytest.CaptureFixture[str
 
 
 def test_missing_readers_say_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("psycopg", "openpyxl"):
+    for module in ("psycopg", "openpyxl", "pyreadstat"):
         monkeypatch.setitem(sys.modules, module, None)
     (tmp_path / "t.xlsx").write_bytes(b"")
     with pytest.raises(UsageError, match=r"pip install 'discreet\[excel\]'"):
         draft(tmp_path / "t.xlsx")
     with pytest.raises(UsageError, match=r"pip install 'discreet\[postgres\]'"):
         draft("postgresql://x@/y")
+    (tmp_path / "t.sav").write_bytes(b"")
+    with pytest.raises(UsageError, match=r"A .sav file needs pyreadstat: pip install 'discreet\[spss\]'"):
+        draft(tmp_path / "t.sav")

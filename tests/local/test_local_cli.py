@@ -33,7 +33,7 @@ def told(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
 
 def test_responding_in_a_terminal_shows_the_coins() -> None:
     """Answers are typed; one that is not an answer is asked for again; an empty one leaves the question out."""
-    done = CliRunner().invoke(cli.app, ["respond", "weekend.yaml"], input="maybe\nyes\n\n7.5\n")
+    done = CliRunner().invoke(cli.app(), ["respond", "weekend.yaml"], input="maybe\nyes\n\n7.5\n")
     assert done.exit_code == 0
     assert "'maybe' is not an answer to this question: answer one of no, yes." in done.output
     assert re.search(

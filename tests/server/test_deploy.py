@@ -20,7 +20,7 @@ def test_the_commands_of_unit_and_image_exist() -> None:
     assert image
     for line in (unit[1].partition(" ")[2], image[1]):
         words = shlex.split(line)
-        command = typer.main.get_command(cli.app)
+        command = typer.main.get_command(cli.app())
         with command.make_context("discreet", words, resilient_parsing=True):
             assert words[0] == "serve"
         serve = command.commands["serve"]  # type: ignore[attr-defined]

@@ -1,14 +1,15 @@
 """The `discreet` command: verbs for curators, analysts, respondents and auditors.
 
-Each family of verbs has a module with `register(app)`. Errors are one sentence on stderr, or one JSON object on stdout
-with `--format json`; exit codes are those of `discreet.errors` and of docs/output.md; there is never a traceback.
+Each family of verbs has a module with `register(app)`, imported when one of its verbs is typed. Errors are one
+sentence on stderr, or one JSON object on stdout with `--format json`; exit codes are those of `discreet.errors` and
+of docs/output.md; there is never a traceback.
 """
 
 from __future__ import annotations
 
 import codecs
 import contextlib
-import copy
+import gc
 import importlib
 import io
 import json
@@ -23,17 +24,8 @@ import typer
 
 import discreet
 from discreet.errors import DiscreetError, EngineFailure, UsageError
+from discreet.extras import EXTRAS, missing
 from discreet.show import printable
-
-app = typer.Typer(
-    name="discreet",
-    help="Statistics about people, and nothing about any one of them.",
-    no_args_is_help=True,
-    add_completion=False,  # `discreet completion` prints a script that starts no Python at every Tab
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
 INTERRUPTED = 130  # by Ctrl-C, or at the end of what could be typed
 READER_GONE = 141  # as if SIGPIPE had ended it: `discreet ... | head -1`
@@ -44,9 +36,38 @@ FAMILIES = (
     *("demo", "init", "curate", "question", "local", "synthetic", "release", "publish", "anonymity", "attack", "audit"),
     *("user", "serve", "completion"),
 )
+HOMES = {  # the family of a verb that is typed often: the others need not be imported for it
+    **dict.fromkeys(("ask", "quote", "explain"), "question"),
+    **dict.fromkeys(("check", "snapshot", "ledger", "bounds"), "curate"),
+    **{verb: verb for verb in ("demo", "init", "release", "publish")},
+}
+_MANY_OBJECTS = 200_000  # a command makes fewer before it ends: looking for circles among them frees nothing
 
-for _family in FAMILIES:
-    importlib.import_module(f"discreet.cli.{_family}").register(app)
+
+def app(verb: str | None = None) -> typer.Typer:
+    """The command with all its verbs; or with one alone: building all fifty takes a third of a question's time."""
+    whole = typer.Typer(
+        name="discreet",
+        help="Statistics about people, and nothing about any one of them.",
+        no_args_is_help=True,
+        add_completion=False,  # `discreet completion` prints a script that starts no Python at every Tab
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    whole.callback()(_before_the_verb)
+    families = FAMILIES if verb is None or verb not in HOMES else (HOMES[verb],)
+    for family in families:
+        importlib.import_module(f"discreet.cli.{family}").register(whole)
+    commands = [each for each in whole.registered_commands if verb == (each.name or _called(each.callback))]
+    groups = [each for each in whole.registered_groups if each.name == verb]
+    if verb != "completion" and (commands or groups):
+        whole.registered_commands, whole.registered_groups = commands, groups
+    return whole
+
+
+def _called(callback: object) -> str:
+    return str(getattr(callback, "__name__", ""))
 
 
 def _print_version(wanted: bool) -> None:
@@ -55,7 +76,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _before_the_verb(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -66,6 +86,7 @@ def _before_the_verb(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
+    gc.set_threshold(_MANY_OBJECTS)
     outputs = [_watched("stdout"), _watched("stderr")]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
@@ -126,7 +147,7 @@ def run(arguments: list[str]) -> int:
     try:
         # Not app(): typer would return the code of an Exit as if it were the command's result, make 0 of Ctrl-C
         # for whoever drops it, and 1 of a reader who went away.
-        command = typer.main.get_command(_app_of(arguments))
+        command = typer.main.get_command(app(arguments[0]))
         with command.make_context("discreet", list(arguments)) as context:
             command.invoke(context)
     except typer.Exit as stop:
@@ -142,6 +163,9 @@ def run(arguments: list[str]) -> int:
             print(error.format_message())
             return 0
         return _told(UsageError(" ".join(error.format_message().split())), arguments)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        return _told(missing(package) if package in EXTRAS else EngineFailure(), arguments)
     except DiscreetError as error:
         return INTERRUPTED if _interrupted.is_set() else _told(error, arguments)
     except Exception as error:
@@ -155,20 +179,6 @@ def run(arguments: list[str]) -> int:
         logging.getLogger("discreet").debug("%s at %s.", type(error).__name__, place_of(error))
         return _told(EngineFailure(), arguments)
     return 0
-
-
-def _app_of(arguments: list[str]) -> typer.Typer:
-    """The app with the verb that was typed alone: building all fifty takes a tenth of a question's time."""
-    verb = arguments[0]
-    commands = [
-        each for each in app.registered_commands if verb == (each.name or getattr(each.callback, "__name__", ""))
-    ]
-    groups = [each for each in app.registered_groups if each.name == verb]
-    if verb == "completion" or not (commands or groups):
-        return app
-    narrow = copy.copy(app)
-    narrow.registered_commands, narrow.registered_groups = commands, groups
-    return narrow
 
 
 def _told(error: DiscreetError, arguments: list[str]) -> int:

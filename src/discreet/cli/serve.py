@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,6 +32,8 @@ def serve(
     workers: Annotated[int, typer.Option(min=1, max=64, help="Questions that run at a time.")] = 4,
 ) -> None:
     """Open the doors for analysts, until Ctrl-C or SIGTERM. Who may log in: discreet user."""
+    import asyncio
+
     from discreet.server.limits import Limits
     from discreet.server.log import log_to_stderr
     from discreet.server.serve import Address, Server

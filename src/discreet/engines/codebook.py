@@ -1,4 +1,5 @@
-"""A codebook: what each column may contain, as those who made the data wrote it down. CSV, JSON or DDI (XML).
+"""A codebook: what each column may contain, as those who made the data wrote it down. CSV, JSON or DDI (XML), or the
+value labels of a file of SPSS, Stata or SAS.
 
 One line or entry for each column: `column`, and any of `table`, `type` (integer, decimal, values, boolean, date,
 timestamp, text, identifier), `min` and `max` or `range` (0..120), `step`, `values` (a|b|c, or a list in JSON).
@@ -15,6 +16,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from discreet.engines.duckdb import encode
+from discreet.engines.readers.labelled import LABELLED, Labelled
 from discreet.engines.suggest import Suggestion, of_values, ranged
 from discreet.errors import UsageError
 
@@ -45,6 +47,9 @@ class Codebook:
     @classmethod
     def read(cls, file: Path) -> Codebook:
         """The codebook in a file; raises UsageError where it is none."""
+        if file.suffix.lower() in LABELLED and file.is_file():  # of which the labels are read, and no row
+            labels = Labelled(file=file).declared(file.stem).labels
+            return cls([{"column": column, "values": list(codes)} for column, codes in labels.items()], file=file)
         try:
             if file.stat().st_size > _MOST:
                 raise UsageError(f"The codebook {file} is larger than 10 MB: it describes data, and holds none.")

@@ -9,15 +9,20 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from discreet.engines.codebook import Codebook
 from discreet.engines.duckdb import encode
-from discreet.engines.readers import Declared
+from discreet.engines.duckdb.constraints import declared as declared_in_duckdb
+from discreet.engines.quoting import name as quoted
+from discreet.engines.readers.reader import Declared
 from discreet.engines.source import (
+    ATTACHED,
     DATABASES,
+    Database,
     Folder,
     Foreign,
     Source,
@@ -30,7 +35,17 @@ from discreet.engines.source import (
     source_at,
     tables_in,
 )
-from discreet.engines.suggest import HINTS, UNKNOWN, Suggestion, of_checks, of_name, of_type, of_values, owner_among
+from discreet.engines.suggest import (
+    HINTS,
+    UNKNOWN,
+    Suggestion,
+    of_checks,
+    of_labels,
+    of_name,
+    of_type,
+    of_values,
+    owner_among,
+)
 from discreet.errors import UsageError
 from discreet.policy.document import PLACEHOLDER
 
@@ -49,6 +64,7 @@ budget:
 analysts:
   alice: {epsilon: 0.5}  # check: who may ask, and how much of the budget each may spend
 """
+_MOST = 1000  # values of a public key that are listed
 _CHECKABLE = "# or about nobody and known to all? Then write only {public: true}"
 _KINDS = (  # of the type names that databases declare
     (r"BOOL", encode.BOOLEAN),
@@ -60,6 +76,9 @@ _KINDS = (  # of the type names that databases declare
     (r"UUID", encode.UUID),
     (r"CHAR|TEXT|CLOB|ENUM|CITEXT|NAME", encode.TEXT),
 )
+
+
+Keys = dict[str, tuple[str, ...] | None]  # of a public table: a column that others refer to, and its values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +99,7 @@ class TableDraft:
     owner: str
     why: str
     columns: tuple[ColumnDraft, ...]
+    public: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +120,9 @@ class Draft:
         """The draft with what somebody answers about each column: a declaration, or None to leave it out."""
         tables = []
         for table in self.tables:
+            if table.public:
+                tables.append(table)
+                continue
             columns = []
             for column in table.columns:
                 declaration = ask(table.name, column)
@@ -108,22 +131,34 @@ class Draft:
         return replace(self, tables=tuple(tables))
 
 
-def draft(data: object, *, beside: str | Path | None = None, codebook: Codebook | None = None) -> Draft:
+def draft(
+    data: object,
+    *,
+    beside: str | Path | None = None,
+    codebook: Codebook | None = None,
+    public: Iterable[str] = (),
+) -> Draft:
     """A draft for data at a path or address, or for tables from Python.
 
-    `beside` is the folder in which the policy will stand, so that its source can be written from there.
+    `beside` is the folder in which the policy will stand, so that its source can be written from there. `public` names
+    tables that the curator says everybody may know: the keys of these alone are read, for columns that refer to them.
     """
     location = data if isinstance(data, Mapping) or (isinstance(data, str) and "://" in data) else _place(str(data))
     source = source_at(location)
-    tables = _schemas(source)
+    tables, keys = _schemas(source, [table.lower() for table in public])
     if not tables:
         raise UsageError(f"There are no Parquet or CSV files and no tables in {data}.")
     # A password does not belong in a policy: PGPASSWORD or ~/.pgpass holds it.
     written = None if isinstance(location, Mapping) else re.sub(r"(//[^:/@]*):[^@/]*@", r"\1@", str(location))
     if isinstance(location, Path) and beside is not None:
         written = os.path.relpath(location, beside)
-    drafts = tuple(_drafted(name, declared, codebook, tables) for name, declared in tables.items())
-    return Draft(source=written, tables=drafts)
+    drafts = [
+        TableDraft(name=name, owner="", why="", columns=(), public=True)
+        if name in keys
+        else _drafted(name, declared, codebook, tables, keys)
+        for name, declared in tables.items()
+    ]
+    return Draft(source=written, tables=tuple(drafts))
 
 
 def _place(data: str) -> Path:
@@ -139,23 +174,45 @@ def _quietly(path: Path) -> Source | None:
         return None
 
 
-def _schemas(source: Source) -> dict[str, Declared]:
-    """Of every table the types of its columns, '' where nothing declares one; and what its database declares."""
+def _schemas(source: Source, public: Collection[str]) -> tuple[dict[str, Declared], dict[str, Keys]]:
+    """Of every table the types of its columns, '' where nothing declares one, and what its database declares.
+
+    Of public tables also the values of those columns that others refer to.
+    """
     connection = loading(None)
     try:
         with engine_errors("Reading the schema"):
-            attach(connection, source)
-            found = {}
-            for name in tables_in(connection, source):
-                if isinstance(source, Foreign):
-                    found[name] = source.reader.declared(name)
-                else:
-                    types = columns_of(connection, scan(source, name, as_text=True))
-                    csv = isinstance(source, Folder) and is_csv(source, name)
-                    found[name] = Declared(types=dict.fromkeys(types, "") if csv else types)
-            return found
+            attach(connection, source, rows=public)
+            found = {name: _declared(connection, source, name) for name in tables_in(connection, source)}
+            unknown = [table for table in public if table not in {name.lower() for name in found}]
+            if unknown:
+                raise UsageError(f"There is no table {unknown[0]} to be public. There are {', '.join(found)}.")
+            referred = {pair for declared in found.values() for pair in declared.foreign.values()}
+            keys: dict[str, Keys] = {name: {} for name in found if name.lower() in public}
+            for table, column in referred:
+                if table in keys:
+                    keys[table][column] = _values_of(connection, source, table, column)
+            return found, keys
     finally:
         connection.close()
+
+
+def _declared(connection: Any, source: Source, table: str) -> Declared:
+    if isinstance(source, Foreign):
+        return source.reader.declared(table)
+    types = columns_of(connection, scan(source, table, as_text=True))
+    if isinstance(source, Database):
+        return declared_in_duckdb(connection, ATTACHED, table, types)
+    csv = isinstance(source, Folder) and is_csv(source, table)
+    return Declared(types=dict.fromkeys(types, "") if csv else types)
+
+
+def _values_of(connection: Any, source: Source, table: str, column: str) -> tuple[str, ...] | None:
+    """The values of a public table's key, None where they are too many to list."""
+    found = f"SELECT DISTINCT {quoted(column)}::VARCHAR AS key FROM {scan(source, table, as_text=True)}"
+    rows = connection.execute(f"SELECT key FROM ({found}) WHERE key IS NOT NULL ORDER BY key LIMIT {_MOST + 1}")
+    values = tuple(row[0] for row in rows.fetchall())
+    return values if 0 < len(values) <= _MOST else None
 
 
 def _family(kind: str) -> str:
@@ -167,7 +224,13 @@ def _family(kind: str) -> str:
     return next((family for pattern, family in _KINDS if re.search(pattern, kind.upper())), encode.OTHER)
 
 
-def _drafted(name: str, declared: Declared, codebook: Codebook | None, tables: Mapping[str, Declared]) -> TableDraft:
+def _drafted(
+    name: str,
+    declared: Declared,
+    codebook: Codebook | None,
+    tables: Mapping[str, Declared],
+    keys: Mapping[str, Keys],
+) -> TableDraft:
     families = {column: _family(kind) for column, kind in declared.types.items()}
     checks = of_checks(declared.checks, families)
     columns = []
@@ -175,7 +238,9 @@ def _drafted(name: str, declared: Declared, codebook: Codebook | None, tables: M
         found = (
             (codebook.get(name, column) if codebook is not None else None)
             or (of_values(declared.values[column], "from ENUM") if column in declared.values else None)
+            or (of_labels(declared.labels[column]) if column in declared.labels else None)
             or checks.get(column)
+            or _referring(declared.foreign.get(column), column, tables, keys)
             or (_key() if column in declared.foreign or declared.primary == (column,) else None)
             or of_name(column, family)
             or of_type(family)
@@ -183,6 +248,23 @@ def _drafted(name: str, declared: Declared, codebook: Codebook | None, tables: M
         columns.append(ColumnDraft(name=column, type=declared.types[column], family=family, suggestion=found))
     owner, why = _owner(name, declared, tables)
     return TableDraft(name=name, owner=owner, why=why, columns=tuple(columns))
+
+
+def _referring(
+    target: tuple[str, str] | None, column: str, tables: Mapping[str, Declared], keys: Mapping[str, Keys]
+) -> Suggestion | None:
+    """What a column may hold that refers to a table of codes; None where it refers to people, or to their rows."""
+    if target is None:
+        return None
+    table, key = target
+    if table in keys:
+        values = keys[table].get(key)
+        return None if values is None else of_values(values, f"from the public table {table}")
+    there = tables.get(table)
+    if there is None or there.foreign or owner_among([column]) or owner_among(there.types) not in (None, key):
+        return None
+    remedy = f"if everybody may know that table, begin with --public {table}"
+    return Suggestion(declaration=None, why=f"it refers to {table}; {remedy}")
 
 
 def _key() -> Suggestion:
@@ -210,6 +292,8 @@ def _owner(name: str, declared: Declared, tables: Mapping[str, Declared]) -> tup
 
 
 def _table_text(table: TableDraft) -> str:
+    if table.public:
+        return f"  {_yaml(table.name)}: {{public: true}}  # you said so\n"
     lines = [
         f"  {_yaml(table.name)}:  {_CHECKABLE}",
         f"    owner: {table.owner}  # {table.why}",

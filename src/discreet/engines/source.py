@@ -19,12 +19,13 @@ from discreet.engines.duckdb.locked import connect
 from discreet.engines.files import CSV, PARQUET, delimiter_of, guessed, parquet, texts
 from discreet.engines.frames import arrow
 from discreet.engines.quoting import literal, name
-from discreet.engines.readers import Reader, reader_at
+from discreet.engines.readers import reader_at
+from discreet.engines.readers.reader import Reader
 from discreet.errors import EngineFailure, UsageError
 
 DATABASES = (".duckdb", ".db", ".ddb")
 _log = logging.getLogger("discreet.engine")
-_ATTACHED = "#source"
+ATTACHED = "#source"  # the name of a DuckDB file that is a source, in a connection that reads it
 _BY_NAME = ", union_by_name = true"
 
 
@@ -51,7 +52,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Foreign:
-    """A SQLite file, a workbook or a PostgreSQL database, read whole by a reader of readers.py."""
+    """A SQLite file, a workbook, a labelled file or a PostgreSQL database, read whole by one of `readers`."""
 
     reader: Reader
 
@@ -74,8 +75,8 @@ def source_at(location: object) -> Source:
     if isinstance(location, str) and ("://" in location or location == "spark"):
         kind = location.split(":", 1)[0]
         raise UsageError(
-            f"A {kind} source is not built yet. Name a folder of Parquet or CSV files, a .duckdb, .sqlite or .xlsx "
-            "file or postgresql://..., or pass the tables from Python."
+            f"A {kind} source is not built yet. Name a folder of Parquet or CSV files, a .duckdb, .sqlite, .xlsx or "
+            ".sav file or postgresql://..., or pass the tables from Python."
         )
     path = Path(str(location))
     if path.is_dir():
@@ -83,7 +84,7 @@ def source_at(location: object) -> Source:
     if path.is_file() and path.suffix in DATABASES:
         return Database(path=path)
     if path.exists():
-        known = "a folder nor a .duckdb, .sqlite or .xlsx file"
+        known = "a folder nor a .duckdb, .sqlite, .xlsx, .sav, .dta or .sas7bdat file"
         raise UsageError(f"The source {path} is neither {known}: name the folder it lies in.")
     raise UsageError(f"The source {path} does not exist. A relative path starts at the policy file.")
 
@@ -119,7 +120,7 @@ def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> None
 
     if isinstance(source, Database):
         try:
-            connection.execute(f"ATTACH {literal(str(source.path))} AS {name(_ATTACHED)} (READ_ONLY)")
+            connection.execute(f"ATTACH {literal(str(source.path))} AS {name(ATTACHED)} (READ_ONLY)")
         except duckdb.Error:
             why = "it is no DuckDB file, or another program is writing to it"
             raise UsageError(f"The source {source.path} cannot be opened: {why}.") from None
@@ -129,15 +130,14 @@ def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> None
         for table, content in source.tables.items():
             connection.register(f"#{table}", arrow(table, content))
     elif isinstance(source, Foreign):
-        wanted = {each.lower() for each in rows}
-        for table in source.reader.tables():
-            connection.register(f"#{table}", source.reader.read(table, rows=table.lower() in wanted))
+        for table, content in source.reader.read([each.lower() for each in rows]).items():
+            connection.register(f"#{table}", content)
 
 
 def scan(source: Source, table: str, *, as_text: bool) -> str:
     """What to write after FROM. CSV is read as text where values will be cast one by one, so that no value can fail."""
     if isinstance(source, Database):
-        return f"{name(_ATTACHED)}.main.{name(table)}"
+        return f"{name(ATTACHED)}.main.{name(table)}"
     if isinstance(source, Given | Foreign):
         return name(f"#{table}")
     files = files_of(source, table)
@@ -160,7 +160,7 @@ def tables_in(connection: Any, source: Source) -> tuple[str, ...]:
     if isinstance(source, Foreign):
         return source.reader.tables()
     if isinstance(source, Database):
-        here = f"WHERE database_name = {literal(_ATTACHED)} AND schema_name = 'main' AND NOT internal"
+        here = f"WHERE database_name = {literal(ATTACHED)} AND schema_name = 'main' AND NOT internal"
         sql = f"SELECT table_name FROM duckdb_tables() {here} UNION SELECT view_name FROM duckdb_views() {here}"
         return tuple(sorted(row[0] for row in connection.execute(sql).fetchall()))
     files = (entry for entry in source.path.iterdir() if entry.is_file() and entry.name.endswith((*PARQUET, *CSV)))

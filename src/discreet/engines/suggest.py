@@ -67,6 +67,7 @@ _PEOPLE = (
     *("student", "household", "citizen", "resident", "donor", "voter", "individual", "pupil", "driver"),
 )
 _IDS = ("id", "no", "number", "nr", "key", "uid", "uuid", "code")
+_SHOWN = 80  # letters of labels in a comment
 _BY_TYPE = {
     encode.BOOLEAN: "boolean",
     encode.TEXT: "text",
@@ -164,6 +165,13 @@ def of_checks(checks: Iterable[str], families: Mapping[str, str]) -> dict[str, S
 def of_values(values: Iterable[str], why: str) -> Suggestion:
     """A list of values, quoted where YAML needs it."""
     return Suggestion(declaration=f"{{values: [{', '.join(map(_scalar, values))}]}}", why=why)
+
+
+def of_labels(labels: Mapping[str, str]) -> Suggestion:
+    """The codes that a file labels, with what they mean."""
+    meant = ", ".join(f"{code} {' '.join(label.split())}" for code, label in labels.items())
+    shown = meant if len(meant) <= _SHOWN else f"{meant[:_SHOWN]}..."
+    return of_values(labels, f"from the labels ({shown}): check that every value has one")
 
 
 def ranged(low: str, high: str, family: str) -> str:

@@ -20,6 +20,7 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.inputs.published import Count, Mean, Quantile, Sum, Tables
 from discreet.attacks.solve.cells import Cell, Frame, arrangements, cells, spacing
 from discreet.errors import UsageError
+from discreet.extras import missing
 
 Record = tuple[tuple[str, Any], ...]
 """A row of the published domain as (column, value) pairs, so that rows can be counted."""
@@ -179,7 +180,7 @@ def solver() -> Any:
     try:
         from ortools.sat.python import cp_model
     except ImportError:
-        raise UsageError("The census attack needs a solver: pip install 'discreet[attacks]'.") from None
+        raise missing("ortools", what="The census attack") from None
     return cp_model
 
 

@@ -1,0 +1,28 @@
+"""What a DuckDB file declares about a table: its keys and CHECK constraints, from the catalog and never from rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from discreet.engines.readers.reader import Declared
+
+_CONSTRAINTS = """
+SELECT constraint_type, constraint_column_names, expression, referenced_table, referenced_column_names
+FROM duckdb_constraints() WHERE database_name = ? AND schema_name = 'main' AND table_name = ?
+"""
+
+
+def declared(connection: Any, database: str, table: str, types: Mapping[str, str]) -> Declared:
+    """Types, primary key, foreign keys of one column and conditions of a table."""
+    primary: tuple[str, ...] = ()
+    foreign: dict[str, tuple[str, str]] = {}
+    checks: list[str] = []
+    for kind, ours, condition, other, theirs in connection.execute(_CONSTRAINTS, [database, table]).fetchall():
+        if kind == "PRIMARY KEY":
+            primary = tuple(ours)
+        elif kind == "FOREIGN KEY" and len(ours) == 1:
+            foreign[ours[0]] = (other, theirs[0])
+        elif kind == "CHECK":
+            checks.append(condition)
+    return Declared(types=dict(types), primary=primary, foreign=foreign, checks=tuple(checks))

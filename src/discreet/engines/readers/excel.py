@@ -1,0 +1,70 @@
+"""Workbooks, by openpyxl."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.engines.frames import first_twice
+from discreet.engines.readers.reader import Declared, texts
+from discreet.errors import UsageError
+from discreet.extras import missing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excel:
+    """One workbook: a sheet is a table, its first row names the columns."""
+
+    file: Path
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        try:
+            from openpyxl import load_workbook  # type: ignore[import-untyped]
+        except ImportError:
+            raise missing("openpyxl", what="An Excel file") from None
+        try:
+            book = load_workbook(self.file, read_only=True, data_only=True)
+        except Exception:  # whatever a broken file makes of it
+            raise UsageError(f"The source {self.file} cannot be read as a workbook (.xlsx).") from None
+        try:
+            yield book
+        finally:
+            book.close()
+
+    def tables(self) -> tuple[str, ...]:
+        with self._opened() as book:
+            return tuple(sorted(book.sheetnames))
+
+    def declared(self, table: str) -> Declared:
+        with self._opened() as book:
+            return Declared(types=dict.fromkeys(self._header(book, table), ""))
+
+    def read(self, rows: Iterable[str]) -> dict[str, pa.Table]:
+        wanted, read = set(rows), {}
+        with self._opened() as book:
+            for table in sorted(book.sheetnames):
+                names = self._header(book, table)
+                whole = book[table].iter_rows(min_row=2, max_col=len(names), values_only=True)
+                found = whole if table.lower() in wanted else ()
+                full = [row + (None,) * (len(names) - len(row)) for row in found if any(c is not None for c in row)]
+                read[table] = texts(names, full)
+        return read
+
+    def _header(self, book: Any, table: str) -> list[str]:
+        first = next(book[table].iter_rows(max_row=1, values_only=True), ())
+        names = [str(cell).strip() if cell is not None else "" for cell in first]
+        while names and not names[-1]:
+            names.pop()
+        if not names or not all(names):
+            raise UsageError(f"The sheet {table} of {self.file.name} has no header: name its columns in the first row.")
+        twice = first_twice(names)
+        if twice is not None:
+            raise UsageError(f"The sheet {table} of {self.file.name} has two columns {twice}. Rename one.")
+        return names

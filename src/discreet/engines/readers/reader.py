@@ -1,0 +1,55 @@
+"""What reads a database, a workbook or a labelled file whole, and what each declares about its tables.
+
+A SQLite column and a sheet have no types: each value becomes text by itself (S23), as in a CSV file, and the policy's
+domain reads that text. PostgreSQL's columns have types, which its catalog declares. `declared` never reads a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from discreet.engines.frames import text_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What a database declares about a table: never what its rows hold."""
+
+    types: dict[str, str]
+    primary: tuple[str, ...] = ()
+    foreign: dict[str, tuple[str, str]] = field(default_factory=dict)  # column: the table and column that it names
+    checks: tuple[str, ...] = ()  # SQL of its CHECK constraints
+    values: dict[str, tuple[str, ...]] = field(default_factory=dict)  # of its ENUM columns
+    labels: dict[str, dict[str, str]] = field(default_factory=dict)  # of its labelled columns: a code, what it means
+
+
+class Reader(Protocol):
+    """One database or workbook."""
+
+    @property
+    def file(self) -> Path | None:
+        """The file that holds it, if one does."""
+
+    def tables(self) -> tuple[str, ...]:
+        """The names of its tables."""
+
+    def declared(self, table: str) -> Declared:
+        """What it declares about a table."""
+
+    def read(self, rows: Iterable[str]) -> Mapping[str, pa.Table]:
+        """All tables as of one moment: those named in `rows` (in lower case) with their rows, others without any."""
+
+
+def texts(names: list[str], rows: list[tuple[Any, ...]]) -> pa.Table:
+    """Rows as a table of texts."""
+    import pyarrow as pa
+
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    arrays = [pa.array([text_of(value) for value in column], pa.string()) for column in columns]
+    return pa.table(arrays, names=names)

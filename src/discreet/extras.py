@@ -1,0 +1,26 @@
+"""Packages that only parts of the product need: they come with an extra (`pip install 'discreet[science]'`)."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from discreet.errors import UsageError
+
+EXTRAS = {  # a package, and the extra in which it comes; pyproject.toml lists them
+    "scipy": "science",
+    "ortools": "attacks",
+    "openpyxl": "excel",
+    "psycopg": "postgres",
+    "pyreadstat": "spss",
+}
+
+
+def require(package: str, *, what: str = "This") -> None:
+    """Raise UsageError where an optional package is missing; called before anything is charged."""
+    if find_spec(package) is None:
+        raise missing(package, what=what)
+
+
+def missing(package: str, *, what: str = "This") -> UsageError:
+    """The refusal that names the package and the command that installs it."""
+    return UsageError(f"{what} needs {package}: pip install 'discreet[{EXTRAS[package]}]'.")
