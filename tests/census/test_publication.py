@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from discreet.census.publication import Publication
 from discreet.curator import Curator
 from discreet.errors import BudgetExceeded, EngineFailure, Unproved, UsageError
 from discreet.mechanisms.shapes import Moved
-from discreet.vault.allowance import _rolled_up
+from discreet.vault.allowance import _counted, _places_of
 
 LAW = "    invariants: [{level: state, values: known, because: two laws}]\n"
 ZEROS = "    zeros: [{sex: M, age: [2, 3]}]\n"
@@ -209,10 +210,9 @@ def test_no_person_moves_more_than_claimed(tmp_path: Path, neighbors: str) -> No
 
     def counts(person: tuple[Any, ...], level: int, at: int) -> np.ndarray:
         columns = {f"k{place}": pa.array([row[place] for row in person], pa.int64()) for place in range(4)}
-        return _rolled_up(
-            pa.table({**columns, "s0": pa.array([1] * len(person), pa.int64())}),
-            *plan.maps(level, plan.grid.tables[at]),
-        )
+        rows = pa.table({**columns, "s0": pa.array([1] * len(person), pa.int64())})
+        maps, sizes = plan.maps(level, plan.grid.tables[at])
+        return _counted(*_places_of(rows, maps, sizes), 0, math.prod(sizes))
 
     for level in range(len(plan.places.levels)):
         for at in range(len(plan.names)):

@@ -630,9 +630,9 @@ BUGS = (
     bug(
         "an invariant by accident",
         "vault/allowance.py",
-        "        counts = _rolled_up(exact.unwrap(), maps, sizes)\n",
-        "        counts = _rolled_up(exact.unwrap(), maps, sizes)\n"
-        "        if len(counts) == 1:\n            return counts\n",
+        "            counts = _counted(place, number, first, size)\n",
+        "            counts = _counted(place, number, first, size)\n"
+        "            if len(counts) == 1:\n                return counts\n",
         "tests/census/test_neighbors.py::test_replay",
     ),
     bug(

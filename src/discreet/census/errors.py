@@ -16,17 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from discreet.census.grid import Columns, Floats, Integers
-from discreet.census.least_squares import Level, by_table, final_precisions, known_precisions
-from discreet.census.measure import Noisy, levels_of, narrow
+from discreet.census.grid import Columns, Floats, Grid, Integers
+from discreet.census.least_squares import AT_ONCE, Level, by_table, final_precisions, known_precisions
+from discreet.census.measure import Noisy, levels_of
 from discreet.census.plan import Plan
 from discreet.census.whole import Counts, top_down
+from discreet.census.workers import Workers
 from discreet.mechanisms.shapes import Additive
 from discreet.noise import Items, Stream
+from discreet.vault.integers import compact
 
 SIZES = (0, 1, 10, 100, 1_000, 10_000, 100_000)  # where classes of places and of cells begin
 _FINE, _FINEST = 200, 12_000  # errors are counted in steps of half a percent, up to more than there are people
-_AT_ONCE = 1 << 22  # cells that are looked at together
 _ENOUGH = 2_000  # places whose errors are looked at, over all repetitions
 _MOST_TIMES = 10
 _QUOTED = (100, 1_000, 10_000)  # people of a place that a quote speaks of
@@ -124,41 +125,69 @@ def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
 # --- afterwards -------------------------------------------------------------------------------------------------------
 
 
-def made(plan: Plan, noisy: Noisy) -> list[Counts]:
+def made(plan: Plan, noisy: Noisy, workers: Workers | None = None) -> list[Counts]:
     """The whole numbers of every level, from what was measured."""
-    levels = levels_of(plan, noisy)
-    return top_down(by_table(levels, plan.grid), plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros)
+    known = by_table(levels_of(plan, noisy), plan.grid)
+    return top_down(known, plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros, workers=workers)
 
 
-def simulated(plan: Plan, people: Sequence[Counts]) -> pa.Table:
+def simulated(plan: Plan, people: Sequence[Counts], workers: Workers | None = None) -> pa.Table:
     """How far whole numbers lie from the truth, by level, table and size of place, and by size of cell.
 
     One row for each: how many places (or cells) it is over, their mean error, the error that 95 % keep, and the mean
     with its sign, which is the bias.
     """
     times = min(_MOST_TIMES, max(1, math.ceil(_ENOUGH / sum(plan.places.sizes))))
-    rows = _Errors()
+    rows, by = _Errors(), workers or Workers()
     for time in range(times):
-        again = made(plan, _redrawn(plan, people, time))
-        for level, name in enumerate(plan.places.levels):
-            for at, table in enumerate(plan.grid.tables):
-                called = (name, plan.names[at])
-                for before, after in _side_by_side(plan, table, people[level], again[level], plan.places.sizes[level]):
-                    gap, total = after - before, before.sum(axis=1)
-                    rows.note((*called, "place"), total, np.abs(gap).mean(axis=1), gap.mean(axis=1))
-                    rows.note((*called, "cell"), before.ravel(), np.abs(gap).ravel(), gap.ravel())
+        again = made(plan, _redrawn(plan, people, time, by), by)
+        for part in by.map(_compare, _pairs(plan, people, again)):
+            rows.include(part)
     return rows.table(times)
 
 
-def _side_by_side(
-    plan: Plan, table: Columns, before: Counts, after: Counts, places: int
-) -> Iterator[tuple[Floats, Floats]]:
-    """A table of two sets of people, so many places at once that they fit into memory."""
-    at_once = max(1, _AT_ONCE // plan.grid.cells(table))
-    for first in range(0, places, at_once):
-        number = min(at_once, places - first)
-        parts = [each.between(first, first + number).table(plan.grid, table, number) for each in (before, after)]
-        yield tuple(part.reshape(number, -1).astype(np.float64) for part in parts)  # type: ignore[misc]
+def _runs(plan: Plan) -> Iterator[tuple[int, int, int]]:
+    """Every level with places from one to another: so many at once that their tables fit into memory."""
+    at_once = max(1, AT_ONCE // plan.grid.together)
+    for level, places in enumerate(plan.places.sizes):
+        for first in range(0, places, at_once):
+            yield level, first, min(first + at_once, places)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Pair:
+    """The people of some places, twice."""
+
+    level: str
+    tables: tuple[str, ...]
+    grid: Grid
+    places: int
+    before: Counts
+    after: Counts
+
+
+def _pairs(plan: Plan, before: Sequence[Counts], after: Sequence[Counts]) -> Iterator[_Pair]:
+    for level, first, last in _runs(plan):
+        yield _Pair(
+            level=plan.places.levels[level],
+            tables=plan.names,
+            grid=plan.grid,
+            places=last - first,
+            before=before[level].between(first, last),
+            after=after[level].between(first, last),
+        )
+
+
+def _compare(pair: _Pair) -> _Errors:
+    """How far the second lies from the first, in every table."""
+    rows = _Errors()
+    for name, table in zip(pair.tables, pair.grid.tables, strict=True):
+        sides = [each.table(pair.grid, table, pair.places) for each in (pair.before, pair.after)]
+        before, after = (side.reshape(pair.places, -1).astype(np.float64) for side in sides)
+        gap, total = after - before, before.sum(axis=1)
+        rows.note((pair.level, name, "place"), total, np.abs(gap).mean(axis=1), gap.mean(axis=1))
+        rows.note((pair.level, name, "cell"), before.ravel(), np.abs(gap).ravel(), gap.ravel())
+    return rows
 
 
 class _Errors:
@@ -174,11 +203,18 @@ class _Errors:
         class_ = np.searchsorted(SIZES, size, side="right") - 1
         for place in np.unique(class_):
             here = class_ == place
-            sums, counts = self._found.get((*key, int(place)), (np.zeros(3), np.zeros(_FINEST + 1, np.int64)))
             errors = error[here]
             cells = np.ceil(np.log1p(errors) * _FINE - 1e-9).astype(np.int64)
             added = np.array([len(errors), errors.sum(), signed[here].sum()])
-            self._found[(*key, int(place))] = sums + added, counts + np.bincount(cells, minlength=_FINEST + 1)
+            self._add((*key, int(place)), added, np.bincount(cells, minlength=_FINEST + 1))
+
+    def include(self, other: _Errors) -> None:
+        for key, (sums, counts) in other._found.items():
+            self._add(key, sums, counts)
+
+    def _add(self, key: tuple[str, str, str, int], sums: Floats, counts: Integers) -> None:
+        before = self._found.get(key, (np.zeros(3), np.zeros(_FINEST + 1, np.int64)))
+        self._found[key] = before[0] + sums, before[1] + counts
 
     def table(self, times: int) -> pa.Table:
         names = ("level", "table", "of", "from", "below", "number", "error", "margin", "bias")
@@ -192,15 +228,49 @@ class _Errors:
         return pa.table({name: [row[at] for row in rows] for at, name in enumerate(names)})
 
 
-def _redrawn(plan: Plan, people: Sequence[Counts], time: int) -> Noisy:
-    """The same measurements of other people, by noise that is no secret."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Again:
+    """The people of some places, to be measured again by noise that is no secret."""
+
+    key: bytes
+    level: int
+    first: int  # of the places
+    places: int
+    people: Counts
+    grid: Grid
+    noises: tuple[Additive | None, ...]
+
+
+def _redrawn(plan: Plan, people: Sequence[Counts], time: int, workers: Workers) -> Noisy:
+    """The same measurements of other people."""
     key = hashlib.sha256(f"{plan.question} {time}".encode()).digest()
-    stream, found = Stream(key), {}
-    for level, row in enumerate(plan.noises):
-        for at, noise in enumerate(row):
-            if noise is not None:
-                counts = people[level].table(plan.grid, plan.grid.tables[at], plan.places.sizes[level]).ravel()
-                drawn = stream.derive("again", level * len(row) + at)
-                noisy = noise.add_to(counts, drawn, Items.positions(len(counts)))
-                found[level, at] = narrow(np.asarray(noisy)).reshape(plan.places.sizes[level], -1)
-    return found
+    tasks = (
+        _Again(
+            key=key,
+            level=level,
+            first=first,
+            places=last - first,
+            people=people[level].between(first, last),
+            grid=plan.grid,
+            noises=plan.noises[level],
+        )
+        for level, first, last in _runs(plan)
+    )
+    parts: dict[tuple[int, int], list[Integers]] = {}
+    for level, drawn in workers.map(_draw, tasks):
+        for at, counts in drawn.items():
+            parts.setdefault((level, at), []).append(counts)
+    return {key: np.concatenate(parts.pop(key)) for key in list(parts)}
+
+
+def _draw(task: _Again) -> tuple[int, dict[int, Integers]]:
+    """Noisy counts of some places by table. Noise goes by the place of a cell among all of its level."""
+    stream, found = Stream(task.key), {}
+    for at, noise in enumerate(task.noises):
+        if noise is not None:
+            table = task.grid.tables[at]
+            counts = task.people.table(task.grid, table, task.places).ravel()
+            drawn = stream.derive("again", task.level * len(task.noises) + at)
+            items = Items.positions(len(counts), first=task.first * task.grid.cells(table))
+            found[at] = compact(np.asarray(noise.add_to(counts, drawn, items))).reshape(task.places, -1)
+    return task.level, found

@@ -11,12 +11,14 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Numbers = NDArray[Any]  # counts, whole or not, in any number of bits
 Flags = NDArray[np.bool_]
 UNKNOWN = 1e15  # the variance of what nothing was measured of
 Columns = tuple[int, ...]  # places of columns, in rising order
@@ -34,6 +36,11 @@ class Grid:
 
     def cells(self, columns: Columns) -> int:
         return math.prod(self.shape(columns))
+
+    @property
+    def together(self) -> int:
+        """Cells of all tables."""
+        return sum(self.cells(table) for table in self.tables)
 
     @property
     def every(self) -> Columns:

@@ -8,14 +8,15 @@ Both are closed forms: the estimates solve the least squares problem over all le
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.census.grid import UNKNOWN, Columns, Floats, Grid, Integers, centered, margin, spread
+from discreet.census.grid import UNKNOWN, Columns, Floats, Grid, Integers, Numbers, centered, margin, spread
 
 CERTAIN = 1e18  # the precision of totals that are known
+AT_ONCE = 1 << 22  # cells of children that are looked at together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,7 +119,7 @@ def _variances(precisions: Floats) -> Floats:
     return np.asarray(np.divide(1.0, precisions, out=np.full(len(precisions), np.inf), where=precisions > 0))
 
 
-def _mean(one: Floats, weight: Floats, other: Floats, beside: Floats) -> tuple[Floats, Floats]:
+def _mean(one: Numbers, weight: Floats, other: Floats, beside: Floats) -> tuple[Floats, Floats]:
     both = weight + beside
     share = np.divide(weight, both, out=np.zeros_like(both), where=both > 0)
     share = share.reshape(-1, *[1] * (one.ndim - 1))
@@ -130,10 +131,11 @@ class Alone:
     """Of one level, table by table: counts (places by cells) and the variance of a cell at every place.
 
     Tables by themselves, as their noise is independent: whoever knows which cells are empty combines them better than
-    least squares over all cells can.
+    least squares over all cells can. Counts of the finest level are what was measured, in as few bits as that is held:
+    most of all cells are there.
     """
 
-    counts: dict[Columns, Floats]
+    counts: dict[Columns, Numbers]
     variances: dict[Columns, Floats]
 
     def within(self, places: slice) -> Alone:
@@ -142,19 +144,38 @@ class Alone:
         return Alone(counts=counts, variances={table: each[places] for table, each in self.variances.items()})
 
 
+def runs(starts: Integers, children: int, most: int) -> Iterator[tuple[slice, slice]]:
+    """Places and their children, from the first on: so many that they have at most so many children, or one place."""
+    ends = np.append(starts[1:], children)
+    first = 0
+    while first < len(starts):
+        last = max(first + 1, int(np.searchsorted(ends, starts[first] + most, side="right")))
+        yield slice(first, last), slice(int(starts[first]), int(ends[last - 1]))
+        first = last
+
+
+def _sums(counts: Numbers, starts: Integers) -> Floats:
+    """Over the children of every place; so many at once that they fit into memory as floats."""
+    found = np.empty((len(starts), counts.shape[1]))
+    for places, children in runs(starts, len(counts), max(1, AT_ONCE // counts.shape[1])):
+        begins = starts[places] - children.start
+        found[places] = np.add.reduceat(counts[children].astype(np.float64), begins, axis=0)
+    return found
+
+
 def by_table(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> list[Alone]:
     """For every level and table, the best estimate from that table's measurements at this level and those below it."""
     found: list[Alone] = []
     for level in reversed(levels):
         counts, variances = {}, {}
         for table in grid.tables:
-            value = np.zeros((level.places, grid.cells(table)))
+            value: Numbers = np.broadcast_to(np.zeros((), np.int16), (level.places, grid.cells(table)))
             precision = np.zeros(level.places)
             if table in level.counts:
-                value = level.counts[table].reshape(level.places, -1).astype(np.float64)
+                value = level.counts[table].reshape(level.places, -1)
                 precision = np.full(level.places, 1 / level.variances[table])
             if found and level.starts is not None and not alone:
-                kids = np.add.reduceat(found[-1].counts[table], level.starts, axis=0)
+                kids = _sums(found[-1].counts[table], level.starts)
                 beside = np.add.reduceat(found[-1].variances[table], level.starts)
                 value, precision = _mean(value, precision, kids, np.where(beside < UNKNOWN, 1 / beside, 0.0))
             counts[table] = value

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from discreet.algebra import Aggregate
-from discreet.census.grid import Integers
+from discreet.census.grid import Flags, Integers
 from discreet.census.least_squares import Level
 from discreet.census.plan import Plan
 from discreet.census.whole import project
@@ -26,14 +26,8 @@ def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact
             if noise is not None:
                 maps, sizes = plan.maps(level, plan.grid.tables[at])
                 counts = allowance.roll_up(noise, exact, moved=plan.moved, maps=maps, sizes=sizes)
-                found[level, at] = narrow(counts).reshape(plan.places.sizes[level], -1)
+                found[level, at] = counts.reshape(plan.places.sizes[level], -1)
     return found
-
-
-def narrow(counts: Integers) -> Integers:
-    """Noisy counts in 32 bits, where they fit: there may be very many."""
-    fits = not counts.size or max(abs(int(counts.min())), abs(int(counts.max()))) < 2**31
-    return counts.astype(np.int32) if fits else counts
 
 
 def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
@@ -45,7 +39,9 @@ def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
         for at, noise in enumerate(plan.noises[level]):
             if noise is not None:
                 table = plan.grid.tables[at]
-                here = np.where(_open(plan, at), noisy[level, at], 0)
+                here = noisy[level, at]
+                if plan.zeros is not None:
+                    here = here * _open(plan, plan.zeros, at).astype(here.dtype)
                 counts[table] = here.reshape(places, *plan.grid.shape(table))
                 variances[table] = noise.deviation**2
         levels.append(
@@ -54,10 +50,8 @@ def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
     return levels
 
 
-def _open(plan: Plan, at: int) -> Integers:
+def _open(plan: Plan, zeros: Flags, at: int) -> Flags:
     """Of a table, which cells somebody can be in."""
     table = plan.grid.tables[at]
-    if plan.zeros is None:
-        return np.ones(plan.grid.cells(table), dtype=np.int64)
-    cells = project(np.arange(len(plan.zeros)), plan.grid, table)
-    return np.bincount(cells, weights=~plan.zeros, minlength=plan.grid.cells(table)).astype(np.int64)
+    cells = project(np.arange(len(zeros)), plan.grid, table)
+    return np.asarray(np.bincount(cells, weights=~zeros, minlength=plan.grid.cells(table)) > 0)

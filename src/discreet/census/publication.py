@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from discreet.census.measure import Noisy, levels_of
 from discreet.census.plan import Plan
 from discreet.census.whole import Counts
 
-MOST_ROWS = 10**9  # of one file
+ROWS_AT_ONCE = 1 << 20  # of a file, while it is written
 Key = tuple[str, str]  # a level and a table
 
 
@@ -75,35 +76,46 @@ class Publication:
     @cached_property
     def microdata(self) -> pa.Table:
         """One row a person: where they are and the columns of all tables."""
-        plan, finest = self.plan, len(self.plan.places.levels) - 1
-        repeat = np.repeat(np.arange(len(self.people.count)), self.people.count)
-        columns = self._where(finest, self.people.place[repeat])
-        return pa.table(columns | self._values(self.people.cell[repeat], plan.grid.every))
+        return self._persons(slice(None))
+
+    def _persons(self, entries: slice) -> pa.Table:
+        people, finest = self.people, len(self.plan.places.levels) - 1
+        place, cell = (np.repeat(each[entries], people.count[entries]) for each in (people.place, people.cell))
+        return pa.table(self._where(finest, place) | self._values(cell, self.plan.grid.every))
 
     def counts(self, level: int, table: Columns) -> Integers:
         """The whole numbers of a table: places by cells."""
-        places = self.plan.places
-        above = Counts(place=places.above(level)[self.people.place], cell=self.people.cell, count=self.people.count)
-        return above.table(self.plan.grid, table, places.sizes[level]).reshape(places.sizes[level], -1)
+        places = self.plan.places.sizes[level]
+        return self._at(level).table(self.plan.grid, table, places).reshape(places, -1)
+
+    def _at(self, level: int) -> Counts:
+        """The people by the places of a level, in the order of these."""
+        place = self.plan.places.above(level)[self.people.place]
+        return Counts(place=place, cell=self.people.cell, count=self.people.count)
 
     def table(self, level: str, table: str, *, kind: str) -> pa.Table:
         """One table as it leaves; `kind` is tables, measurements or estimates."""
         if level not in self.plan.places.levels or table not in self.plan.names:
             raise KeyError((level, table))
         at, here = self.plan.names.index(table), self.plan.places.levels.index(level)
+        return self._rows(here, at, kind, 0, self.plan.places.sizes[here])
+
+    def _rows(self, level: int, at: int, kind: str, first: int, last: int) -> pa.Table:
+        """One table of some places."""
         columns = self.plan.grid.tables[at]
-        places, cells = self.plan.places.sizes[here], self.plan.grid.cells(columns)
-        found = self._where(here, np.repeat(np.arange(places), cells))
+        places, cells = last - first, self.plan.grid.cells(columns)
+        found = self._where(level, np.repeat(np.arange(first, last), cells))
         found |= self._values(np.tile(np.arange(cells), places), columns, within=columns)
         if kind == "tables":
-            found["count"] = pa.array(self.counts(here, columns).ravel())
+            counts = self._at(level).between(first, last).table(self.plan.grid, columns, places)
+            found["count"] = pa.array(counts.ravel())
         elif kind == "estimates":
-            found["estimate"] = pa.array(self._least_squares[here][columns].ravel())
+            found["estimate"] = pa.array(self._least_squares[level][columns][first:last].ravel())
         else:
-            noise = self.plan.noises[here][at]
+            noise = self.plan.noises[level][at]
             if noise is None:
-                raise KeyError((level, table))
-            found["count"] = pa.array(self.noisy[here, at].ravel())
+                raise KeyError((self.plan.places.levels[level], self.plan.names[at]))
+            found["count"] = pa.array(self.noisy[level, at][first:last].ravel().astype(np.int64))
             found["margin"] = pa.array(np.full(places * cells, noise.margin(0.95)))
         return pa.table(found)
 
@@ -114,9 +126,14 @@ class Publication:
         return [{table: each.of(table) for table in self.plan.grid.tables} for each in solved]
 
     def _where(self, level: int, place: Integers) -> dict[str, pa.Array]:
-        names = self.plan.places.levels[1 : level + 1]
-        paths = self.plan.places.path(level)
-        return {name: pa.array(path).take(pa.array(place)) for name, path in zip(names, paths, strict=True)}
+        names, taken = self.plan.places.levels[1 : level + 1], pa.array(place)
+        return {name: path.take(taken) for name, path in zip(names, self._paths[level], strict=True)}
+
+    @cached_property
+    def _paths(self) -> list[list[pa.Array]]:
+        """For every level, the names of the places that each of its places lies in."""
+        places = self.plan.places
+        return [[pa.array(names) for names in places.path(level)] for level in range(len(places.levels))]
 
     def _values(self, cell: Integers, columns: Columns, *, within: Columns | None = None) -> dict[str, pa.Array]:
         """The values that cells stand for; `within` says of which table they are cells, all columns if left out."""
@@ -163,28 +180,36 @@ class Publication:
 
     def save(self, folder: str | Path, *, csv: bool = False) -> list[Path]:
         """Write every table, measurement and the microdata into a folder, as Parquet or CSV; returns the files."""
-        import pyarrow.csv
-        import pyarrow.parquet
-
         home = Path(folder)
         home.mkdir(parents=True, exist_ok=True)
-        named: dict[str, Any] = {f"{level}_{table}": ("tables", level, table) for level, table in self.tables}
-        named |= {f"{level}_{table}_noisy": ("measurements", level, table) for level, table in self.measurements}
-        named |= {"microdata": None, "margins": None}
+        named = {f"{level}_{table}": self._parts("tables", level, table) for level, table in self.tables}
+        for level, table in self.measurements:
+            named[f"{level}_{table}_noisy"] = self._parts("measurements", level, table)
+        named |= {"microdata": self._people_in_parts(), "margins": iter([self.margins])}
         written = []
-        for name, key in named.items():
-            table = getattr(self, name) if key is None else self.table(key[1], key[2], kind=key[0])
+        for name, parts in named.items():
             safe = re.sub(r"[^\w.-]", "_", name)  # columns may be called by anything
             path = home / f"{safe}.{'csv' if csv else 'parquet'}"
-            if csv:
-                pyarrow.csv.write_csv(table, path)
-            else:
-                pyarrow.parquet.write_table(table, path)
+            _write(path, parts, csv=csv)
             written.append(path)
         (home / "certificate.json").write_text(
             json.dumps(self.certificate, indent=1, ensure_ascii=False), encoding="utf-8"
         )
         return [*written, home / "certificate.json"]
+
+    def _parts(self, kind: str, level: str, table: str) -> Iterator[pa.Table]:
+        """One table, so many places at once that it fits into memory."""
+        here, at = self.plan.places.levels.index(level), self.plan.names.index(table)
+        places = self.plan.places.sizes[here]
+        at_once = max(1, ROWS_AT_ONCE // self.plan.grid.cells(self.plan.grid.tables[at]))
+        for first in range(0, places, at_once):
+            yield self._rows(here, at, kind, first, min(first + at_once, places))
+
+    def _people_in_parts(self) -> Iterator[pa.Table]:
+        ends = np.cumsum(self.people.count)
+        bounds = np.searchsorted(ends, np.arange(0, int(ends[-1]) if len(ends) else 1, ROWS_AT_ONCE), side="right")
+        for first, last in pairwise([*bounds.tolist(), len(ends)]):
+            yield self._persons(slice(first, last))
 
     def as_json(self) -> dict[str, Any]:
         """What `publish show --format json` prints: sizes, errors and the certificate; tables are files."""
@@ -199,6 +224,17 @@ class Publication:
             "margins": self.margins.to_pylist(),
             "certificate": self.certificate,
         }
+
+
+def _write(path: Path, parts: Iterator[pa.Table], *, csv: bool) -> None:
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    first = next(parts)
+    opened = pyarrow.csv.CSVWriter if csv else pyarrow.parquet.ParquetWriter
+    with opened(path, first.schema) as writer:
+        for part in chain([first], parts):
+            writer.write_table(part)
 
 
 def _packed(table: pa.Table) -> bytes:

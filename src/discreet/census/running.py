@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from discreet.accounting import Accountant
 from discreet.algebra import Aggregate
 from discreet.budget import Budget
 from discreet.census.errors import Expected, expected, made, simulated
-from discreet.census.measure import measure
+from discreet.census.measure import Noisy, measure
 from discreet.census.plan import Plan
 from discreet.census.publication import Publication
+from discreet.census.workers import Workers
 from discreet.errors import UsageError
 from discreet.mechanisms import to_row
 from discreet.threads import one_thread
@@ -20,6 +22,7 @@ from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
 Make = Callable[[Allowance, int], Publication]
+MOST_JOBS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +83,14 @@ class PublicationRun:
             errors=tuple(expected(self.plan)),
         )
 
-    def run(self) -> Publication:
-        """Measure, make whole numbers and store: one charge. Run again, it is free and gives the same bytes."""
-        return self.pay(self._made)
+    def run(self, *, jobs: int = 1) -> Publication:
+        """Measure, make whole numbers and store: one charge. Run again, it is free and gives the same bytes.
+
+        `jobs` is how many processes share the work after noise; what they make does not depend on it.
+        """
+        if not 1 <= jobs <= MOST_JOBS:
+            raise UsageError(f"jobs is how many processes share the work: from 1 to {MOST_JOBS}, not {jobs}.")
+        return self.pay(partial(self._made, jobs=jobs))
 
     def show(self) -> Publication:
         """What was published. Free; touches no data."""
@@ -92,15 +100,16 @@ class PublicationRun:
             raise UsageError(f"{name} was not published yet on this snapshot: discreet publish run POLICY {name}.")
         return found
 
-    def _made(self, allowance: Allowance, charge: int) -> Publication:
-        with one_thread():
+    def _made(self, allowance: Allowance, charge: int, *, jobs: int) -> Publication:
+        with one_thread(), Workers(jobs) as workers:
             noisy = measure(self.plan, allowance, self.fetch)
-            return self._finished(noisy, charge)
+            return self._finished(noisy, charge, workers)
 
-    def _finished(self, noisy: Any, charge: int) -> Publication:
+    def _finished(self, noisy: Noisy, charge: int, workers: Workers) -> Publication:
         """All that follows from what was measured; nothing exact is in reach (S19)."""
         plan = self.plan
-        people = made(plan, noisy)
+        people = made(plan, noisy, workers)
+        margins = simulated(plan, people, workers)
         certificate = {
             **self.told,
             "publication": plan.terms.name,
@@ -111,6 +120,4 @@ class PublicationRun:
             "tables": list(plan.names),
             "mechanisms": [[None if noise is None else to_row(noise) for noise in row] for row in plan.noises],
         }
-        return Publication(
-            plan=plan, noisy=noisy, people=people[-1], margins=simulated(plan, people), certificate=certificate
-        )
+        return Publication(plan=plan, noisy=noisy, people=people[-1], margins=margins, certificate=certificate)

@@ -21,18 +21,18 @@ Everything is a function of estimates, which were released: exact numbers are no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.census.grid import UNKNOWN, Columns, Flags, Floats, Grid, Integers
-from discreet.census.least_squares import Alone
+from discreet.census.least_squares import AT_ONCE, Alone, runs
+from discreet.census.workers import Workers
 
 _STEPS = 40  # halvings of the interval of a shift
 _FURTHEST = 60.0  # a shift of log odds beyond which nothing moves any more
 _SWEEPS = 4  # in which smaller tables are brought back to where they were drawn
-_AT_ONCE = 1 << 22  # cells of children that are looked at together
 _LEAST = 1e-9
 _SURPRISE = 9.0  # an estimate counts for itself where it is three deviations or more from what is expected
 
@@ -145,7 +145,7 @@ class _Sums:
 
     @classmethod
     def of(cls, known: Alone, table: Columns) -> _Sums:
-        counts = known.counts[table]
+        counts = known.counts[table].astype(np.float64)
         running = np.zeros((len(counts) + 1, counts.shape[1]))
         np.cumsum(counts, axis=0, out=running[1:])
         return cls(counts=running, variances=np.append(0.0, np.cumsum(known.variances[table])))
@@ -388,33 +388,63 @@ def top_down(
     totals: Sequence[Integers | None] = (),
     zeros: Flags | None = None,
     plain: bool = False,
+    workers: Workers | None = None,
 ) -> list[Counts]:
     """Whole numbers for every level; `starts` are where each place's children begin in the next level."""
     exact = list(totals) or [None] * len(known)
     total = None if exact[0] is None else int(exact[0][0])
     levels = [at_the_top(known[0], grid, total, zeros)]
     for begins, here, fixed in zip(starts, known[1:], exact[1:], strict=True):
-        levels.append(next_level(levels[-1], here, begins, grid, fixed, plain=plain))
+        split = Split(grid=grid, plain=plain, workers=workers or Workers())
+        levels.append(split.next_level(levels[-1], here, begins, fixed))
     return levels
 
 
-def next_level(
-    above: Counts, known: Alone, begins: Integers, grid: Grid, totals: Integers | None, *, plain: bool
-) -> Counts:
-    """Every place split among its children; so many places at once that what is known of them fits into memory."""
-    children = len(next(iter(known.variances.values())))
-    ends = np.append(begins[1:], children)
-    at_once = max(1, _AT_ONCE // sum(grid.cells(table) for table in grid.tables))
-    parts, first = [], 0
-    while first < len(begins):
-        last = max(first + 1, int(np.searchsorted(ends, begins[first] + at_once, side="right")))
-        span = slice(int(begins[first]), int(ends[last - 1]))
-        fixed = None if totals is None else totals[span]
-        splitter = Splitter.of(known.within(span), grid, fixed, plain=plain)
-        low, high = begins[first:last] - span.start, ends[first:last] - span.start
-        parts.append(_halved(above.between(first, last), splitter, low, high, span.start))
-        first = last
-    return Counts.joined(parts)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Piece:
+    """Some places of a level with what is known of their children, who stand at `low` to `high` among these."""
+
+    people: Counts
+    known: Alone
+    totals: Integers | None
+    low: Integers
+    high: Integers
+    first: int  # of the children, among all of their level
+    grid: Grid
+    plain: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Split:
+    """How places are split among their children: by whom, and whether estimates are taken as they are (`plain`)."""
+
+    grid: Grid
+    plain: bool
+    workers: Workers
+
+    def next_level(self, above: Counts, known: Alone, begins: Integers, totals: Integers | None) -> Counts:
+        """Every place split among its children. Places are independent: workers share them, in pieces that fit."""
+        return Counts.joined(list(self.workers.map(_split, self._pieces(above, known, begins, totals))))
+
+    def _pieces(self, above: Counts, known: Alone, begins: Integers, totals: Integers | None) -> Iterator[_Piece]:
+        children = len(next(iter(known.variances.values())))
+        ends = np.append(begins[1:], children)
+        for places, span in runs(begins, children, max(1, AT_ONCE // self.grid.together)):
+            yield _Piece(
+                people=above.between(places.start, places.stop),
+                known=known.within(span),
+                totals=None if totals is None else totals[span],
+                low=begins[places] - span.start,
+                high=ends[places] - span.start,
+                first=span.start,
+                grid=self.grid,
+                plain=self.plain,
+            )
+
+
+def _split(piece: _Piece) -> Counts:
+    splitter = Splitter.of(piece.known, piece.grid, piece.totals, plain=piece.plain)
+    return _halved(piece.people, splitter, piece.low, piece.high, piece.first)
 
 
 def _halved(people: Counts, splitter: Splitter, low: Integers, high: Integers, offset: int) -> Counts:

@@ -55,12 +55,13 @@ def run(
     html: Html = None,
     out: Out = None,
     files: FilesOption = Files.parquet,
+    jobs: Annotated[int, typer.Option(help="How many processes share the work; the numbers do not depend on it.")] = 1,
     format: ReportFormat = Format.table,
 ) -> None:
     """Make a publication: one charge. Running it again is free and changes nothing."""
     require_writable(html)
     _require_folder(out)
-    _told(_publication(policy, name).run(), html, out, files, format)
+    _told(_publication(policy, name).run(jobs=jobs), html, out, files, format)
 
 
 def show(

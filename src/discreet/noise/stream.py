@@ -70,8 +70,9 @@ class Items:
     ids: Words
 
     @classmethod
-    def positions(cls, n: int) -> Items:
-        return cls._numbered(np.arange(n, dtype=_WORD), tag=0)
+    def positions(cls, n: int, *, first: int = 0) -> Items:
+        """Items named by where they stand: n of them, from `first` on."""
+        return cls._numbered(np.arange(first, first + n, dtype=_WORD), tag=0)
 
     @classmethod
     def codes(cls, codes: NDArray[np.int64]) -> Items:

@@ -30,11 +30,11 @@ from discreet.mechanisms.shapes import (
 )
 from discreet.noise import Items, Stream, text_items
 from discreet.vault.exact import Exact, IntegerArray
-from discreet.vault.integers import cells_of, integers, largest, narrow
+from discreet.vault.integers import cells_of, compact, integers, largest, narrow
 from discreet.vault.keys import key_texts, places_among, rows_among, wide_offsets
 from discreet.vault.steps import Encoder, Steps
 
-MOST_CELLS = 1 << 23  # counts that are held at once for unknown keys: 64 MB
+MOST_CELLS = 1 << 23  # counts that are held at once where there may be very many: 64 MB
 
 
 class Allowance:
@@ -221,12 +221,18 @@ class Allowance:
     ) -> IntegerArray:
         """Noisy counts of every cell of a public grid: each of `maps` puts the places of one key into its cells
 
-        A place -1 is none: such rows are in no cell. The counts are as long as the product of `sizes`.
+        A place -1 is none: such rows are in no cell. The counts are as long as the product of `sizes`, in as few bits
+        as hold them. They are made part by part: there may be many more cells than rows.
         """
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        counts = _rolled_up(exact.unwrap(), maps, sizes)
-        return np.asarray(mechanism.add_to(counts, stream, Items.positions(len(counts))))
+        place, number = _places_of(exact.unwrap(), maps, sizes)
+        cells, noisy = math.prod(sizes), list[IntegerArray]()
+        for first in range(0, cells, MOST_CELLS):
+            size = min(MOST_CELLS, cells - first)
+            counts = _counted(place, number, first, size)
+            noisy.append(compact(np.asarray(mechanism.add_to(counts, stream, Items.positions(size, first=first)))))
+        return np.concatenate(noisy)
 
     def distances(
         self,
@@ -287,15 +293,25 @@ def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
     return counts
 
 
-def _rolled_up(table: pa.Table, maps: Sequence[IntegerArray], sizes: Sequence[int]) -> IntegerArray:
-    """Counts of the cells that public maps put rows into, exact."""
+def _places_of(
+    table: pa.Table, maps: Sequence[IntegerArray], sizes: Sequence[int]
+) -> tuple[IntegerArray, IntegerArray]:
+    """The cells that public maps put rows into, in rising order, and how many rows are in each; exact."""
     place, inside = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
     for index, (mapped, size) in enumerate(zip(maps, sizes, strict=True)):
         here = mapped[integers(table.column(key_column(index)))]
         inside &= here >= 0
         place = place * size + here
-    counts = np.zeros(math.prod(sizes), dtype=np.int64)
-    np.add.at(counts, place[inside], integers(table.column(number_column(0)))[inside])
+    place, number = place[inside], integers(table.column(number_column(0)))[inside]
+    order = np.argsort(place)
+    return place[order], number[order]
+
+
+def _counted(place: IntegerArray, number: IntegerArray, first: int, size: int) -> IntegerArray:
+    """Counts of the cells from `first` on, exact. Places are in rising order."""
+    low, high = np.searchsorted(place, [first, first + size])
+    counts = np.zeros(size, dtype=np.int64)
+    np.add.at(counts, place[low:high] - first, number[low:high])
     return counts
 
 

@@ -35,6 +35,12 @@ def narrow(values: IntegerArray) -> IntegerArray:
     return values.astype(np.int64) if all(abs(value) < 2**62 for value in values) else values
 
 
+def compact(values: IntegerArray) -> IntegerArray:
+    """The same integers in 16 or 32 bits, where all of them fit: there may be very many."""
+    most = largest(values)
+    return values.astype(np.int16 if most < 2**15 else np.int32) if most < 2**31 else values
+
+
 def integers(column: pa.ChunkedArray) -> IntegerArray:
     """A column of exact integers; NULL, the sum of no rows, is 0."""
     try:
