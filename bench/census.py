@@ -26,7 +26,6 @@ from pathlib import Path
 import numpy as np
 
 import discreet
-from discreet import country
 from discreet.accounting.zcdp import epsilon_of
 from discreet.census.errors import made
 from discreet.census.grid import Floats, Grid, Integers
@@ -176,18 +175,23 @@ def compare(people: int, name: str, *, only_time: bool, jobs: int) -> None:
         began = time.monotonic()
         curator = discreet.open(path)
         print(f"{people:,} people: snapshot {time.monotonic() - began:.1f} s")
-        began, used = time.monotonic(), time.process_time()
+        began, used, built = time.monotonic(), time.process_time(), _of_children()
         run = curator.publication("census_2030")
         published = run.run(jobs=jobs)
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-        beside = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = float(run.plan.cost.amount)
         took = f"{time.monotonic() - began:.1f} s ({time.process_time() - used:.1f} s of CPU"
-        took += f", {beside.ru_utime + beside.ru_stime:.1f} s of CPU in {jobs} workers)" if jobs > 1 else ")"
+        took += f", {_of_children() - built:.1f} s in {jobs} workers)" if jobs > 1 else ")"
         print(f"published in {took}, {memory:.2f} GB at most; ρ = {spent:.4f}", flush=True)
         print(f"stored {len(published.to_bytes()) / 1e6:.1f} MB; places {run.plan.places.sizes}")
         if not only_time:
             report(run.plan, published.noisy, exact_counts(Path(folder), run.plan))
+
+
+def _of_children() -> float:
+    """Seconds of CPU of processes that ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def report(plan: Plan, noisy: dict[tuple[int, int], Integers], truth: list[Counts]) -> None:
