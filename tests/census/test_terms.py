@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from tiny_country import BLOCKS, opened, policy_text, tables
 
+from discreet.census import plan
 from discreet.errors import DiscreetError, PolicyError, UsageError
 from discreet.policy.policy import Policy
 from discreet.policy.publication import Hierarchy
@@ -110,12 +111,20 @@ def test_what_public_tables_show(tmp_path: Path, old: str, new: str, blocks: obj
     if blocks == "memory":
         text += "limits: {memory: 100MB}\n"
         given["blocks"] = pa.table(
-            {"state": ["A"] * 60, "tract": ["1"] * 60, "block": [str(each) for each in range(60)]}
+            {"state": ["A"] * 200, "tract": ["1"] * 200, "block": [str(each) for each in range(200)]}
         )
     curator = opened(tmp_path, text, given)
     with pytest.raises(PolicyError) as refused:
         curator.publication("census")
     assert said in str(refused.value)
+    assert curator.ledger() == ()
+
+
+def test_what_could_not_be_stored_is_refused_before_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan, "MOST_STORED", 100)
+    curator = opened(tmp_path, policy_text())
+    with pytest.raises(PolicyError, match="is the most that is stored as one answer"):
+        curator.publication("census")
     assert curator.ledger() == ()
 
 

@@ -39,6 +39,8 @@ from discreet.synthetic.source import TableSource, source_of
 
 MOST_COMBINATIONS = 1 << 22  # cells of all columns together, which are held once, for the place that is everywhere
 BYTES_A_CELL = 12  # of noisy counts and estimates, while a publication is made
+MOST_STORED = 900_000_000  # bytes of one answer that the ledger can store, with room for the other parts
+_WIDE = 4_000  # a deviation from which on noise may not fit into 16 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -127,6 +129,7 @@ def plan(policy: Policy, terms: PublicationTerms, public: Mapping[str, pa.Table]
         sizes=[None] * len(counted.keys),
     )
     noises = _noises(terms, grid, places, accountant, moved, refuse)
+    _require_storable(noises, grid, places, refuse)
     used = [noise for row in noises for noise in row if noise is not None]
     return Plan(
         terms=terms,
@@ -190,6 +193,23 @@ def _noises(
     if not any(noise for row in found for noise in row):
         refuse("the split leaves nothing to measure. Give some level and some table a share above zero.", "split")
     return found
+
+
+def _require_storable(
+    noises: tuple[tuple[Additive | None, ...], ...], grid: Grid, places: Places, refuse: _Refusal
+) -> None:
+    """Refuse what could not be stored after it was paid for; noise hardly compresses."""
+    stored = 0
+    for size, row in zip(places.sizes, noises, strict=True):
+        for table, noise in zip(grid.tables, row, strict=True):
+            if noise is not None:
+                stored += size * grid.cells(table) * (2 if noise.deviation < _WIDE else 4)
+    if stored > MOST_STORED:
+        refuse(
+            f"its measurements take {stored:,} bytes, and {MOST_STORED:,} is the most that is stored as one answer. "
+            "Give the largest table no share at the finest level, declare coarser values, or publish one region at a "
+            "time."
+        )
 
 
 def _where(
