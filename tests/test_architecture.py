@@ -50,7 +50,7 @@ ABOUT_ACCOUNTANTS = {
     "accounting/accountants.py",
     "policy/policy.py",
     "sql/analyze.py",
-    "sql/keys.py",
+    "sql/rows/groups.py",
     "synthetic/describe.py",
     "audit/ledger.py",
     "upkeep.py",

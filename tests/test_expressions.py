@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from discreet.engines.spelling import Spelling
 from discreet.errors import Rejected
 from discreet.policy.policy import Policy
-from discreet.sql.analyze import Analysis
+from discreet.sql.analysis import Analysis
 from discreet.sql.rows.relation import Relation
 from discreet.sql.text.parse import parse
 from discreet.sql.text.spelling import spelled

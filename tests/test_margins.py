@@ -38,12 +38,12 @@ from discreet.offer import BlockOffer, offer
 from discreet.sql.after.finish import Noisy, noisy_table
 from discreet.sql.after.margins import half_width
 from discreet.sql.after.naming import table_name
+from discreet.sql.after.standardized import Standardized
 from discreet.sql.aggregates.covariance import Together
 from discreet.sql.aggregates.kurtosis import FourthMoment
 from discreet.sql.aggregates.mean import Mean
 from discreet.sql.aggregates.regression import Explained, Line
 from discreet.sql.aggregates.skewness import ThirdMoment
-from discreet.sql.aggregates.standardized import Standardized
 from discreet.sql.aggregates.variance import Spread
 from discreet.sql.plan import Key
 from discreet.sql.values.value import Number

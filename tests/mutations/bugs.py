@@ -58,7 +58,7 @@ BUGS = (
     ),
     bug(
         "one group for many that can be",
-        "sql/analyze.py",
+        "sql/analysis.py",
         "if joint is None else joint.size",
         "if joint is None else 1",
         "tests/sql/test_possible.py",
@@ -129,9 +129,9 @@ BUGS = (
     ),
     bug(
         "LIMIT inside",
-        "sql/analyze.py",
-        'for clause in ("having", "order", "limit", "offset"):\n            if node',
-        'for clause in ("having",):\n            if node',
+        "sql/rows/project.py",
+        'for clause in ("having", "order", "limit", "offset"):\n        if node',
+        'for clause in ("having",):\n        if node',
         f"{ATTACKS}::test_limit_inside",
     ),
     bug(
@@ -468,7 +468,7 @@ BUGS = (
     ),
     bug(
         "sums that wrap",
-        "sql/aggregates/readings.py",
+        "sql/requests/readings.py",
         "reach = largest * max(self.most, 1) * MOST_PEOPLE",
         "reach = largest * MOST_PEOPLE",
         "tests/sql/test_work.py",

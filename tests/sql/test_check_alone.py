@@ -25,11 +25,11 @@ from discreet.algebra import (
     with_stages,
 )
 from discreet.errors import DiscreetError, Unproved
-from discreet.sql import analyze, plan, sensitivity
-from discreet.sql.aggregates.readings import Rows
-from discreet.sql.analyze import Analysis
+from discreet.sql import analysis, plan, sensitivity
+from discreet.sql.analysis import Analysis
 from discreet.sql.plan import Block, prove
-from discreet.sql.rows import joins, persons, sets, windows
+from discreet.sql.requests.readings import Rows
+from discreet.sql.rows import joins, persons, project, sets, windows
 from discreet.sql.rows.public import PublicSide
 from discreet.sql.rows.relation import Relation
 from discreet.sql.sensitivity import Sensitivity
@@ -106,15 +106,15 @@ def relation_with(module: Any, function: str, **changed: Callable[[Any, Relation
     return patch
 
 
-PLANTS["joins do not multiply"] = relation_with(analyze, "join", rows=lambda given, found: 1)
+PLANTS["joins do not multiply"] = relation_with(analysis, "join", rows=lambda given, found: 1)
 PLANTS["unions do not add"] = relation_with(sets, "_stacked", rows=lambda given, found: given[1].rows)
 PLANTS["people have one group of keys"] = relation_with(persons, "grouped", rows=lambda given, found: 1)
-PLANTS["tables have one row a person"] = relation_with(analyze, "scan", rows=lambda given, found: 1)
+PLANTS["tables have one row a person"] = relation_with(analysis, "scan", rows=lambda given, found: 1)
 
 
 @plant("a value is one value")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analyze, "distinct_values", lambda origins, rows: 1)
+    monkeypatch.setattr(analysis, "distinct_values", lambda origins, rows: 1)
 
 
 @plant("a value is one value within a person")
@@ -124,7 +124,7 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @plant("every comparison numbers rows")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analyze, "_numbered", lambda part, scope, rows: 1)
+    monkeypatch.setattr(project, "_rows_numbered", lambda part, scope, rows: 1)
 
 
 @plant("numbers survive joins")
@@ -156,18 +156,20 @@ def _(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @plant("keys a person may have are not limited")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Analysis.limited
+    original = analysis.limit_groups
 
-    def unlimited(self: Analysis, relation: Relation, keys: Any) -> Relation:
-        return replace(original(self, relation, keys), conditions=())
+    def unlimited(*arguments: Any) -> Relation:
+        return replace(original(*arguments), conditions=())
 
-    monkeypatch.setattr(Analysis, "limited", unlimited)
+    monkeypatch.setattr(analysis, "limit_groups", unlimited)
 
 
 @plant("keys are ranked by something else")
 def _(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = Analysis.limited
-    monkeypatch.setattr(Analysis, "limited", lambda self, relation, keys: original(self, relation, [relation.owner]))
+    original = analysis.limit_groups
+    monkeypatch.setattr(
+        analysis, "limit_groups", lambda relation, keys, alias: original(relation, [relation.owner], alias)
+    )
 
 
 @plant("a WITH name is one stage wherever it is used")
@@ -206,8 +208,8 @@ def every_block(change: Callable[[Block], Block]) -> Patch:
     """Blocks that are changed when they are planned."""
 
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        original = analyze.Block
-        monkeypatch.setattr(analyze, "Block", lambda **given: change(original(**given)))
+        original = analysis.Block
+        monkeypatch.setattr(analysis, "Block", lambda **given: change(original(**given)))
 
     return patch
 

@@ -17,8 +17,8 @@ import pytest
 from scipy import stats
 
 from discreet.sql.aggregates import AGGREGATES, NAMED, READERS
-from discreet.sql.aggregates.request import Member
 from discreet.sql.plan import prove
+from discreet.sql.requests.request import Member
 from sql import bounded, harness, policies
 from sql.test_right_answers import compared
 from test_margins import ACCOUNTANTS, ALARM, answered

@@ -18,8 +18,8 @@ import test_every_aggregate as every
 from discreet.algebra import Constant, PerPerson, owner_of
 from discreet.engines.spelling import Spelling
 from discreet.errors import Rejected
-from discreet.sql import analyze, sensitivity
-from discreet.sql.analyze import Analysis
+from discreet.sql import analysis, sensitivity
+from discreet.sql.analysis import Analysis
 from discreet.sql.rows import joins, sets, windows
 from discreet.sql.rows.relation import Relation
 from discreet.sql.sensitivity import Sensitivity
@@ -95,12 +95,12 @@ def test_a_replaced_sum_may_lose_all_its_rows(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_joins_multiply(monkeypatch: pytest.MonkeyPatch, question: str) -> None:
-    original = analyze.join
+    original = analysis.join
 
     def single(*arguments: Any) -> Relation:
         return replace(original(*arguments), rows=1)
 
-    monkeypatch.setattr(analyze, "join", single)
+    monkeypatch.setattr(analysis, "join", single)
     assert caught(question)
 
 
@@ -113,7 +113,7 @@ def test_unions_add(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_people_are_in_as_many_groups_as_they_have_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(analyze, "distinct_values", lambda origins, rows: 1)
+    monkeypatch.setattr(analysis, "distinct_values", lambda origins, rows: 1)
     assert caught("hospital: persons / several rows / group category")
     assert caught("hospital: count / several rows / group text")
 

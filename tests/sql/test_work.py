@@ -15,9 +15,10 @@ from discreet.algebra import Sum
 from discreet.continual.strategies.tree import BinaryTree, SubtractionTree
 from discreet.errors import Rejected
 from discreet.policy.domain import MOST_PEOPLE, MOST_ROWS
-from discreet.sql import analyze, work
+from discreet.sql import work
 from discreet.sql.check import Checker
 from discreet.sql.plan import Plan
+from discreet.sql.rows.relation import scan
 from discreet.vault.exact import Exact
 from discreet.vault.integers import cells_of
 from sql import bounded, harness, policies
@@ -153,7 +154,7 @@ def test_every_way_to_make_rows_is_held_to_the_limit(name: str) -> None:
 
 def test_no_relation_is_made_without_the_limit() -> None:
     """Whoever makes a Relation, by whatever way, meets the check."""
-    rows = analyze.scan(HOSPITAL.tables["people"], "people", "t1", frozenset())
+    rows = scan(HOSPITAL.tables["people"], "people", "t1", frozenset())
     with pytest.raises(Rejected):
         replace(rows, rows=MOST_ROWS + 1)
 

@@ -16,7 +16,7 @@ Environment = Mapping[str, Relation | Released]  # the tables that WITH names
 
 
 class Walk(Protocol):
-    """The walk over one statement; `analyze.Analysis` is it."""
+    """The walk over one statement; `analysis.Analysis` is it."""
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
         """What a query stands for."""

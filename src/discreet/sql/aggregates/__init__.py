@@ -1,6 +1,7 @@
 """The aggregates, one module each: their syntax, what they are made of, their estimates and margins.
 
-`read` finds the member that reads a node; `assembly.assemble` measures what all requests of one aggregation need.
+`read` finds the member that reads a node; `requests.assembly.assemble` measures what all
+requests of one aggregation need.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ from discreet.sql.aggregates import (
     variance,
 )
 from discreet.sql.aggregates import sum as total
-from discreet.sql.aggregates.refused import REFUSED
-from discreet.sql.aggregates.request import Member, Reader, Request
+from discreet.sql.requests.request import Member, Reader, Request
 from discreet.sql.text.parse import reject, show, spelt
 from discreet.sql.values.arguments import check_arguments
 from discreet.sql.values.expressions import Scope, translate
@@ -50,6 +50,32 @@ READERS: dict[type[exp.Expression], Reader] = {node: read for each in AGGREGATES
 NAMED: dict[str, Reader] = {name: read for each in AGGREGATES for name, read in each.named.items()}
 _NAMES = [name for member in AGGREGATES for name in member.names]
 NAMES = f"{', '.join(_NAMES[:-1])} and {_NAMES[-1]}"
+# Aggregates that would show single people, or that have another name here.
+_SINGLE: tuple[type[exp.Expression], ...] = (exp.First, exp.Last, exp.AnyValue, exp.ArgMax, exp.ArgMin)
+_LISTS: tuple[type[exp.Expression], ...] = (exp.ArrayAgg, exp.GroupConcat, exp.ArrayUniqueAgg)
+REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
+    (
+        _SINGLE,
+        "shows what stands in one person's row",
+        "Ask what many share: MODE(x), MEDIAN(x), or SELECT x, COUNT(*) FROM t GROUP BY x.",
+    ),
+    (
+        (exp.ApproxQuantiles,),
+        "is not answered",
+        "Write QUANTILE_CONT(x, [0.25, 0.5, 0.75]), and MIN(x) and MAX(x) for the ends.",
+    ),
+    (_LISTS, "lists the values of people", "Count them: SELECT x, COUNT(*) FROM t GROUP BY x."),
+    (
+        (exp.LogicalOr, exp.LogicalAnd),
+        "is decided by one person",
+        "Count them: COUNT_IF(p), or AVG(CASE WHEN p THEN 1 ELSE 0 END).",
+    ),
+    (
+        (exp.ApproxTopK,),
+        "lists the values of people",
+        "Write SELECT x, COUNT(*) AS n FROM t GROUP BY x ORDER BY n DESC LIMIT 3.",
+    ),
+)
 _READ = ("this", "expression", "expressions", "big_int", "quantile")
 
 

@@ -11,8 +11,8 @@ from sqlglot import exp
 from discreet.algebra import Expression, Reading, Sum
 from discreet.sql.after.estimates import Linear
 from discreet.sql.aggregates import distinct
-from discreet.sql.aggregates.readings import Rows as RowsRead
-from discreet.sql.aggregates.request import (
+from discreet.sql.requests.readings import Rows as RowsRead
+from discreet.sql.requests.request import (
     Alone,
     Extent,
     Member,

@@ -14,7 +14,7 @@ from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
 from discreet.sql.after.estimates import Components, Estimate, Floats, floats, possible, reach, sampled
-from discreet.sql.aggregates.request import Corner, Member, Pair, Reader, Request
+from discreet.sql.requests.request import Corner, Member, Pair, Reader, Request
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_number
 

@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from discreet.algebra import Distinct, Expression, Persons, Reading, call
 from discreet.sql import sensitivity
-from discreet.sql.aggregates.readings import Rows
-from discreet.sql.aggregates.request import Extent, Member, Request, Single, both
+from discreet.sql.requests.readings import Rows
+from discreet.sql.requests.request import Extent, Member, Request, Single, both
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import reject
 from discreet.sql.values.expressions import Scope, translate

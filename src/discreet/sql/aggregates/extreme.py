@@ -7,7 +7,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.sql.aggregates.quantile import fixed
-from discreet.sql.aggregates.request import Member
+from discreet.sql.requests.request import Member
 
 MEMBER = Member(
     tags=("minimum", "maximum"),

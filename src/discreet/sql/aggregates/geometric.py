@@ -11,7 +11,7 @@ from sqlglot import exp
 from discreet.algebra import Expression
 from discreet.sql.after.estimates import Estimate, Floats
 from discreet.sql.aggregates.mean import OfMean
-from discreet.sql.aggregates.request import Member, Moment, Place, Request, argument_node, number
+from discreet.sql.requests.request import Member, Moment, Place, Request, argument_node, number
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.numbers import grid

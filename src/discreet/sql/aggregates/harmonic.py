@@ -12,8 +12,8 @@ from sqlglot import exp
 from discreet.algebra import Expression
 from discreet.sql.after.estimates import Estimate, Floats
 from discreet.sql.aggregates.mean import OfMean
-from discreet.sql.aggregates.request import Member, Moment, Place, Request
-from discreet.sql.aggregates.request import number as argument
+from discreet.sql.requests.request import Member, Moment, Place, Request
+from discreet.sql.requests.request import number as argument
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope
 from discreet.sql.values.numbers import divide, grid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from discreet.algebra import Expression
-from discreet.sql.aggregates.request import Choice, Member, Request, argument
+from discreet.sql.requests.request import Choice, Member, Request, argument
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope
 from discreet.sql.values.value import Coded, Day, Flag, Number, Opaque, Text

@@ -7,7 +7,7 @@ from fractions import Fraction
 from sqlglot import exp
 
 from discreet.algebra import Expression
-from discreet.sql.aggregates.request import Choice, Member, Reader, Request, argument
+from discreet.sql.requests.request import Choice, Member, Reader, Request, argument
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.categories import all_numeric
 from discreet.sql.values.expressions import Scope, translate

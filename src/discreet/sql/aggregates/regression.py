@@ -14,7 +14,7 @@ from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
 from discreet.sql.after.estimates import Components, Estimate, Floats, floats, reach
 from discreet.sql.aggregates.covariance import Together
-from discreet.sql.aggregates.request import Corner, Member, Pair, Reader, Request
+from discreet.sql.requests.request import Corner, Member, Pair, Reader, Request
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.numbers import grid
 from discreet.sql.values.unify import as_number

@@ -10,9 +10,9 @@ from sqlglot import exp
 
 from discreet.algebra import Expression
 from discreet.sql.after.estimates import Floats
-from discreet.sql.aggregates.readings import few_steps
-from discreet.sql.aggregates.request import Member, Moment, Place, Request, number
-from discreet.sql.aggregates.standardized import Standardized
+from discreet.sql.after.standardized import Standardized
+from discreet.sql.requests.readings import few_steps
+from discreet.sql.requests.request import Member, Moment, Place, Request, number
 from discreet.sql.values.expressions import Scope
 
 

@@ -11,8 +11,8 @@ from sqlglot import exp
 from discreet.algebra import Expression, Reading
 from discreet.sql import sensitivity
 from discreet.sql.after.estimates import Linear
-from discreet.sql.aggregates.readings import Rows
-from discreet.sql.aggregates.request import Alone, Extent, Member, Moment, Place, Request, number
+from discreet.sql.requests.readings import Rows
+from discreet.sql.requests.request import Alone, Extent, Member, Moment, Place, Request, number
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope

@@ -14,7 +14,7 @@ from discreet import arrow
 from discreet.algebra import Expression
 from discreet.mechanisms.simulate import Noise
 from discreet.sql.after.estimates import Components, Floats, floats, possible, raw_moments, reach, sampled
-from discreet.sql.aggregates.request import Member, Moment, Place, Reader, Request, number
+from discreet.sql.requests.request import Member, Moment, Place, Reader, Request, number
 from discreet.sql.values.expressions import Scope
 
 

@@ -25,8 +25,12 @@ from discreet.budget import Neighbors
 from discreet.sql.after.estimates import Estimate, Linear
 from discreet.sql.aggregates.count import Count
 from discreet.sql.aggregates.count import Rows as AllRows
-from discreet.sql.aggregates.readings import Rows, bernstein, coarse
-from discreet.sql.aggregates.request import (
+from discreet.sql.aggregates.sum import Total
+from discreet.sql.exclusive import exclusive
+from discreet.sql.picks import Pick, Picked
+from discreet.sql.plan import Measurement, key_position
+from discreet.sql.requests.readings import Rows, bernstein, coarse
+from discreet.sql.requests.request import (
     Alone,
     Choice,
     Corner,
@@ -39,10 +43,6 @@ from discreet.sql.aggregates.request import (
     constant_width,
     range_of,
 )
-from discreet.sql.aggregates.sum import Total
-from discreet.sql.exclusive import exclusive
-from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import Measurement, key_position
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import reject
 from discreet.sql.values.numbers import grid

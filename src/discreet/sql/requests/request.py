@@ -21,7 +21,7 @@ from discreet.algebra import Expression, Reading, call
 from discreet.budget import Neighbors
 from discreet.sql import sensitivity
 from discreet.sql.after.estimates import Estimate, Linear
-from discreet.sql.aggregates.readings import Rows as RowsRead
+from discreet.sql.requests.readings import Rows as RowsRead
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.expressions import Scope, translate

@@ -1,0 +1,440 @@
+"""The walk over one statement: which rows are whose, what is measured, what runs after noise.
+
+`Analysis.query` walks the statement. A SELECT over private rows without aggregates is again a private relation; with
+aggregates it becomes a measured block, and from there on everything is post-processing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from typing import cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from sqlglot import exp
+
+from discreet.algebra import weight_of
+from discreet.errors import EngineFailure
+from discreet.policy.domain import Text as DeclaredText
+from discreet.policy.policy import Policy
+from discreet.sql import rolling
+from discreet.sql.after import after
+from discreet.sql.after.linear import Form
+from discreet.sql.after.naming import HALF_WIDTHS, constant_name, table_name
+from discreet.sql.after.released import Output, Released, told_apart
+from discreet.sql.after.rewrite import Keys, Rewrite, has_aggregate, meanings_of
+from discreet.sql.check import Checker
+from discreet.sql.listing import COUNTED, LISTS, listed
+from discreet.sql.plan import (
+    Block,
+    Key,
+    Unknown,
+)
+from discreet.sql.requests.assembly import UNBOUNDED, assemble, people_first
+from discreet.sql.requests.readings import Rows
+from discreet.sql.rows import persons, sets
+from discreet.sql.rows.groups import key_of, keys_of, possible
+from discreet.sql.rows.joins import join, unbracketed
+from discreet.sql.rows.possible import Possible, Spell
+from discreet.sql.rows.project import filter_rows, group_by_owner, limit_groups, project, word
+from discreet.sql.rows.public import PublicSide, public_side
+from discreet.sql.rows.relation import Names, Origins, Relation, distinct_values, links_of, scan
+from discreet.sql.rows.scope import RowScope
+from discreet.sql.text import clients, grouping
+from discreet.sql.text.parse import (
+    MOST_NODES,
+    check_weight,
+    columns_of,
+    is_bare,
+    reject,
+    show,
+)
+from discreet.sql.text.top import shown_by_having
+from discreet.sql.values.expressions import translate
+from discreet.sql.values.value import Identity, Missing, Opaque, Text, Value
+from discreet.sql.walk import Environment
+
+PublicTables = Mapping[str, pa.Table]
+Evaluate = Callable[[str], pa.Table]  # runs SQL over public tables, which are public
+
+
+_READ = ("from_", "joins", "where", "group", "having", "qualify", "with_")
+_SELECT_PARTS = frozenset((*_READ, "expressions", "distinct", "order", "limit", "offset"))
+
+
+def _touched(relation: Relation, keys: Keys, origins: dict[Identity, Origins], groups: int) -> tuple[int, int]:
+    """How many groups one person can be in, and how many unknown keys: only the latter are bounded by max_groups."""
+    touched = distinct_values(frozenset().union(*origins.values()), relation.rows) if keys else 1
+    unclear = [origins[same] for same, (key, _) in keys.items() if isinstance(key, Unknown)]
+    unknown = distinct_values(frozenset().union(*unclear), relation.touched or relation.rows)
+    return min(touched, unknown * groups) if unclear else touched, unknown
+
+
+@dataclass(slots=True, kw_only=True)
+class Analysis:
+    """The walk over one statement; collects the blocks it meets."""
+
+    policy: Policy
+    public: PublicTables
+    evaluate: Evaluate
+    spell: Spell | None = None
+    sets: int = 0  # grouping sets that this place is inside of: they are added up over the whole grid of keys
+    blocks: list[Block] = field(default_factory=list)
+    again: dict[int, rolling.Again] = field(default_factory=dict)  # what each block would measure over more groups
+    public_used: set[str] = field(default_factory=set)
+    combined: list[Form] = field(default_factory=list)  # of several numbers, whose half-widths are asked for
+    private_used: dict[str, int] = field(default_factory=dict)  # with their max_rows
+    aliases: int = 0
+
+    @property
+    def finder(self) -> Possible | None:
+        """Finds the groups that can be; grouping sets are added up over the whole grid of their keys."""
+        if self.spell is None or self.sets:
+            return None
+        return Possible(policy=self.policy, public=self.public, spell=self.spell, evaluate=self.evaluate)
+
+    @property
+    def checker(self) -> Checker:
+        return Checker(policy=self.policy)
+
+    def letters(self, table: str, column: str) -> int:
+        """How many letters the texts of a column have at most."""
+        declared = self.policy.tables[table]
+        if not declared.public:
+            domain = declared.columns[column].domain if column in declared.columns else None
+            return domain.letters if isinstance(domain, DeclaredText) else 0
+        values = self.public[table].column(column)
+        if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+            return pc.max(pc.utf8_length(values)).as_py() or 0
+        return 0
+
+    def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+        """What a query stands for; refused where names that are used twice, twice over, would grow without end."""
+        result = self.parts(node, environment)
+        if isinstance(result, Relation):
+            nodes = weight_of(result.source) + sum(each.weight for each in result.conditions)
+        else:
+            nodes = sum(1 for _ in itertools.islice(result.tree.walk(), MOST_NODES + 1))
+        check_weight(nodes)
+        return result
+
+    def parts(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+        match node:
+            case exp.Subquery() if is_bare(node):
+                return self.query(node.this, environment)
+            case exp.Select():
+                return self.select(node, self.with_ctes(node, environment))
+            case exp.Union() | exp.Intersect() | exp.Except():
+                names = self.with_ctes(node, environment)
+                left, right = self.query(node.this, names), self.query(node.expression, names)
+                return sets.combined(node, left, right, self.alias)
+        raise reject(node, f"{show(node)} cannot stand here.", "Write a SELECT.")
+
+    def with_ctes(self, node: exp.Expression, environment: Environment) -> Environment:
+        clause = node.args.get("with_")
+        if clause is None:
+            return environment
+        if clause.args.get("recursive"):
+            raise reject(clause, "recursive queries are not answered.", "Write the steps out.")
+        names = dict(environment)
+        for part in clause.expressions:
+            names[part.alias.lower()] = self.named(self.query(part.this, names), part)
+        return names
+
+    def combine(self, output: Output, form: Form) -> Output:
+        """The column with the half-width of a form of several numbers, which is the same in every row."""
+        self.combined.append(form)
+        name = constant_name(len(self.combined) - 1)
+        constant = exp.select(exp.column(name)).from_(exp.table_(HALF_WIDTHS, quoted=True))
+        return replace(output, margin=exp.Subquery(this=constant), forms=(form,))
+
+    def alias(self) -> str:
+        """A fresh engine alias."""
+        self.aliases += 1
+        return f"t{self.aliases}"
+
+    # --- FROM -------------------------------------------------------------------------------------------------------
+
+    def sources(self, node: exp.Select, environment: Environment) -> list[Relation | Released]:
+        """What a SELECT reads, in the order of its FROM clause and joins."""
+        clause = node.args.get("from_")
+        if clause is None:
+            if node.args.get("joins"):
+                raise reject(node, "JOIN stands without FROM.", "Write FROM and a table before it.")
+            return []
+        parts = (clause.this, *(join.this for join in node.args.get("joins") or []))
+        return [self.relation(part, environment) for part in parts]
+
+    def joined(self, node: exp.Select, sources: list[Relation | Released]) -> Relation | None:
+        """The private relation that a SELECT reads, or None when all it reads is public or already noisy."""
+        if not any(isinstance(each, Relation) for each in sources):
+            return None
+        joins = node.args.get("joins") or []
+        parts = [node.args["from_"].this, *(join.this for join in joins)]
+        sides = [
+            each if isinstance(each, Relation) else self.public_side(each, part)
+            for each, part in zip(sources, parts, strict=True)
+        ]
+        where = node.args["where"].this if node.args.get("where") else None
+        left = sides[0]
+        for right, clause in zip(sides[1:], joins, strict=True):
+            if isinstance(left, PublicSide) and isinstance(right, PublicSide):
+                raise reject(
+                    clause, "two public tables are joined before a private one.", "Name the private table first."
+                )
+            left = join(left, right, clause, where, self.alias())
+        assert isinstance(left, Relation)
+        return left
+
+    def public_side(self, released: Released, node: exp.Expression) -> PublicSide:
+        """A public table, or one computed from public tables, to be joined to private rows."""
+        if released.noisy:
+            raise reject(
+                node,
+                "a noisy result cannot be joined back to private rows.",
+                "Aggregate both sides, and join the results.",
+            )
+        table = self.of_public(released, node)
+        return public_side(
+            table, alias=node.alias or node.name, engine_alias=self.alias(), stored=released.stored, node=node
+        )
+
+    def of_public(self, released: Released, node: exp.Expression) -> pa.Table:
+        """A table computed from public ones."""
+        try:
+            return self.evaluate(released.render(margins=False))
+        except EngineFailure:
+            raise reject(
+                node, f"{show(node)} cannot be computed from the public tables.", "Check its types and columns."
+            ) from None
+
+    def relation(self, node: exp.Expression, environment: Environment) -> Relation | Released:
+        match node:
+            case exp.Table():
+                return self.table(node, environment)
+            case exp.Subquery(this=exp.Table() | exp.Subquery()) if node.this.args.get("joins") and not node.alias:
+                return self.bracketed(node, environment)
+            case exp.Subquery():
+                if any(part for name, part in node.args.items() if name not in ("this", "alias")):
+                    raise reject(node, f"{show(node)} has a part that is not understood.", "Write a plain subquery.")
+                result = self.named(self.query(node.this, environment), node)
+                return result.called(node.alias) if isinstance(result, Relation) else result
+            case exp.Lateral():
+                raise reject(
+                    node,
+                    "LATERAL looks at each row by itself.",
+                    "Aggregate per person, GROUP BY the owner, in a plain subquery, and join it on the owner.",
+                )
+            case exp.Values():
+                return self.named(after.constants(node), node)
+            case exp.Unnest(expressions=[exp.GenerateSeries() as inner]):  # how a parser may read GENERATE_SERIES
+                return self.series(exp.Table(this=inner, alias=node.args.get("alias")))
+            case exp.Unnest():
+                raise reject(node, f"{show(node)} is not a table.", _WRITTEN_OUT)
+        raise reject(node, f"{show(node)} is not a table.", "Write the name of a table, or a subquery.")
+
+    def bracketed(self, node: exp.Subquery, environment: Environment) -> Relation:
+        """a JOIN (b JOIN c ON ...) ON ...: what stands in brackets is joined first, and its tables keep their names."""
+        if any(part for name, part in node.args.items() if name != "this"):
+            raise reject(node, f"{show(node)} has a part that is not understood.", "Write only the joins in brackets.")
+        inner = unbracketed(exp.Select(from_=exp.From(this=node.this.copy())))
+        relation = self.joined(inner, self.sources(inner, environment))
+        if relation is None:
+            raise reject(
+                node, "brackets around joined tables are answered for private ones.", "Write the joins without them."
+            )
+        return relation
+
+    def named(self, result: Relation | Released, node: exp.Expression) -> Relation | Released:
+        """WITH t(a, b), (SELECT ...) AS t(a, b): other names for the first columns."""
+        names, count = columns_of(node), len(result.fields if isinstance(result, Relation) else result.outputs)
+        if not names:
+            return result
+        if len(names) > count:
+            raise reject(node, f"{len(names)} names are given for {count} columns.", "Name each column once.")
+        return result.renamed(names) if isinstance(result, Relation) else told_apart(result, node).renamed(names)
+
+    def table(self, node: exp.Table, environment: Environment) -> Relation | Released:
+        if node.args.get("sample"):
+            raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
+        if node.args.get("db"):
+            raise reject(node, f"there is no schema {node.text('db')}.", f"Tables are {', '.join(self.policy.tables)}.")
+        if node.args.get("pivots"):
+            raise reject(
+                node, "PIVOT is not answered.", "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f."
+            )
+        for name, part in node.args.items():
+            if name not in ("this", "alias") and part not in (None, False, []):
+                raise reject(
+                    node, f"{show(node)} has a part that is not understood ({name}).", "Write the name of a table."
+                )
+        if isinstance(node.this, exp.GenerateSeries):
+            return self.series(node)
+        if columns_of(node):
+            raise reject(node, f"{show(node)} names columns by their places.", "Use their own names, as in p.age.")
+        if not isinstance(node.this, exp.Identifier):
+            raise reject(node, f"{show(node)} is not a table.", f"Tables are {', '.join(self.policy.tables)}.")
+        known = environment.get(node.name.lower())
+        if known is not None:
+            return self.reference(known, node.alias or node.name) if isinstance(known, Relation) else known
+        table = next((table for name, table in self.policy.tables.items() if name.lower() == node.name.lower()), None)
+        if table is None:
+            raise reject(node, f"there is no table {show(node.this)}.", f"Tables are {', '.join(self.policy.tables)}.")
+        if table.public:
+            self.public_used.add(table.name)
+            return after.public_table(table.name, self.public[table.name])
+        self.private_used[table.name] = table.max_rows
+        return scan(table, node.alias or table.name, self.alias(), links_of(self.policy.tables))
+
+    def series(self, node: exp.Table) -> Released:
+        """GENERATE_SERIES(1, 10) AS t(n): a public table that is written out, also called t, or generate_series."""
+        numbers = clients.series(node.this)
+        if not numbers:
+            raise reject(node, f"{show(node.this)} is not a table.", _WRITTEN_OUT)
+        listed = exp.Values(expressions=[exp.Tuple(expressions=[exp.convert(each)]) for each in numbers])
+        names = columns_of(node) or [node.alias or "generate_series"]
+        return after.constants(listed).renamed(names[:1])
+
+    def reference(self, relation: Relation, alias: str) -> Relation:
+        """A WITH name where it is used: a stage of its own."""
+        # Privacy: S4. Two uses of one name must not share an engine alias, or the owners of an EXISTS would be compared
+        # with themselves; nor origins, or a person's pairs of rows would be counted as rows.
+        fresh = self.alias()
+        nested = relation.nested(fresh)
+        fields = (
+            replace(each, origins=frozenset((f"{fresh}.{stage}", rows) for stage, rows in each.origins))
+            for each in nested.fields
+        )
+        return replace(nested, fields=tuple(fields)).called(alias)
+
+    # --- SELECT -----------------------------------------------------------------------------------------------------
+
+    def select(self, node: exp.Select, environment: Environment) -> Relation | Released:
+        if node.args.get("sample"):
+            raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
+        for name, part in node.args.items():
+            if name not in _SELECT_PARTS and part not in (None, False, []):
+                raise reject(node, f"{word(name)} is not answered.", "Leave it out, or write it where it is used.")
+        node = shown_by_having(grouping.without_tuples(unbracketed(node)))
+        if grouping.has_sets(node):
+            self.sets += 1
+            found_sets = self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
+            self.sets -= 1
+            return found_sets
+        sources = self.sources(node, environment)
+        relation = self.joined(node, sources)
+        if relation is not None and self.lists_keys(node, relation, environment):
+            node = node.copy()
+            node.set("group", exp.Group(expressions=[item.unalias().copy() for item in node.expressions]))
+            node.set("distinct", None)
+        if relation is None:
+            return after.select(node, [each for each in sources if isinstance(each, Released)], self, environment)
+        if node.args.get("where"):
+            relation = filter_rows(node.args["where"].this, self.scope(relation, environment))
+        if node.args.get("group") or has_aggregate(node):
+            keys = self.group_values(node, self.scope(relation, environment))
+            if any(persons.is_own(key) for key in keys):
+                return group_by_owner(node, relation, keys, self.alias)
+            return self.measure(node, relation, environment, keys)
+        return project(node, self.scope(relation, environment), self.alias)
+
+    def lists_keys(self, node: exp.Select, relation: Relation, environment: Environment) -> bool:
+        """Whether SELECT DISTINCT is of public keys, which the policy lists; of owners and texts it is not."""
+        clause = node.args.get("distinct")
+        if clause is None or clause.args.get("on") or node.args.get("group") or has_aggregate(node):
+            return False
+        if any(item.is_star or item.find(exp.Window, exp.Query) for item in node.expressions):
+            return False
+        scope = self.scope(relation, environment)
+        values = [translate(item.unalias(), scope) for item in node.expressions]
+        if any(isinstance(value.domain, _NO_KEYS) for value in values):
+            return False
+        return all(isinstance(key_of(value, self.policy.limits.keys)[0], Key) for value in values)
+
+    def columns_of(self, node: exp.Select, environment: Environment) -> frozenset[str]:
+        """The names of the columns of all that a SELECT reads; blocks that were met on the way are forgotten."""
+        blocks, forms = len(self.blocks), len(self.combined)
+        sources = self.sources(node, environment)
+        del self.blocks[blocks:], self.combined[forms:]
+        return frozenset(
+            column.name for each in sources for column in (each.fields if isinstance(each, Relation) else each.outputs)
+        )
+
+    def scope(self, relation: Relation, environment: Environment) -> RowScope:
+        return RowScope(fields=relation.fields, analysis=self, environment=environment, relation=relation)
+
+    def measure(self, node: exp.Select, relation: Relation, environment: Environment, values: list[Value]) -> Released:
+        """A SELECT that aggregates private rows: a measured block, and SQL over its noisy table."""
+        names = self.scope(relation, environment)
+        keys = keys_of(node, values, relation, self.policy, self.finder)
+        if relation.max_groups is not None and any(isinstance(key, Unknown) for key, _ in keys.values()):
+            unknown = [place for key, place in keys.values() if isinstance(key, Unknown)]
+            fewer = limit_groups(relation, unknown, self.alias)
+            return self.measure(node, fewer, environment, self.group_values(node, self.scope(fewer, environment)))
+        meanings = meanings_of(node, names)
+        rewrite = Rewrite(
+            analysis=self,
+            environment=environment,
+            names=names,
+            keys=keys,
+            meanings=list(zip(meanings, (value.identity for value in values), strict=True)),
+            node=node,
+            index=len(self.blocks),
+        )
+        self.blocks.append(cast(Block, None))  # the place of this block; subqueries may add theirs
+        released = rewrite.released()
+        if not rewrite.requests:
+            return self.list_keys(node, released, [key for key, _ in keys.values()], rewrite.index)
+        origins = {value.identity: names.origins(meaning) for value, meaning in zip(values, meanings, strict=True)}
+        self.blocks[rewrite.index] = block = self.block(rewrite, relation, origins)
+        return replace(released, selected=True) if block.unknown else released
+
+    def block(self, rewrite: Rewrite, relation: Relation, origins: dict[Identity, Origins]) -> Block:
+        """What is measured for the aggregates that a SELECT asks for, over its groups."""
+        keys, found = rewrite.keys, [key for key, _ in rewrite.keys.values()]
+        joint, place = possible(relation, keys, self.finder)
+        groups = math.prod(key.size for key in found if isinstance(key, Key)) if joint is None else joint.size
+        unknown = any(isinstance(key, Unknown) for key in found)
+        touched, keys_touched = _touched(relation, keys, origins, groups)
+        rows = Rows(most=relation.rows, held=partial(self.checker.holds, source=relation.source))
+        measured = partial(assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=rewrite.node)
+        assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
+        summed = [request for request in rewrite.requests if not request.chosen]
+        self.again[rewrite.index] = cache(lambda groups: measured(summed, groups=groups).measurements)
+        one_shot = False
+        if unknown and groups == 1:
+            assembly, one_shot = people_first(assembly, rewrite.requests, rows=relation.rows)
+        return Block(
+            source=relation.source,
+            rows=relation.rows,
+            touched=keys_touched,
+            neighbors=self.policy.neighbors,
+            conditions=relation.conditions,
+            keys=tuple(found) if joint is None else (joint,),
+            places=tuple(each for _, each in keys.values()) if place is None else (place,),
+            readings=assembly.readings,
+            measurements=assembly.measurements,
+            picks=assembly.picks,
+            estimates=assembly.estimates,
+            derived=tuple(rewrite.derived),
+            one_shot=one_shot,
+        )
+
+    def list_keys(self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int) -> Released:
+        """What groups without an aggregate are: the policy's list of them, where no subquery measures anything."""
+        if len(self.blocks) > index + 1:
+            raise reject(node, LISTS, COUNTED)
+        self.blocks.pop()
+        return listed(node, released, keys, table_name(index))
+
+    def group_values(self, node: exp.Select, names: Names) -> list[Value]:
+        return [translate(meaning, names) for meaning in meanings_of(node, names)]
+
+
+_NO_KEYS = (Opaque, Missing, Text)
+_WRITTEN_OUT = "Write its rows out: (VALUES (1), (2), (3)) AS t(n)."
+_SAMPLE = "a sample is other people's rows by chance, and which ones would not be repeatable."

@@ -1,0 +1,1 @@
+"""What aggregates ask for, and the few exact sums that serve all requests of one aggregation."""
