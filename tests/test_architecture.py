@@ -233,7 +233,7 @@ def test_one_module_knows_how_a_snapshot_looks() -> None:
         if isinstance(node, ast.Constant) and node.value in ("#owner", "public_tables", "order.key", ".building")
     }
     assert written == {
-        "#owner": "algebra.py",
+        "#owner": "algebra/rows.py",
         "public_tables": "engines/layout.py",
         "order.key": "engines/layout.py",
         ".building": "engines/layout.py",

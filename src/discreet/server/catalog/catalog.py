@@ -19,13 +19,13 @@ from discreet.arrow import array
 from discreet.errors import EngineFailure
 from discreet.server.catalog import contents, types
 from discreet.server.catalog.builtin import rows
+from discreet.server.catalog.calls import SETTINGS_NOW
 from discreet.server.catalog.failure import CatalogError
 from discreet.server.catalog.functions import macros
 from discreet.server.catalog.parse import parse
 from discreet.server.catalog.session import Session
 from discreet.server.catalog.translate import (
     PER_SESSION,
-    SETTINGS_NOW,
     Statement,
     cancel_backends,
     name_outputs,

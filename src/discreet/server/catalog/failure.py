@@ -9,3 +9,13 @@ class CatalogError(Exception):
     def __init__(self, sqlstate: str, message: str, *, hint: str = "") -> None:
         super().__init__(message)
         self.sqlstate, self.message, self.hint = sqlstate, message, hint
+
+
+def unknown_function(name: str) -> CatalogError:
+    """The error for a function that the catalog does not know."""
+    return CatalogError("42883", f"function {name} does not exist here", hint="The catalog has a fixed list of them.")
+
+
+def unsupported(what: str) -> CatalogError:
+    """The error for syntax that the catalog does not answer."""
+    return CatalogError("0A000", f"{what} cannot be used in a question to the catalog")

@@ -65,3 +65,13 @@ def _parts(text: str) -> list[str | None]:
 def unescaped(text: str) -> str:
     """The text that E'...' means."""
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
+
+
+def number(value: int) -> exp.Expression:
+    """A number, written out."""
+    return exp.Literal.number(value)
+
+
+def text(value: str) -> exp.Expression:
+    """A text, written out."""
+    return exp.Literal.string(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,14 +11,14 @@ from sqlglot import exp
 
 from discreet.server.catalog import types
 from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation
-from discreet.server.catalog.failure import CatalogError
-from discreet.server.catalog.functions import AS_TABLES, EXPRESSIONS, FUNCTIONS, GROWING
+from discreet.server.catalog.calls import Calls
+from discreet.server.catalog.failure import CatalogError, unknown_function, unsupported
+from discreet.server.catalog.functions import AS_TABLES
 from discreet.server.catalog.kinds import SYSTEM_COLUMNS, Kinds, called, number_of, output_name
-from discreet.server.catalog.literals import array_of, literal, unescaped
+from discreet.server.catalog.literals import array_of, literal, number, text, unescaped
 from discreet.server.catalog.parse import CALL, relation_of
 
 PER_SESSION = ("pg_settings", "pg_roles", "pg_user", "pg_stat_activity", "pg_stat_ssl", "pg_stat_gssapi")
-SETTINGS_NOW = "settings_now"
 # Nodes that mean the same here and there, or that are rewritten below.
 _NODES = """
 Add Alias And Between Boolean Case CTE Distinct Div EQ Except Exists Filter From GT GTE Group Having
@@ -44,10 +43,6 @@ _OPERATORS: dict[str, Callable[[Any, Any], exp.Expression]] = {
     "~~*": lambda a, b: exp.ILike(this=a, expression=b),
     "||": lambda a, b: exp.DPipe(this=a, expression=b),
 }
-# The engine's limit of memory does not count the texts of the rows that it works on, so their growth is bounded here.
-_MOST_GROWING = 64  # parts of one statement that make longer texts or arrays
-_ONCE = frozenset(("d_joined", "d_short", "d_few", "d_array_to_string", "d_visible", "d_may"))
-_MOST_NESTED = 3  # calls of functions that are written with their argument in several places
 _MOST_ITEMS = 1_000  # of an array that is written out; of one that is computed, a tenth
 
 
@@ -104,17 +99,10 @@ class _Rewriter:
         objects: Mapping[str, Mapping[str, int]],
         parameters: Sequence[object] | None,
     ) -> None:
-        self._kinds, self._database, self._session = kinds, database, session
+        self._kinds, self._database = kinds, database
         self._objects, self._parameters = objects, parameters
-        self.reads: set[str] = set()
-        self._growing = 0
-
-    def _grow(self, made: exp.Expression, check: str) -> exp.Expression:
-        """What makes longer texts, checked for each row."""
-        self._growing += 1
-        if self._growing > _MOST_GROWING:
-            raise CatalogError("54000", "The statement puts too many texts together.", hint="Split it.")
-        return exp.Anonymous(this=check, expressions=[made])
+        self._calls = Calls(kinds, session)
+        self.reads = self._calls.reads
 
     def rewrite(self, tree: exp.Query) -> exp.Query:
         root = exp.Paren(this=tree)
@@ -122,7 +110,7 @@ class _Rewriter:
             name = type(node).__name__
             if name not in _VOCABULARY:
                 what = node.sql_name().lower() if isinstance(node, exp.Func) else name
-                raise _unknown_function(what) if isinstance(node, exp.Func) else _unsupported(what)
+                raise unknown_function(what) if isinstance(node, exp.Func) else unsupported(what)
             handle = getattr(self, f"_{name.lower()}", None)
             if handle is None:
                 continue
@@ -152,8 +140,8 @@ class _Rewriter:
         if name in SYSTEM_COLUMNS:
             source = self._kinds.source_of(node)
             if not isinstance(source, Relation):
-                return None if source else _number(0)
-            return _number(source.oid) if name == "tableoid" else _number(1) if name != "ctid" else _text("(0,1)")
+                return None if source else number(0)
+            return number(source.oid) if name == "tableoid" else number(1) if name != "ctid" else text("(0,1)")
         node.set("db", None)
         node.set("catalog", None)
         return None
@@ -221,7 +209,7 @@ class _Rewriter:
     # --- values -------------------------------------------------------------------------------------------------------
 
     def _bytestring(self, node: exp.ByteString) -> exp.Expression:
-        return _text(unescaped(str(node.this)))
+        return text(unescaped(str(node.this)))
 
     def _parameter(self, node: exp.Parameter) -> exp.Expression:
         place = number_of(node)
@@ -237,26 +225,26 @@ class _Rewriter:
         return literal(value, kind)
 
     def _currentuser(self, node: exp.Expression) -> exp.Expression:
-        return self._filled("{user}", [])
+        return self._calls.fill("{user}", [])
 
     _sessionuser = _currentuser
 
     def _currentschema(self, node: exp.Expression) -> exp.Expression:
-        return _text("public")
+        return text("public")
 
     def _currentdatabase(self, node: exp.Expression) -> exp.Expression:
-        return self._filled("{database}", [])
+        return self._calls.fill("{database}", [])
 
     _currentcatalog = _currentdatabase
 
     def _currenttimestamp(self, node: exp.Expression) -> exp.Expression:
-        return self._filled("{moment}", [])
+        return self._calls.fill("{moment}", [])
 
     def _currentdate(self, node: exp.Expression) -> exp.Expression:
-        return self._filled("CAST({moment} AS DATE)", [])
+        return self._calls.fill("CAST({moment} AS DATE)", [])
 
     def _interval(self, node: exp.Interval) -> exp.Expression:
-        raise _unsupported("an interval")
+        raise unsupported("an interval")
 
     # --- operators ----------------------------------------------------------------------------------------------------
 
@@ -281,25 +269,18 @@ class _Rewriter:
                 side if types.element(kind) else exp.Array(expressions=[side])
                 for side, kind in zip((left, right), kinds, strict=True)
             ]
-            return self._grow(exp.Anonymous(this="list_concat", expressions=sides), "d_few")
-        parts = [self._as_text(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
+            return self._calls.grow(exp.Anonymous(this="list_concat", expressions=sides), "d_few")
+        parts = [self._calls.as_text(side, kind) for side, kind in zip((left, right), kinds, strict=True)]
         made = exp.DPipe(this=parts[0], expression=parts[1], safe=True)
         inside = isinstance(node.parent, exp.DPipe)  # of a longer chain, which is looked at as a whole
-        return made if inside or _constant(node) else self._grow(made, "d_joined")
-
-    def _as_text(self, node: exp.Expression, kind: str) -> exp.Expression:
-        if kind in types.REFERENCES:
-            return exp.Anonymous(this=f"d_{kind}_text", expressions=[node])
-        if kind in types.TEXTS or isinstance(node, exp.Literal | exp.DPipe):
-            return node
-        return exp.cast(node, "VARCHAR", dialect="duckdb")
+        return made if inside or _constant(node) else self._calls.grow(made, "d_joined")
 
     def _bracket(self, node: exp.Bracket) -> exp.Expression | None:
         """An array counts from 1, and a vector of a catalog from 0."""
         whole = self._kinds.of(node.this)
         if whole in types.VECTORS and len(node.expressions) == 1:
             place = node.expressions[0]
-            node.set("expressions", [exp.Add(this=exp.Paren(this=place), expression=_number(1))])
+            node.set("expressions", [exp.Add(this=exp.Paren(this=place), expression=number(1))])
         return None
 
     def _array(self, node: exp.Array) -> exp.Expression | None:
@@ -347,7 +328,7 @@ class _Rewriter:
             return found
         if isinstance(node, exp.NEQ) and every:
             return exp.Not(this=exp.Paren(this=found))
-        raise _unsupported("this comparison with ANY or ALL")
+        raise unsupported("this comparison with ANY or ALL")
 
     def _div(self, node: exp.Div) -> exp.Expression | None:
         whole = {"int2", "int4", "int8", "oid"}
@@ -371,13 +352,13 @@ class _Rewriter:
         elif before == "_regtype" and types.element(kind) in types.TEXTS:
             return exp.Anonymous(this="d_regtypes_text", expressions=[inner])
         elif kind in types.TEXTS:
-            return exp.cast(self._as_text(inner, before or ""), "VARCHAR", dialect="duckdb")
+            return exp.cast(self._calls.as_text(inner, before or ""), "VARCHAR", dialect="duckdb")
         return exp.cast(inner, types.stored(kind), dialect="duckdb")
 
     def _look_up(self, words: str, kind: str) -> exp.Expression:
         """The number of the object that a constant names."""
         if words.isdigit():
-            return _number(int(words))
+            return number(int(words))
         known = self._objects.get(kind, {})
         bare = words.strip()
         found = known.get(bare, known.get(bare.lower(), known.get(bare.replace('"', ""))))
@@ -387,7 +368,7 @@ class _Rewriter:
         if found is None:
             state = "42P01" if kind == "regclass" else "42704" if kind == "regtype" else "42883"
             raise CatalogError(state, f'"{words}" does not exist')
-        return _number(found)
+        return number(found)
 
     # --- functions ----------------------------------------------------------------------------------------------------
 
@@ -410,118 +391,14 @@ class _Rewriter:
         if name == "all" or name == "row":
             return None if name == "all" else exp.Tuple(expressions=node.expressions)
         if not name.startswith(CALL):
-            raise _unknown_function(name)
+            raise unknown_function(name)
         name, given = name.removeprefix(CALL), list(node.expressions)
         if name in AS_TABLES:
             if not isinstance(node.find_ancestor(exp.Table, exp.Select), exp.Table):
-                raise _unsupported(f"{name}() as a value")
+                raise unsupported(f"{name}() as a value")
             node.set("this", name)
             return None
-        special = getattr(self, f"_call_{name}", None)
-        if special is not None:
-            made: exp.Expression = special(given)
-        elif name in EXPRESSIONS:
-            made = self._filled(EXPRESSIONS[name][0], given, name)
-        else:
-            made = exp.Anonymous(this=FUNCTIONS[name][0], expressions=given)
-        _check_nesting(made)
-        if name in GROWING:
-            made = self._grow(made, "d_short" if name == "array_to_string" else "d_joined")
-        made.set("was", name)
-        return made
-
-    def _call_generate_subscripts(self, given: list[exp.Expression]) -> exp.Expression:
-        vector = bool(given) and self._kinds.of(given[0]) in types.VECTORS
-        return exp.Anonymous(this="d_subscripts_from_0" if vector else "d_subscripts", expressions=given[:1])
-
-    def _call_obj_description(self, given: list[exp.Expression]) -> exp.Expression:
-        return exp.Anonymous(this="d_obj_description" if len(given) < 2 else "d_told_of", expressions=given[:2])
-
-    def _call_pg_get_indexdef(self, given: list[exp.Expression]) -> exp.Expression:
-        place = given[1] if len(given) > 1 else _number(0)
-        return exp.Anonymous(this="d_short_index" if len(given) > 2 else "d_index_part", expressions=[given[0], place])
-
-    def _call_current_setting(self, given: list[exp.Expression]) -> exp.Expression:
-        self.reads.add(SETTINGS_NOW)
-        return self._filled(EXPRESSIONS["current_setting"][0], given, "current_setting")
-
-    def _call_unnest(self, given: list[exp.Expression]) -> exp.Expression:
-        return exp.Anonymous(this="unnest", expressions=[self._an_array(each) for each in given])
-
-    def _call_sum(self, given: list[exp.Expression]) -> exp.Expression:
-        made = exp.Anonymous(this="sum", expressions=given)
-        fraction = self._kinds.of(given[0]) in ("float4", "float8", "numeric") if given else False
-        return made if fraction else exp.cast(made, "BIGINT", dialect="duckdb")
-
-    def _call_array_to_string(self, given: list[exp.Expression]) -> exp.Expression:
-        given[0] = self._an_array(given[0])
-        kind = self._kinds.of(given[0]) or ""
-        gathered = isinstance(given[0], exp.Anonymous) and given[0].name == "array_agg"  # names already
-        if kind == "_regtype" and not gathered:
-            given[0] = exp.Anonymous(this="d_regtypes_text", expressions=[given[0]])
-        elif types.element(kind) in types.REFERENCES and not gathered:
-            raise _unsupported(f"array_to_string of {kind}")
-        return exp.Anonymous(this="d_array_to_string", expressions=given[:2])
-
-    def _call_array_agg(self, given: list[exp.Expression]) -> exp.Expression:
-        """What refers to objects is gathered by name."""
-        kind = self._kinds.of(given[0]) if given else None
-        inner = given[0].this if given and isinstance(given[0], exp.Order) else None
-        made = exp.Anonymous(this="array_agg", expressions=given)
-        if kind in types.REFERENCES:
-            place = inner if inner is not None else made.expressions[0]
-            place.replace(exp.Anonymous(this=f"d_{kind}_text", expressions=[place.copy()]))
-        return made
-
-    def _an_array(self, node: exp.Expression) -> exp.Expression:
-        plain = isinstance(node, exp.Literal) and node.is_string
-        return array_of(str(node.this), "_text") if plain else node
-
-    def _call_json_build_object(self, given: list[exp.Expression]) -> exp.Expression:
-        made = exp.Anonymous(this="json_object", expressions=given)
-        return exp.cast(made, "VARCHAR", dialect="duckdb")
-
-    def _call_set_config(self, given: list[exp.Expression]) -> exp.Expression:
-        if len(given) < 2 or (isinstance(given[0], exp.Literal) and str(given[0].this).startswith("discreet.")):
-            raise CatalogError("0A000", "set_config changes nothing here.", hint="Write SET discreet.epsilon = 0.1.")
-        return given[1]
-
-    def _call_format(self, given: list[exp.Expression]) -> exp.Expression:
-        """Texts put together as a constant says: %s is a text, %I a name, %L a constant, %% a sign."""
-        pattern = given[0] if given else None
-        if not isinstance(pattern, exp.Literal) or not pattern.is_string:
-            raise _unsupported("format with a pattern that is not a constant")
-        parts: list[exp.Expression] = [_text("")]
-        place = 0
-        for sign, plain in re.findall(r"%([sIL%])|([^%]+)", str(pattern.this)):
-            if plain or sign == "%":
-                parts.append(_text(plain or "%"))
-                continue
-            place += 1
-            if place >= len(given):
-                raise CatalogError("22023", "too few arguments for format()")
-            value = self._as_text(given[place], self._kinds.of(given[place]) or "")
-            quote = {"I": "d_quote_ident", "L": "d_quote_literal"}.get(sign)
-            parts.append(exp.Anonymous(this=quote, expressions=[value]) if quote else value)
-        return exp.Anonymous(this="concat", expressions=parts)
-
-    def _filled(self, pattern: str, given: list[exp.Expression], name: str = "") -> exp.Expression:
-        """An expression of EXPRESSIONS with its arguments in their places."""
-        marks = {f"{{{n}}}": f"arg__{n}" for n in range(10)} | {"{last}": f"arg__{len(given) - 1}"}
-        text = pattern
-        for mark, column in marks.items():
-            text = text.replace(mark, column)
-        for word, value in self._session.items():
-            text = text.replace(f"{{{word}}}", value)
-        made = exp.Paren(this=sqlglot.parse_one(text, dialect="duckdb"))
-        for column in list(made.find_all(exp.Column)):
-            if column.name.startswith("arg__"):
-                place = int(column.name.removeprefix("arg__"))
-                if not 0 <= place < len(given):
-                    raise CatalogError("42883", f"function {name} has too few arguments")
-                column.replace(given[place].copy())
-        found = made.this
-        return found.pop() if isinstance(found, exp.Expression) else made
+        return self._calls.call(name, given)
 
 
 def name_outputs(tree: exp.Query) -> None:
@@ -553,32 +430,5 @@ def cancel_backends(tree: exp.Query, cancel: Callable[[int], bool], parameters: 
             call.replace(exp.Boolean(this=cancel(int(str(value)))))
 
 
-def _check_nesting(call: exp.Expression) -> None:
-    around = (node for node in call.find_all(exp.Anonymous) if node.name.startswith("d_") and node.name not in _ONCE)
-    for node in around:
-        depth, parent = 0, node.parent
-        while parent is not None and depth <= _MOST_NESTED:
-            depth += isinstance(parent, exp.Anonymous) and parent.name.startswith("d_") and parent.name not in _ONCE
-            parent = parent.parent
-        if depth >= _MOST_NESTED:
-            raise CatalogError("54001", "The statement is nested too deeply.", hint="Split it.")
-
-
 def _constant(node: exp.Expression) -> bool:
     return node.find(exp.Column, exp.Anonymous, exp.Query) is None
-
-
-def _number(value: int) -> exp.Expression:
-    return exp.Literal.number(value)
-
-
-def _text(value: str) -> exp.Expression:
-    return exp.Literal.string(value)
-
-
-def _unknown_function(name: str) -> CatalogError:
-    return CatalogError("42883", f"function {name} does not exist here", hint="The catalog has a fixed list of them.")
-
-
-def _unsupported(what: str) -> CatalogError:
-    return CatalogError("0A000", f"{what} cannot be used in a question to the catalog")

@@ -1,23 +1,14 @@
-"""The trees that an engine runs: expressions over one row, and rows that each belong to one person.
+"""Expressions over one row, and rows that each belong to one person: sources, and queries over them.
 
-The analysis builds these trees, `check` derives from them how far one person can move each number, and an engine's
-spelling writes them as SQL. They are values: frozen, compared by content, shared freely.
-
-What cannot be built here cannot be asked. Two private sources meet on their owners or not at all; rows of several
-people are grouped in `Aggregate` alone, which is the last step; and the only subquery in an expression is `Exists`,
-over rows of the same person.
+Two private sources meet on their owners or not at all, and the only subquery in an expression is `Exists`, over rows of
+the same person.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from datetime import date, datetime
-from itertools import pairwise
 from typing import Literal as OneOf
-from typing import TypeVar
-
-from discreet.errors import Unproved
 
 OWNER = "#owner"  # the hidden column of every private source: whom a row belongs to
 
@@ -344,154 +335,7 @@ class UnionAll:
 Query = Select | PerPerson | UnionAll
 
 
-# --- the last step: rows of people become numbers ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Factor:
-    """A number of a row to a power, with lo <= value <= hi: the snapshot holds it to that, or else the query does.
-
-    With `clamp`, what is beyond is NULL.
-    """
-
-    value: Expression
-    lo: int
-    hi: int
-    power: int
-    clamp: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Sum:
-    """The sum over rows of a product of factors; of none, the number of rows. A row with a NULL factor adds nothing."""
-
-    factors: tuple[Factor, ...] = ()
-    where: Expression | None = None
-    bits: OneOf[64, 128] = 128  # in which the engine adds up
-
-
-@dataclass(frozen=True, slots=True)
-class Persons:
-    """The number of people who have a row."""
-
-    where: Expression | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Distinct:
-    """The number of distinct combinations of values; of one number that is held to a range, at most its length."""
-
-    values: tuple[Expression, ...]
-    ends: tuple[int, int] | None = None
-    where: Expression | None = None
-
-
-Reading = Sum | Persons | Distinct
-
-
-def key_column(place: int) -> str:
-    """The column, of what an engine gives back, of the key at this place. Nobody else writes such a name."""
-    return f"k{place}"
-
-
-def number_column(place: int) -> str:
-    """The column, of what an engine gives back, of the reading at this place."""
-    return f"s{place}"
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One row of numbers for each combination of keys: what leaves the engine, exact, to be noised."""
-
-    source: Source
-    keys: tuple[Expression, ...]
-    readings: tuple[Reading, ...]
-    where: tuple[Expression, ...] = ()
-    known: tuple[int, ...] = ()  # keys whose NULL is no group: such rows are left out
-
-
-@dataclass(frozen=True, slots=True)
-class Rank:
-    """A wanted rank of each group, share / times of its rows plus shift, and how far from it cells are read."""
-
-    share: int
-    times: int
-    shift: int
-    reach: int | None  # None: every cell
-
-
-# What `Nearest` gives beside the keys: the rows of a cell, those in cells before it, and those of its group.
-ROWS, BEFORE, TOTAL = map(number_column, range(3))
-
-
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """The counted cells near some ranks of their group, with the ranks that they cover.
-
-    `counted` counts rows by its last key, the cell. Wide cells are counted first, then the rows of those near a rank
-    by narrower ones, and so on: `widths`, of which the last is 1. It depends on the question alone: where the ranks
-    lie is found by the engine and not told.
-    """
-
-    counted: Aggregate
-    widths: tuple[int, ...]
-    ranks: tuple[Rank, ...]
-
-    def __post_init__(self) -> None:
-        # Privacy: a narrow cell in two wide ones would be read with both, and its rows would count twice.
-        if self.widths[-1] != 1 or any(wide % narrow for wide, narrow in pairwise(self.widths)):
-            raise Unproved(f"cells of {self.widths} do not lie within one another")
-
-    @property
-    def source(self) -> Source:
-        return self.counted.source
-
-
-Numbers = Aggregate | Nearest
-
-
-# --- walking ----------------------------------------------------------------------------------------------------------
-
-
-def owner_of(source: Source) -> Column:
-    """The hidden column that says whom a row of a source belongs to."""
-    while isinstance(source, OwnerJoin | PublicJoin):
-        source = source.left
-    return Column(source.stage, OWNER)
-
-
-def parts_of(node: Expression) -> Iterator[Expression]:
-    """The expressions that an expression is made of, without what stands inside `Exists`."""
-    match node:
-        case Call(arguments=arguments):
-            yield from arguments
-        case Cast(value=value) | Careful(value=value):
-            yield value
-        case Case(branches=branches, otherwise=otherwise):
-            for condition, value in branches:
-                yield condition
-                yield value
-            yield otherwise
-        case Fold(arguments=arguments, where=where):
-            yield from arguments
-            if where is not None:
-                yield where
-        case Over(function=function, owner=owner, partition=partition, order=order):
-            yield function
-            yield owner
-            yield from partition
-            yield from (each.value for each in order)
-        case Exists(owner=owner):
-            yield owner
-
-
-def walk(node: Expression) -> Iterator[Expression]:
-    """An expression and all its parts."""
-    pending = [node]
-    while pending:
-        each = pending.pop()
-        yield each
-        pending.extend(parts_of(each))
+# --- size ------------------------------------------------------------------------------------------------------------
 
 
 def weight_of(source: Source | PublicScan | Written | Query) -> int:
@@ -515,33 +359,3 @@ def weight_of(source: Source | PublicScan | Written | Query) -> int:
             return weight_of(inner) + sum(each.weight for each in listed)
         case UnionAll(parts=parts):
             return sum(map(weight_of, parts))
-
-
-T = TypeVar("T")
-
-
-def with_stages(node: T, rename: Callable[[str], str]) -> T:
-    """The same tree, or tuple of trees, with other names for its stages, in the order in which they appear."""
-    if isinstance(node, tuple):
-        return tuple(with_stages(each, rename) for each in node)  # type: ignore[return-value]
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
-    changed = {}
-    for each in fields(node):
-        if each.init:
-            value = getattr(node, each.name)
-            changed[each.name] = rename(value) if each.name == "stage" else with_stages(value, rename)
-    return replace(node, **changed)
-
-
-def with_columns(node: T, change: Callable[[Column], Expression]) -> T:
-    """The same tree, or tuple of trees, with something else for each of its columns."""
-    if isinstance(node, Column):
-        return change(node)  # type: ignore[return-value]
-    if isinstance(node, tuple):
-        return tuple(with_columns(each, change) for each in node)  # type: ignore[return-value]
-    if not is_dataclass(node) or isinstance(node, type):
-        return node
-    return replace(
-        node, **{each.name: with_columns(getattr(node, each.name), change) for each in fields(node) if each.init}
-    )

@@ -1,0 +1,94 @@
+"""Walks over the trees: their parts, their owner, and copies with other stages or columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import TypeVar
+
+from discreet.algebra.rows import (
+    OWNER,
+    Call,
+    Careful,
+    Case,
+    Cast,
+    Column,
+    Exists,
+    Expression,
+    Fold,
+    Over,
+    OwnerJoin,
+    PublicJoin,
+    Source,
+)
+
+
+def owner_of(source: Source) -> Column:
+    """The hidden column that says whom a row of a source belongs to."""
+    while isinstance(source, OwnerJoin | PublicJoin):
+        source = source.left
+    return Column(source.stage, OWNER)
+
+
+def parts_of(node: Expression) -> Iterator[Expression]:
+    """The expressions that an expression is made of, without what stands inside `Exists`."""
+    match node:
+        case Call(arguments=arguments):
+            yield from arguments
+        case Cast(value=value) | Careful(value=value):
+            yield value
+        case Case(branches=branches, otherwise=otherwise):
+            for condition, value in branches:
+                yield condition
+                yield value
+            yield otherwise
+        case Fold(arguments=arguments, where=where):
+            yield from arguments
+            if where is not None:
+                yield where
+        case Over(function=function, owner=owner, partition=partition, order=order):
+            yield function
+            yield owner
+            yield from partition
+            yield from (each.value for each in order)
+        case Exists(owner=owner):
+            yield owner
+
+
+def walk(node: Expression) -> Iterator[Expression]:
+    """An expression and all its parts."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        yield each
+        pending.extend(parts_of(each))
+
+
+T = TypeVar("T")
+
+
+def with_stages(node: T, rename: Callable[[str], str]) -> T:
+    """The same tree, or tuple of trees, with other names for its stages, in the order in which they appear."""
+    if isinstance(node, tuple):
+        return tuple(with_stages(each, rename) for each in node)  # type: ignore[return-value]
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    changed = {}
+    for each in fields(node):
+        if each.init:
+            value = getattr(node, each.name)
+            changed[each.name] = rename(value) if each.name == "stage" else with_stages(value, rename)
+    return replace(node, **changed)
+
+
+def with_columns(node: T, change: Callable[[Column], Expression]) -> T:
+    """The same tree, or tuple of trees, with something else for each of its columns."""
+    if isinstance(node, Column):
+        return change(node)  # type: ignore[return-value]
+    if isinstance(node, tuple):
+        return tuple(with_columns(each, change) for each in node)  # type: ignore[return-value]
+    if not is_dataclass(node) or isinstance(node, type):
+        return node
+    return replace(
+        node, **{each.name: with_columns(getattr(node, each.name), change) for each in fields(node) if each.init}
+    )
