@@ -16,7 +16,7 @@ from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.sql.text.parse import reject, show
 from discreet.sql.values.value import Number, Value, number, widened
 
-LARGEST = 2**90  # units; leaves room for 2^36 people's rows in the engine's 128-bit sums (aggregates.readings)
+LARGEST = 2**90  # units; leaves room for 2^36 people's rows in the engine's 128-bit sums (requests.readings)
 QUOTIENT_STEP = Fraction(1, 1_000_000)  # the grid of a quotient of two columns
 Rounding = Literal["down", "up", "nearest", "even", "toward_zero"]
 
