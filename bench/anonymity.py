@@ -29,7 +29,7 @@ from pyarrow import csv
 
 from discreet.anonymity import Anonymized, Demand, anonymize, read, risk
 from discreet.anonymity.hierarchies import Hierarchy, Spec
-from discreet.anonymity.loss import less_one
+from discreet.anonymity.information_loss import less_one
 from discreet.anonymity.publish import levels_of
 from discreet.anonymity.source import opened
 

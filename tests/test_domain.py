@@ -18,7 +18,7 @@ from discreet.policy.domain import (
     Decimals,
     Identifier,
     Integers,
-    Text,
+    Texts,
     Timestamps,
     written,
 )
@@ -41,7 +41,7 @@ DAY = datetime(2024, 1, 1)
         (Dates(lo=date(2024, 1, 1), hi=date(2024, 12, 31)), 366),
         (Timestamps(lo=DAY, hi=datetime(2024, 1, 2), step=F(3600)), 25),
         (Timestamps(lo=DAY, hi=datetime(2024, 1, 1, 0, 0, 1), step=F(1, 1000)), 1001),
-        (Text(), None),
+        (Texts(), None),
         (Identifier(), None),
     ],
 )

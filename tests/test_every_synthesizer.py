@@ -16,7 +16,7 @@ from discreet.algebra import Sum
 from discreet.budget import Charge
 from discreet.errors import DiscreetError
 from discreet.mechanisms import from_row
-from discreet.policy.domain import Categories, Column, Integers, Text
+from discreet.policy.domain import Categories, Column, Integers, Texts
 from discreet.synthetic import describe as module
 from discreet.synthetic.axis import Axis, Uncut, Unlisted
 from discreet.synthetic.description import Description
@@ -259,7 +259,11 @@ def test_a_commission_is_known_by_all_that_it_depends_on() -> None:
     one = module.Commission(
         table="people",
         synthesizer="mst",
-        axes=(Axis(column=age, bins=10), Axis(column=sex, bins=2), Unlisted(column=Column(name="town", domain=Text()))),
+        axes=(
+            Axis(column=age, bins=10),
+            Axis(column=sex, bins=2),
+            Unlisted(column=Column(name="town", domain=Texts())),
+        ),
         source=cast(Any, None),
         inside=SumAccountant(),
         paid=Charge(amount=Fraction(1, 3)),

@@ -42,6 +42,22 @@ def test_no_function_is_too_winding_or_takes_too_much(house: ModuleType) -> None
     assert wide == []
 
 
+# Words of docs/glossary.md and of the ground floor: a reader who meets one again must meet the same thing.
+WORDS = (
+    *("Allowance", "Answer", "Curator", "Ledger", "Mechanism", "Policy", "Quote", "Rejected", "Snapshot"),
+    *("Domain", "Integers", "Source", "Stream", "Table", "Text"),
+)
+
+
+def test_one_word_is_one_class(house: ModuleType) -> None:
+    classes: dict[str, list[str]] = {word: [] for word in WORDS}
+    for module in house.modules_of(house.SOURCE):
+        for node in module.tree.body:
+            if isinstance(node, ast.ClassDef) and node.name in classes:
+                classes[node.name].append(str(module.path.relative_to(house.SOURCE)))
+    assert {word: places for word, places in classes.items() if len(places) > 1} == {}
+
+
 @pytest.mark.parametrize(
     ("source", "ways"),
     [

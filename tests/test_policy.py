@@ -12,7 +12,7 @@ import pytest
 from discreet.errors import PolicyError, UsageError
 from discreet.policy import declaration
 from discreet.policy import policy as policy_module
-from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Text, Timestamps
+from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Texts, Timestamps
 from discreet.policy.owners import Through
 from discreet.policy.policy import BudgetTerms, Limits, Policy, Share
 from discreet.policy.schedule import PerPerson, Schedule
@@ -97,7 +97,7 @@ def test_a_whole_policy() -> None:
         "ward": Categories(values=(1, 2, 3)),
         "post": Categories(values=("02138", "02139")),
         "smoker": Booleans(),
-        "zip": Text(),
+        "zip": Texts(),
     }
     assert [name for name, column in people.columns.items() if column.nullable] == ["income"]
     assert (people.owner, people.max_rows, people.max_groups) == ("person_id", 1, None)

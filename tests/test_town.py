@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from discreet.engines.advice import check
 from discreet.engines.duckdb.prepare import prepare
-from discreet.engines.survey import check
 from discreet.policy.domain import DOMAINS
 from discreet.policy.policy import Policy
 from discreet.town import GOVERNOR, KARRIE, STATES, build, tables

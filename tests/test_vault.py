@@ -21,7 +21,7 @@ from discreet.curator import create_ledger
 from discreet.errors import EngineFailure, Unproved
 from discreet.mechanisms import MECHANISMS, DiscreteLaplace, FineQuantile, Quantile
 from discreet.mechanisms.currency import CURRENCIES, currency
-from discreet.mechanisms.shapes import Additive, Integers, Keys, Moved, Norm, Rows, Scores, Sensitivity
+from discreet.mechanisms.shapes import Additive, Integers, Keys, Moved, Norm, PersonRows, Scores, Sensitivity
 from discreet.noise import Items, Stream
 from discreet.policy.policy import Policy
 from discreet.vault.allowance import Allowance
@@ -42,8 +42,8 @@ def moved(times: int) -> Moved:
     return Moved(l1=3 * times, l2_squared=9 * times**2)
 
 
-def rows(most: int) -> Rows:
-    return Rows(most=most, groups=2, neighbors="add_remove")
+def rows(most: int) -> PersonRows:
+    return PersonRows(most=most, groups=2, neighbors="add_remove")
 
 
 def quantile(kind: Any, most: int) -> Any:

@@ -84,7 +84,7 @@ class BlockOffer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class EarlierCharge:
     """A part that was measured before: by which charge, with which mechanisms."""
 
     charge: int
@@ -125,7 +125,7 @@ class Offer:
         """The least that each part must have cost to be recalled (S10)."""
         return {part: price.amount for part, price in self.prices(accountant).items()}
 
-    def recalling(self, stored: Mapping[str, Measured], accountant: Accountant) -> Offer:
+    def recalling(self, stored: Mapping[str, EarlierCharge], accountant: Accountant) -> Offer:
         """The same with parts that were measured before, and their noise, which is no wider than what was offered."""
         blocks = list(self.blocks)
         for index, each in enumerate(blocks):

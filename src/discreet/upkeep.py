@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from discreet.budget import Charge
 from discreet.curator import accountant_of, terms_of
+from discreet.engines.advice import check as survey
 from discreet.engines.report import report
 from discreet.engines.stores import store_of
-from discreet.engines.survey import check as survey
 from discreet.errors import Problem
 from discreet.ledger import Ledger
 from discreet.policy.policy import CURATOR, Policy, Table

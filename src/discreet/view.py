@@ -27,7 +27,7 @@ from discreet.errors import EngineFailure, Rejected, UsageError
 from discreet.ledger import Standing
 from discreet.measure import noisy, released
 from discreet.mechanisms import from_row, to_row
-from discreet.offer import Measured, Offer, amount_for_margin, offer
+from discreet.offer import EarlierCharge, Offer, amount_for_margin, offer
 from discreet.policy.policy import Policy
 from discreet.sql.after.error_bars import take_places
 from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table, rehearsals, split, without_margin
@@ -221,7 +221,7 @@ class View:
     def knowing(self, offered: Offer, standing: Standing) -> Offer:
         """The offer with what was measured before: free, and with the noise that is on it (S10)."""
         stored = {
-            part: Measured(charge=each.answer.id, mechanisms=tuple(map(from_row, each.mechanisms)))
+            part: EarlierCharge(charge=each.answer.id, mechanisms=tuple(map(from_row, each.mechanisms)))
             for part, each in standing.parts.items()
         }
         return offered.recalling(stored, self.accountant) if stored else offered

@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.recoding.lattice import Coded
+from discreet.anonymity.recoding.lattice import RowGroups
 from discreet.anonymity.source import Groups, encode
 
 PATIENTS = """
@@ -69,7 +69,7 @@ def groups_of(table: pa.Table, columns: Sequence[str]) -> Groups:
     return Groups(columns=tuple(columns), values=tuple(v for v, _ in encoded), codes=tuple(found), counts=counts)
 
 
-def optimum(table: Coded, guarantee: Guarantee) -> float:
+def optimum(table: RowGroups, guarantee: Guarantee) -> float:
     """The least average cost of any partition into classes with the guarantee, each at its tightest levels.
 
     By all subsets of the rows; equal rows may part.
@@ -97,7 +97,7 @@ def optimum(table: Coded, guarantee: Guarantee) -> float:
     return best[2**n - 1] / n
 
 
-def tightest(part: Coded) -> list[int]:
+def tightest(part: RowGroups) -> list[int]:
     """The lowest levels on which all rows look alike."""
     found = []
     for codes, nodes in zip(part.codes, part.nodes, strict=True):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies import FLAT, Bands, Cuts, Dates, Hierarchy, Prefix, Spec, Tree, build, interval_text
 from discreet.anonymity.hierarchy_file import automatic, completed, read, text_of
-from discreet.anonymity.loss import less_one
+from discreet.anonymity.information_loss import less_one
 from discreet.anonymity.source import encode
 from discreet.errors import PolicyError, UsageError
 

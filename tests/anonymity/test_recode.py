@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tables import every_vector, groups_of, optimum, patients, people, tightest
 
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.loss import MEASURES, Measure, costs, measured
+from discreet.anonymity.information_loss import MEASURES, Measure, costs, measured
 from discreet.anonymity.publish import levels_of
 from discreet.anonymity.recoding import recode_global, recode_local
 from discreet.anonymity.recoding.demand import Demand, guarantee_of
-from discreet.anonymity.recoding.lattice import Coded, coded
+from discreet.anonymity.recoding.lattice import RowGroups, coded
 from discreet.anonymity.recoding.remaining import Remaining
 
 QUASI = ("age", "zip", "job")
@@ -34,7 +34,7 @@ def tries(number: int) -> settings:
     return settings(max_examples=number, suppress_health_check=list(HealthCheck), deadline=None)
 
 
-def prepared(table: pa.Table, measure: Measure = "ncp", **asked: Any) -> tuple[Coded, Guarantee]:
+def prepared(table: pa.Table, measure: Measure = "ncp", **asked: Any) -> tuple[RowGroups, Guarantee]:
     demand = Demand(quasi=asked.pop("quasi", QUASI), **asked)
     groups = groups_of(table, demand.watched)
     built = levels_of(demand.quasi, groups, None)
@@ -42,7 +42,7 @@ def prepared(table: pa.Table, measure: Measure = "ncp", **asked: Any) -> tuple[C
     return coded(groups, built, costs(measure, built, groups), about), guarantee_of(demand, groups, None)
 
 
-def possible(table: pa.Table, promise: dict[str, Any], k: int, measure: Measure = "ncp") -> tuple[Coded, Guarantee]:
+def possible(table: pa.Table, promise: dict[str, Any], k: int, measure: Measure = "ncp") -> tuple[RowGroups, Guarantee]:
     assume(k <= table.num_rows)
     try:
         return prepared(table, measure, k=k, **promise)
@@ -51,7 +51,7 @@ def possible(table: pa.Table, promise: dict[str, Any], k: int, measure: Measure 
         raise
 
 
-def average(table: Coded, levels: Any, classes: Any) -> float:
+def average(table: RowGroups, levels: Any, classes: Any) -> float:
     """The loss by definition: each row at its levels, a suppressed row at `*`."""
     total = 0.0
     for group in range(len(table)):

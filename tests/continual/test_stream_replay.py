@@ -15,7 +15,7 @@ import pytest
 from small_release import Visit, after, opened, tables
 
 from discreet.mechanisms import from_row
-from discreet.noise.tape import Draw, Recording, recording
+from discreet.noise.tape import Recording, SamplerCall, recording
 
 OTHERS: list[Visit] = [(person, (person * 5) % 8, ("Hill", "Harbor")[person % 2], 3.0) for person in range(2, 40)]
 FULL: list[Visit] = [(1, day, "Hill", 100.0 - number) for day in range(8) for number in range(4)]
@@ -27,7 +27,7 @@ SETTINGS = {"periods": "8", "epsilon": "1", "publish": "[cumulative, 3]", "perso
 
 def released(
     folder: Path, history: list[Visit], replay: Recording | None, **settings: str
-) -> tuple[list[Any], list[Draw], list[Any], Recording]:
+) -> tuple[list[Any], list[SamplerCall], list[Any], Recording]:
     """What left, the private draws, the mechanisms in the ledger, and the recording."""
     folder.mkdir()
     live = tables([])

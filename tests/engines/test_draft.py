@@ -24,13 +24,13 @@ import pytest
 from small_sources import kept
 
 from discreet.cli import run
+from discreet.engines.advice import check
 from discreet.engines.codebook import Codebook
 from discreet.engines.draft import draft
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
 from discreet.engines.readers.postgres import Postgres
 from discreet.engines.suggest import UNKNOWN, of_checks, of_name, owner_among
-from discreet.engines.survey import check
 from discreet.errors import PolicyError, UsageError
 from discreet.policy.policy import Policy
 

@@ -24,7 +24,7 @@ from discreet.policy.domain import (
     Domain,
     Identifier,
     Integers,
-    Text,
+    Texts,
     Timestamps,
 )
 
@@ -280,17 +280,17 @@ def test_timestamps_are_in_utc(connection: Any) -> None:
 
 
 def test_text_and_identifiers_stay(connection: Any) -> None:
-    assert encoded(connection, Text(), "VARCHAR", ["' a '", "''", "NULL"]) == [
+    assert encoded(connection, Texts(), "VARCHAR", ["' a '", "''", "NULL"]) == [
         (" a ", False),
         ("", False),
         (None, False),
     ]
-    assert encoded(connection, Text(), "BIGINT", ["12"]) == [("12", False)]
+    assert encoded(connection, Texts(), "BIGINT", ["12"]) == [("12", False)]
     assert encoded(connection, Identifier(), "BIGINT", ["12", "NULL"]) == [(12, False), (None, False)]
     assert encoded(connection, Identifier(), "DOUBLE", ["12", "12.5"]) == [("12", False), ("12.5", False)]
-    assert encoded(connection, Text(letters=2), "VARCHAR", ["'éé'", "'abc'"]) == [("éé", False), (None, False)]
+    assert encoded(connection, Texts(letters=2), "VARCHAR", ["'éé'", "'abc'"]) == [("éé", False), (None, False)]
     long = ["repeat('x', 1000)", "repeat('x', 1001)"]
-    for domain in (Text(), Identifier()):
+    for domain in (Texts(), Identifier()):
         assert encoded(connection, domain, "VARCHAR", long) == [("x" * 1000, False), (None, False)]
         assert encode.stored(domain, "x", "VARCHAR").type == "VARCHAR"
 
@@ -299,12 +299,12 @@ def test_text_and_identifiers_stay(connection: Any) -> None:
 def test_a_number_is_spelled_alike_in_every_type(connection: Any, type_name: str) -> None:
     """2138 and 2138.0 were two keys: one file of floats renamed the groups of everybody."""
     numbers = ["2138", "0", "-7", "-0.0", "20", "NULL"]
-    assert [row[0] for row in encoded(connection, Text(), type_name, numbers)] == ["2138", "0", "-7", "0", "20", None]
+    assert [row[0] for row in encoded(connection, Texts(), type_name, numbers)] == ["2138", "0", "-7", "0", "20", None]
 
 
 def test_every_domain_says_what_it_accepts() -> None:
     examples: dict[type, Domain] = {
-        type(each): each for each in (NUMERIC[0], NUMERIC[4], Booleans(), Text(), Identifier())
+        type(each): each for each in (NUMERIC[0], NUMERIC[4], Booleans(), Texts(), Identifier())
     }
     examples |= {Categories: Categories(values=("a",)), Dates: Dates(lo=date(2024, 1, 1), hi=date(2024, 1, 1))}
     examples |= {Timestamps: Timestamps(lo=datetime(2024, 1, 1), hi=datetime(2024, 1, 1), step=F(1))}

@@ -20,7 +20,7 @@ from small_sources import kept, policy_of
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.order import ROW, first_rows, shuffled
 from discreet.engines.duckdb.prepare import prepare
-from discreet.policy.domain import Booleans, Categories, Dates, Identifier, Integers, Text, Timestamps
+from discreet.policy.domain import Booleans, Categories, Dates, Identifier, Integers, Texts, Timestamps
 
 _DAY, _MOMENT, _SECOND = date(1970, 1, 1), datetime(1970, 1, 1), Fraction(1)
 PEOPLE, ROWS, MOST = 2000, 40, 10
@@ -88,7 +88,7 @@ def test_the_hash_can_be_computed_by_anybody() -> None:
         "b": Booleans(),
         "c": Dates(lo=_DAY, hi=_DAY),
         "d": Timestamps(lo=_MOMENT, hi=_MOMENT, step=_SECOND),
-        "e": Text(),
+        "e": Texts(),
         "f": Identifier(),
         "g": Categories(values=("x", "y")),
     }
@@ -106,5 +106,5 @@ def test_different_rows_have_different_texts() -> None:
     table = pa.table({"#owner": [r[0] for r in rows], "a": [r[1] for r in rows], "b": [r[2] for r in rows]})
     connection = duckdb.connect()
     connection.register("given", table)
-    hashed = shuffled({"a": Text(), "b": Text()}, "k", copy="1")
+    hashed = shuffled({"a": Texts(), "b": Texts()}, "k", copy="1")
     assert connection.execute(f"SELECT count(DISTINCT {hashed}) FROM given").fetchall() == [(len(rows),)]

@@ -9,9 +9,9 @@ import pyarrow.parquet
 import pytest
 from small_sources import policy_of
 
+from discreet.engines.advice import check
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
-from discreet.engines.survey import check
 from discreet.policy.policy import Policy
 
 PEOPLE = pa.table(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from vectors import ANSWERS, survey
 
-from discreet.local.question import Question
+from discreet.local.question import SurveyQuestion
 from discreet.local.respondent.device import Device, Sent
 from discreet.local.respondent.terminal import coins
 from discreet.noise import bits
@@ -44,13 +44,13 @@ def read(shown: str) -> Iterator[int]:
         yield int(shown.split(" ")[0], 0)
 
 
-def answers(question: Question) -> list[Any]:
+def answers(question: SurveyQuestion) -> list[Any]:
     return ANSWERS.get(question.name) or list(question.protocol.domain)
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question.name)
 def test_what_is_sent_follows_from_the_coins_that_are_shown(
-    question: Question, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    question: SurveyQuestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number, answer in enumerate(answers(question) * 4):
         sent = Device(tmp_path / f"{number}.json").answer(survey(), question, answer, round="1")

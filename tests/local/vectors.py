@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.local.protocols.protocol import to_wire
-from discreet.local.question import Question, Survey
+from discreet.local.question import Survey, SurveyQuestion
 from discreet.local.survey import from_text
 
 FILE = Path(__file__).with_name("vectors.json")
@@ -99,7 +99,7 @@ def generate() -> Iterator[dict[str, Any]]:
                     }
 
 
-def history(question: Question) -> dict[str, Any]:
+def history(question: SurveyQuestion) -> dict[str, Any]:
     """Twenty rounds, or all there are, of answers that change more often than they may."""
     protocol, source, places = question.protocol, Words(), list[int]()
     plan, reports, given = protocol.plan(source), [], []

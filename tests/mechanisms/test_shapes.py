@@ -28,7 +28,7 @@ from discreet.mechanisms import (
     TopK,
     TruncatedLaplaceThreshold,
 )
-from discreet.mechanisms.shapes import Additive, Choice, Keys, Moved, Nearby, Rows, Scores, Selection, Threshold
+from discreet.mechanisms.shapes import Additive, Choice, Keys, Moved, Nearby, PersonRows, Scores, Selection, Threshold
 
 F = Fraction
 SHAPES: tuple[Any, ...] = (Additive, Selection, Nearby, Choice, Threshold)
@@ -137,7 +137,7 @@ def selections() -> Iterator[Any]:
 @pytest.mark.parametrize("groups", [1, 2])
 def test_what_a_selection_hides_costs_no_more_than_it_claims(groups: int, relation: Neighbors) -> None:
     """On every pair of small neighbors; and of what is refused, something breaks the claim."""
-    moved, pairs = Rows(most=1, groups=groups, neighbors=relation), list(worlds(groups, relation))
+    moved, pairs = PersonRows(most=1, groups=groups, neighbors=relation), list(worlds(groups, relation))
     pairs = pairs[:: 1 if groups == 1 else 7]
     broken = 0
     for mechanism in selections():
@@ -151,8 +151,8 @@ def test_what_a_selection_hides_costs_no_more_than_it_claims(groups: int, relati
 
 def test_more_rows_are_not_hidden() -> None:
     for mechanism in selections():
-        assert not mechanism.hides(Rows(most=5, groups=1, neighbors="add_remove"))
-        assert not mechanism.hides(Rows(most=3, groups=2, neighbors="change_one"))
+        assert not mechanism.hides(PersonRows(most=5, groups=1, neighbors="add_remove"))
+        assert not mechanism.hides(PersonRows(most=3, groups=2, neighbors="change_one"))
 
 
 def test_scores_that_move_apart_farther_are_not_hidden() -> None:

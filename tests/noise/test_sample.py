@@ -16,7 +16,7 @@ from discreet.errors import UsageError
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
 from discreet.noise import Items, Stream, added, discrete_gaussian, discrete_laplace, exact, recording
 from discreet.noise.sample import _columns, _trial
-from discreet.noise.table import TAIL, THRESHOLD_BITS, Mass, Table, gaussian, laplace
+from discreet.noise.table import TAIL, THRESHOLD_BITS, AliasTable, Mass, gaussian, laplace
 from discreet.noise.tape import Asked
 
 FALSE_ALARM = 1e-9
@@ -187,7 +187,7 @@ def test_zero_has_one_sign(kind: Kind) -> None:
 
 def test_a_draw_beyond_64_bits_is_returned_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     scale = Fraction(127, 10)
-    monkeypatch.setattr(Table, "tail", lambda self, source: 2**70)
+    monkeypatch.setattr(AliasTable, "tail", lambda self, source: 2**70)
     values, _ = crafted(LAPLACE, scale, (first(7, 0), 0, 0), (first(TAIL, 0), 0, 0), (first(TAIL, 0, minus=True), 0, 0))
     assert values == [7, 2**70, -(2**70)]
 

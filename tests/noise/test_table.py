@@ -17,8 +17,8 @@ from discreet.noise.table import (
     COLUMNS,
     TAIL,
     THRESHOLD_BITS,
+    AliasTable,
     Mass,
-    Table,
     gaussian,
     geometric,
     laplace,
@@ -50,7 +50,7 @@ def test_too_few_bits_are_found_out_and_more_taken(mass: Mass, monkeypatch: pyte
         assert table.__wrapped__(mass) == wanted
 
 
-def bins(made: Table) -> list[Enclosure]:
+def bins(made: AliasTable) -> list[Enclosure]:
     """The probability of each bin, from the thresholds and aliases that draws use: what falls to it in all."""
     one = 1 << BITS
     thresholds = exact_thresholds(made)
@@ -62,11 +62,11 @@ def bins(made: Table) -> list[Enclosure]:
     return list(zip(low, high, strict=True))  # in units of 2^-BITS / COLUMNS
 
 
-def exact_thresholds(made: Table) -> list[Enclosure]:
+def exact_thresholds(made: AliasTable) -> list[Enclosure]:
     return [(low >> 200, -(-high >> 200)) for low, high in thresholds(made, BITS + 200)]
 
 
-def trial(made: Table, probability: list[Enclosure], z: int) -> Enclosure:
+def trial(made: AliasTable, probability: list[Enclosure], z: int) -> Enclosure:
     """The probability, times a constant, that a trial gives z: its bin, its sign, its place in the bin, acceptance."""
     v, bits = abs(z), BITS
     column = min(v >> made.width_bits, TAIL)
@@ -100,7 +100,7 @@ def test_each_integer_has_its_mass(mass: Mass) -> None:
         assert ratio[1] - ratio[0] < 1 << 80, z  # so they agree to 240 bits
 
 
-def interesting(made: Table) -> Iterator[int]:
+def interesting(made: AliasTable) -> Iterator[int]:
     yield from range(-50, 51)
     for column in (1, 2, 100, TAIL - 1, TAIL):
         start = column << made.width_bits

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.anonymity.measure import classes_of
-from discreet.anonymity.source import Groups, Integers, Source, plain
+from discreet.anonymity.source import Groups, Integers, SourceTable, plain
 from discreet.engines.quoting import name as quoted
 
 _MOST_VALUES = 200  # of a column that can be a secret: more, and it is a measurement or a name
@@ -54,7 +54,7 @@ class Failures:
         }
 
 
-def failures(source: Source, *, quasi: Sequence[str], secret: str | None) -> Failures | None:
+def failures(source: SourceTable, *, quasi: Sequence[str], secret: str | None) -> Failures | None:
     """The failures in the given secret, or in the column that shows them worst; None if every column is coarsened."""
     if secret is not None:
         return _about(source.groups([*quasi, secret]), quasi, secret)
@@ -63,7 +63,7 @@ def failures(source: Source, *, quasi: Sequence[str], secret: str | None) -> Fai
     return max(found, key=lambda each: each.homogeneous + each.nearly, default=None)
 
 
-def _secrets(source: Source, names: Sequence[str]) -> list[str]:
+def _secrets(source: SourceTable, names: Sequence[str]) -> list[str]:
     """Columns that could be a secret: at least two values, and not as many as there are people."""
     if not names:
         return []

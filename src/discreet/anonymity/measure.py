@@ -20,7 +20,7 @@ from discreet.anonymity import guarantee as judge
 from discreet.anonymity.guarantee import Closeness, Ground
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.population import PopulationUniques, estimated
-from discreet.anonymity.source import Flags, Floats, Groups, Integers, Source, grouped, opened, plain, view
+from discreet.anonymity.source import Flags, Floats, Groups, Integers, SourceTable, grouped, opened, plain, view
 from discreet.engines.quoting import name as quoted
 from discreet.errors import UsageError
 
@@ -152,7 +152,7 @@ def risk(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class RiskDetail:
     """A risk, and the class sizes behind it."""
 
     risk: Risk
@@ -170,8 +170,8 @@ class Measured:
 
 
 def measure(
-    source: Source, *, quasi: Sequence[str], sensitive: str | None, hierarchies: Mapping[str, Spec] | None = None
-) -> Measured:
+    source: SourceTable, *, quasi: Sequence[str], sensitive: str | None, hierarchies: Mapping[str, Spec] | None = None
+) -> RiskDetail:
     if not quasi:
         raise UsageError("Name at least one quasi-identifier: a column that others may know about people.")
     source.require([*quasi, *([sensitive] if sensitive else [])], what="risk")
@@ -198,7 +198,7 @@ def measure(
         if sensitive is None
         else about(groups, sensitive, classes, number, tree_of(hierarchies, sensitive, groups)),
     )
-    return Measured(risk=found, sizes=sizes)
+    return RiskDetail(risk=found, sizes=sizes)
 
 
 def classes_of(groups: Groups, columns: int) -> tuple[Integers, int]:
@@ -346,7 +346,7 @@ def _alone(codes: Sequence[Integers], sizes: Integers, subset: Sequence[int]) ->
     return np.bincount(keys, sizes)[keys] == 1, len(found)
 
 
-def _everybody(source: Source, population: pa.Table | str | Path, quasi: Sequence[str]) -> Floats:
+def _everybody(source: SourceTable, population: pa.Table | str | Path, quasi: Sequence[str]) -> Floats:
     """Of each class of the table, in the order of the table's classes, its size in the population."""
     connection = source.connection
     if isinstance(population, pa.Table):

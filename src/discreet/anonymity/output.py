@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from discreet.anonymity.hierarchies import Hierarchy, number_text
 from discreet.anonymity.recoding.lattice import Recoding
-from discreet.anonymity.source import SUFFIXES, Floats, Groups, Integers, Source
+from discreet.anonymity.source import SUFFIXES, Floats, Groups, Integers, SourceTable
 from discreet.engines.quoting import literal
 from discreet.engines.quoting import name as quoted
 from discreet.errors import DiscreetError, UsageError
@@ -106,7 +106,7 @@ class Made:
         return {each.column: label.tight.spans for each, label in pairs if label.tight is not None}
 
 
-def query(source: Source, made: Made, drop: Sequence[str]) -> str:
+def query(source: SourceTable, made: Made, drop: Sequence[str]) -> str:
     """The SELECT that replaces quasi-identifiers, leaves suppressed rows out, and hides the original order."""
     groups = made.groups
     kept = pa.array(made.recoded.classes >= 0)
@@ -146,7 +146,7 @@ class Target:
 
 
 @contextmanager
-def written(source: Source, select: str, target: Target | None) -> Iterator[pa.Table | Path]:
+def written(source: SourceTable, select: str, target: Target | None) -> Iterator[pa.Table | Path]:
     """The finished table: in memory, or in a file that takes its name only if the block ends well."""
     if target is None:
         yield source.arrow(select)
@@ -169,7 +169,7 @@ def written(source: Source, select: str, target: Target | None) -> Iterator[pa.T
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class TableFacts:
     """What a finished table has."""
 
     rows: int

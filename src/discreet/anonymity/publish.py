@@ -13,21 +13,21 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from discreet.anonymity import loss as losses
+from discreet.anonymity import information_loss as losses
 from discreet.anonymity import output
 from discreet.anonymity.failures import failures
 from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
 from discreet.anonymity.hierarchy_file import automatic
-from discreet.anonymity.loss import Losses
+from discreet.anonymity.information_loss import Losses
 from discreet.anonymity.measure import about, by_size, classes_of
-from discreet.anonymity.output import Found, Labels, Made, PromiseBroken, Target, labels
+from discreet.anonymity.output import Labels, Made, PromiseBroken, TableFacts, Target, labels
 from discreet.anonymity.recoding import recode_global, recode_local
 from discreet.anonymity.recoding.demand import Demand, RecodingKind, check_columns, guarantee_of
-from discreet.anonymity.recoding.lattice import Coded, Recoding, coded
+from discreet.anonymity.recoding.lattice import Recoding, RowGroups, coded
 from discreet.anonymity.recoding.suppress import telling_columns
 from discreet.anonymity.report.report import Report
-from discreet.anonymity.source import Groups, Source, opened
+from discreet.anonymity.source import Groups, SourceTable, opened
 from discreet.anonymity.utility import utility
 from discreet.policy.document import nearest
 
@@ -142,7 +142,7 @@ def _shown(built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: 
     )
 
 
-def _misspelt(hierarchies: Mapping[str, Spec] | None, source: Source) -> list[str]:
+def _misspelt(hierarchies: Mapping[str, Spec] | None, source: SourceTable) -> list[str]:
     """One file may serve several tables, so it may have hierarchies for others; but a name may also be misspelt."""
     others = {name: nearest(name, source.types) for name in hierarchies or () if name not in source.types}
     return [
@@ -166,14 +166,16 @@ def levels_of(quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Sp
     ]
 
 
-def _recoded(table: Coded, guarantee: Guarantee, demand: Demand, progress: Progress | None) -> Recoding:
+def _recoded(table: RowGroups, guarantee: Guarantee, demand: Demand, progress: Progress | None) -> Recoding:
     allowed = int(demand.suppress * table.counts.sum())
     if demand.recoding == "global":
         return recode_global.recode(table, guarantee, most_suppressed=allowed, measure=demand.loss)
     return recode_local.recode(table, guarantee, most_suppressed=allowed, progress=progress)
 
 
-def _measured_again(finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, original: Source) -> Found:
+def _measured_again(
+    finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, original: SourceTable
+) -> TableFacts:
     """k, l and t of the finished table itself, as any reader would compute them. Raises if it breaks the promise."""
     name = demand.sensitive
     with opened(finished, types=_read_as(demand, original.types), beside=original) as source:
@@ -185,7 +187,7 @@ def _measured_again(finished: pa.Table | Path, guarantee: Guarantee, demand: Dem
     diverse = None if name is None or not number else about(groups, name, classes, number, None)
     ground = guarantee.closeness.ground if guarantee.closeness else ""
     sizes = np.bincount(classes, groups.counts, number).astype(np.int64)
-    return Found(
+    return TableFacts(
         rows=int(sizes.sum()),
         classes=number,
         sizes=sizes,
@@ -200,7 +202,9 @@ def _read_as(demand: Demand, types: Mapping[str, str]) -> dict[str, str]:
     return {**dict.fromkeys(demand.quasi, "VARCHAR"), **secret}
 
 
-def _reported(finished: pa.Table | Path, demand: Demand, original: Source, made: Made, found: Found) -> Report:
+def _reported(
+    finished: pa.Table | Path, demand: Demand, original: SourceTable, made: Made, found: TableFacts
+) -> Report:
     classes, number = classes_of(made.groups, len(demand.quasi))
     before = np.bincount(classes, made.groups.counts, number).astype(np.int64)
     with opened(finished, types=_read_as(demand, original.types), beside=original) as source:

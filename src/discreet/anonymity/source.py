@@ -31,7 +31,7 @@ SUFFIXES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SourceTable:
     """A table inside DuckDB, by the name `data`. Whatever is too large for memory is grouped on disk."""
 
     connection: duckdb.DuckDBPyConnection
@@ -91,8 +91,8 @@ def grouped(found: pa.Table) -> Groups:
 
 @contextmanager
 def opened(
-    data: pa.Table | str | Path, *, types: Mapping[str, str] | None = None, beside: Source | None = None
-) -> Iterator[Source]:
+    data: pa.Table | str | Path, *, types: Mapping[str, str] | None = None, beside: SourceTable | None = None
+) -> Iterator[SourceTable]:
     """A table to query; `types` are those of columns in a CSV file that was written here. `beside` lends its engine."""
     with _connected() if beside is None else beside.connection.cursor() as connection:
         if isinstance(data, (str, Path)):
@@ -105,7 +105,7 @@ def opened(
         else:
             raise UsageError(f"An Arrow table, or the name of a CSV or Parquet file, not {type(data).__name__}.")
         described = connection.execute("DESCRIBE data").fetchall()
-        yield Source(connection=connection, types={name: kind for name, kind, *_ in described}, rows=rows)
+        yield SourceTable(connection=connection, types={name: kind for name, kind, *_ in described}, rows=rows)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import mechanisms as every
-from discreet.audit.epsilon import Codes, Finding, check, finding
+from discreet.audit.epsilon import AuditFinding, Codes, check, finding
 from discreet.budget import Loss
 from discreet.errors import UsageError
 from discreet.mechanisms.shapes import Additive, Selection, Threshold
@@ -26,7 +26,7 @@ Progress = Callable[[str, float], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class AuditCase:
     """Something with a claim, two neighboring inputs, and how it is run on one of them."""
 
     name: str
@@ -52,7 +52,7 @@ class Case:
         return np.concatenate(found[0]), np.concatenate(found[1])
 
 
-def audited(name: str, *, runs: int, confidence: float, progress: Progress | None = None) -> Finding:
+def audited(name: str, *, runs: int, confidence: float, progress: Progress | None = None) -> AuditFinding:
     """Run something on two neighbors and hold what that proves beside its claim."""
     check(runs=runs, confidence=confidence)
     if name not in cases():
@@ -62,7 +62,7 @@ def audited(name: str, *, runs: int, confidence: float, progress: Progress | Non
 
 
 @cache
-def cases() -> Mapping[str, Case]:
+def cases() -> Mapping[str, AuditCase]:
     """All of them by name: the mechanisms, then the protocols that respondents run."""
     return {case.name: case for case in (*_mechanisms(), *_protocols())}
 
@@ -121,7 +121,7 @@ def _responded(mechanism: Any, value: Any, runs: int) -> Codes:
     return np.asarray(mechanism.respond(np.full(runs, value), Stream.fresh(), Items.positions(runs)), dtype=np.int64)
 
 
-def _mechanisms() -> Iterator[Case]:
+def _mechanisms() -> Iterator[AuditCase]:
     one, two, some = Fraction(1), Fraction(2), Fraction(1, 50)
     keys: dict[str, Any] = {"linf": 1, "max_groups": 2, "neighbors": "add_remove", "delta": some}
     grid: dict[str, Any] = {"max_rows": 1, "neighbors": "add_remove", "choice": "exponential"}
@@ -152,7 +152,7 @@ def _mechanisms() -> Iterator[Case]:
         (every.RandomizedResponse(epsilon=one, categories=2), (0, 1), _responded),
     )
     for mechanism, pair, run in subjects:
-        yield Case(name=type(mechanism).__name__, subject=mechanism, pair=pair, run=run, loss=mechanism.loss())
+        yield AuditCase(name=type(mechanism).__name__, subject=mechanism, pair=pair, run=run, loss=mechanism.loss())
 
 
 # --- local protocols: any two answers are neighbors -------------------------------------------------------------------
@@ -173,7 +173,7 @@ def _hashed(words: NDArray[Any]) -> Codes:
     return code.view(np.int64)
 
 
-def _protocols() -> Iterator[Case]:
+def _protocols() -> Iterator[AuditCase]:
     from discreet.local.protocols.protocol import PROTOCOLS
     from discreet.policy.domain import Decimals
 
@@ -199,4 +199,6 @@ def _protocols() -> Iterator[Case]:
         parameters, pair = made[kind.__name__]
         protocol: Any = kind(**parameters)
         epsilon = getattr(protocol, "one_report", protocol.epsilon)  # of a memoized answer: what one report tells
-        yield Case(name=kind.__name__, subject=protocol, pair=pair, run=_encoded, loss=Loss(epsilon=epsilon, rho=None))
+        yield AuditCase(
+            name=kind.__name__, subject=protocol, pair=pair, run=_encoded, loss=Loss(epsilon=epsilon, rho=None)
+        )

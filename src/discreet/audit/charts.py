@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from discreet.audit.epsilon import Finding
+from discreet.audit.epsilon import AuditFinding
 from discreet.audit.question import Picture
 from discreet.pages import axis, blocks
 from discreet.pages.bars import Series, bars
 from discreet.pages.plot import Curve, plot
 
 
-def claims(findings: Sequence[Finding]) -> str:
+def claims(findings: Sequence[AuditFinding]) -> str:
     """Claimed beside proved, one pair of bars each."""
     claimed, proved = [each.claimed for each in findings], [each.proved for each in findings]
     pairs = (("claimed", claimed, 0), ("proved by runs", proved, 1))

@@ -34,7 +34,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class AuditFinding:
     """What runs proved of something, beside what it claims; `sound` says that they do not contradict each other."""
 
     name: str
@@ -74,10 +74,10 @@ def claim(loss: Loss) -> tuple[float, float]:
 
 def finding(
     name: str, parameters: dict[str, str], outcomes: tuple[Codes, Codes], *, loss: Loss, confidence: float
-) -> Finding:
+) -> AuditFinding:
     """The outcomes of as many runs on each of two neighbors, held against a claim."""
     claimed, delta = claim(loss)
-    return Finding(
+    return AuditFinding(
         name=name,
         parameters=parameters,
         claimed=claimed,

@@ -20,7 +20,7 @@ from discreet.accounting import Accountant
 from discreet.audit import replay
 from discreet.audit.change import Change, changes
 from discreet.audit.chosen import Wanted
-from discreet.audit.epsilon import Codes, Finding, check, counted, finding, interval
+from discreet.audit.epsilon import AuditFinding, Codes, check, counted, finding, interval
 from discreet.audit.neighbors import Neighborhood, neighborhood
 from discreet.audit.runs import Outcomes, outcomes
 from discreet.budget import Budget, Loss, amount
@@ -91,7 +91,7 @@ class QuestionAudit:
     changes: tuple[Change, ...]
     replayed: tuple[Replayed, ...]
     support: tuple[Support, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[AuditFinding, ...]
     pictures: tuple[Picture, ...]
 
     @property
@@ -257,7 +257,7 @@ def _loss(mechanisms: tuple[Any, ...]) -> Loss:
     return Loss(epsilon=None, rho=sum((each.rho for each in losses), Fraction(0)), delta=delta)
 
 
-def _findings(found: list[Outcomes], confidence: float) -> tuple[Finding, ...]:
+def _findings(found: list[Outcomes], confidence: float) -> tuple[AuditFinding, ...]:
     """What is proved of each statistic and, where there are several, of all of them as one answer."""
     each_at = 1 - (1 - confidence) / (len(found) + 1)
     findings = [_finding(each, each_at) for each in found]
@@ -268,7 +268,7 @@ def _findings(found: list[Outcomes], confidence: float) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-def _finding(each: Outcomes, confidence: float) -> Finding:
+def _finding(each: Outcomes, confidence: float) -> AuditFinding:
     row = to_row(each.mechanisms[0]) if len(each.mechanisms) == 1 else {}
     if len(each.mechanisms) > 1:
         row = {"mechanism": ", ".join(type(mechanism).__name__ for mechanism in each.mechanisms)}

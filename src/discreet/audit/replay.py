@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from discreet.noise import recording
 from discreet.noise.bits import SYSTEM
-from discreet.noise.tape import Draw, Recording
+from discreet.noise.tape import Recording, SamplerCall
 from discreet.vault.allowance import Allowance
 
 # Of an allowance: what can leave.
@@ -28,7 +28,7 @@ class Step:
     """One release: which, its draws, and what left."""
 
     name: str
-    draws: tuple[Draw, ...]
+    draws: tuple[SamplerCall, ...]
     left: Any = field(repr=False, compare=False)
 
 

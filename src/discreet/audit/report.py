@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from discreet.audit import charts
-from discreet.audit.epsilon import Finding
+from discreet.audit.epsilon import AuditFinding
 from discreet.audit.ledger import LedgerAudit
 from discreet.audit.question import QuestionAudit
 from discreet.budget import number
@@ -23,7 +23,7 @@ _PROVED = (
 )
 
 
-def mechanisms_page(findings: Sequence[Finding]) -> str:
+def mechanisms_page(findings: Sequence[AuditFinding]) -> str:
     sound = all(each.sound for each in findings)
     verdict = "No run contradicts a claim." if sound else "Runs contradict a claim: do not release with this version."
     parts = [
@@ -116,7 +116,7 @@ def _supported(audit: QuestionAudit) -> list[Row]:
     ]
 
 
-def _findings(findings: Sequence[Finding]) -> str:
+def _findings(findings: Sequence[AuditFinding]) -> str:
     names = ("what", "claimed ε", "at δ", "proved ε", "", "confidence", "event seen", "runs", "noise")
     rows: list[Row] = [
         [

@@ -30,7 +30,7 @@ from discreet.census.split import split
 from discreet.errors import PolicyError, UsageError
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Additive, Moved
-from discreet.policy.domain import Categories, Column, Text
+from discreet.policy.domain import Categories, Column, Texts
 from discreet.policy.policy import Policy, Table
 from discreet.policy.publication import PublicationTerms
 from discreet.sql.check import Bound, Checker
@@ -235,7 +235,7 @@ def _where(
     if column is None:
         refuse(f"{table.name} has no column {finest}, the finest level of {terms.hierarchy.name}.", "hierarchy")
     names = places.names[-1]
-    if isinstance(column.domain, Text):
+    if isinstance(column.domain, Texts):
         values = (*names, OTHER)
         source = source.listing(finest, values)
         column = Column(name=finest, domain=Categories(values=values), nullable=column.nullable)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MOST_SHOWN = 40  # rows of a table in the terminal
 
 
-class Found(Protocol):
+class HasFinding(Protocol):
     @property
     def finding(self) -> Finding: ...
 
@@ -405,7 +405,7 @@ def _told(name: str, demo: bool, html: Path | None, format: Format) -> bool:
 
 
 def _print(
-    found: Found, as_json: dict[str, object], format: Format, columns: tuple[str, ...], rows: list[list[Any]]
+    found: HasFinding, as_json: dict[str, object], format: Format, columns: tuple[str, ...], rows: list[list[Any]]
 ) -> None:
     if format is Format.json:
         print(json.dumps(as_json, ensure_ascii=False, default=str))

@@ -17,7 +17,7 @@ from discreet.show import json_text
 
 if TYPE_CHECKING:
     from discreet.local.collector.collector import Store, Sums
-    from discreet.local.question import Question, Survey
+    from discreet.local.question import Survey, SurveyQuestion
     from discreet.local.respondent.device import Device, Sent
 
 
@@ -102,7 +102,7 @@ def _answered(
     if not quiet:
         for line in greeting(survey, device):
             print(line)
-    chosen: list[tuple[Question, Any]] = []
+    chosen: list[tuple[SurveyQuestion, Any]] = []
     for question in survey.questions:
         if given is None:
             value = _ask(question)
@@ -121,7 +121,7 @@ def _answered(
     return sent
 
 
-def _round(question: Question, round: str | None) -> str:
+def _round(question: SurveyQuestion, round: str | None) -> str:
     from datetime import UTC, datetime
 
     if question.numbered:
@@ -129,7 +129,7 @@ def _round(question: Question, round: str | None) -> str:
     return (round or datetime.now(UTC).date().isoformat()) if question.repeats else ""
 
 
-def _ask(question: Question) -> Any:
+def _ask(question: SurveyQuestion) -> Any:
     """An answer that is in the domain, or None if the respondent leaves it out."""
     from discreet.local.respondent.terminal import asked
 
@@ -143,7 +143,7 @@ def _ask(question: Question) -> Any:
             print(error)
 
 
-def _show(question: Question, sent: Sent, answer: Any) -> None:
+def _show(question: SurveyQuestion, sent: Sent, answer: Any) -> None:
     from discreet.local.respondent.terminal import coins, meaning
 
     said = answer if isinstance(answer, str | int) else ", ".join(answer)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from scipy.optimize import lsq_linear
 
 from discreet.continual.design import Design
-from discreet.continual.question import Question
+from discreet.continual.question import PeriodQuestion
 from discreet.continual.strategies.dense import summed
 from discreet.continual.strategies.strategy import Floats
 from discreet.errors import UsageError
@@ -22,7 +22,9 @@ from discreet.policy.schedule import Schedule
 MOST_PERIODS = 2048
 
 
-def revised(schedule: Schedule, asked: Question, design: Design, noisy: tuple[Any, ...], table: pa.Table) -> pa.Table:
+def revised(
+    schedule: Schedule, asked: PeriodQuestion, design: Design, noisy: tuple[Any, ...], table: pa.Table
+) -> pa.Table:
     """The table with revised values."""
     periods = len(noisy)
     if not 0 < periods <= MOST_PERIODS:
@@ -66,7 +68,7 @@ def _agreed(daily: Any, totals: Any, weights: list[Floats], lowest: float) -> Fl
 
 
 def _in_order(
-    table: pa.Table, asked: Question, schedule: Schedule, found: dict[tuple[str, str], Floats]
+    table: pa.Table, asked: PeriodQuestion, schedule: Schedule, found: dict[tuple[str, str], Floats]
 ) -> list[float]:
     """The values in the order of the table's rows: cells follow one another within a period, statistic and kind."""
     begins = {}

@@ -18,7 +18,7 @@ import numpy as np
 from discreet.accounting import Accountant
 from discreet.budget import Neighbors, round_down
 from discreet.continual.margins import half_widths
-from discreet.continual.question import Question, Statistic
+from discreet.continual.question import PeriodQuestion, Statistic
 from discreet.continual.strategies.buffered import Buffered
 from discreet.continual.strategies.choose import chosen
 from discreet.continual.strategies.dense import Dense
@@ -60,7 +60,7 @@ class Design:
             return replace(self, strategy=replace(strategy, periods=periods))
         return self
 
-    def moved(self, schedule: Schedule, asked: Question, neighbors: Neighbors) -> list[Moved]:
+    def moved(self, schedule: Schedule, asked: PeriodQuestion, neighbors: Neighbors) -> list[Moved]:
         """How far one person moves each measurement, to be held against the mechanisms that were stored.
 
         Rounded down to nine digits: floats in a strategy's reach may come out a little larger than when it was started.
@@ -78,7 +78,7 @@ class Design:
 
 
 def designed(
-    schedule: Schedule, asked: Question, accountant: Accountant, *, neighbors: Neighbors, amount: Fraction
+    schedule: Schedule, asked: PeriodQuestion, accountant: Accountant, *, neighbors: Neighbors, amount: Fraction
 ) -> Design:
     """The strategy for a schedule, and noise for each measurement within an even share of the amount."""
     paid, person = currency(accountant.name), schedule.per_person
@@ -91,7 +91,7 @@ def designed(
 
 
 def _moved(
-    strategy: Strategy, schedule: Schedule, asked: Question, index: int, *, neighbors: Neighbors, norm: Norm
+    strategy: Strategy, schedule: Schedule, asked: PeriodQuestion, index: int, *, neighbors: Neighbors, norm: Norm
 ) -> Moved:
     """How far one person moves a measurement over all periods, by the norm that its noise needs."""
     person, own, signed = schedule.per_person, asked.own[index], asked.signed[index]

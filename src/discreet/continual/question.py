@@ -35,7 +35,7 @@ class Statistic:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class PeriodQuestion:
     """What a release measures each period. `own` are the sensitivities of one person's rows of one period.
 
     `signed` says which measurements a person can move either way: there two histories of one person may add up.
@@ -52,7 +52,7 @@ class Question:
 
 def question(
     schedule: Schedule, policy: Policy, public: Mapping[str, pa.Table], evaluate: Callable[[str], pa.Table]
-) -> Question:
+) -> PeriodQuestion:
     """The question of a schedule, or what is wrong with it, with its place in the policy."""
     try:
         table = _dated(schedule, policy)
@@ -102,7 +102,7 @@ def _check_horizon(schedule: Schedule, policy: Policy, domain: Dates | Timestamp
         raise PolicyError(policy.problem("releases", schedule.name, "from", message=message))
 
 
-def _checked(found: Plan, changed: Plan, table: Table) -> Question:
+def _checked(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
     hint = "Write SELECT keys, COUNT(*), SUM(x) FROM one table WHERE ... GROUP BY keys."
     if len(found.blocks) != 1 or found.listed is None or found.selected:
         raise Rejected("a release lists counts and sums by public keys, and computes nothing from them.", hint=hint)
@@ -139,7 +139,7 @@ def _checked(found: Plan, changed: Plan, table: Table) -> Question:
         raise Rejected(
             f"columns need different names, none of them {', '.join(sorted(_TAKEN))}.", hint="Rename with AS."
         )
-    return Question(
+    return PeriodQuestion(
         table=table,
         block=block,
         own=tuple(each.sensitivity for each in block.measurements),

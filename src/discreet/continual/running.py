@@ -23,14 +23,14 @@ import pyarrow as pa
 from discreet.accounting import Accountant
 from discreet.budget import Charge
 from discreet.continual.design import Design, designed
-from discreet.continual.question import Question
+from discreet.continual.question import PeriodQuestion
 from discreet.continual.quote import LONG, Line, ReleaseQuote
 from discreet.continual.series import Series, published_rows
 from discreet.continual.strategies.strategy import Windows
 from discreet.engines.duckdb.arrivals import Arrivals, packed, unpacked
 from discreet.engines.until import Until
 from discreet.errors import LedgerUnavailable, PolicyError, Unproved, UsageError
-from discreet.ledger import Ledger, Reservation, Stream
+from discreet.ledger import Ledger, Reservation, StreamRecord
 from discreet.mechanisms import to_row
 from discreet.policy.policy import CURATOR, Policy
 from discreet.policy.schedule import Schedule
@@ -47,7 +47,7 @@ class Release:
 
     policy: Policy
     schedule: Schedule
-    asked: Question
+    asked: PeriodQuestion
     accountant: Accountant
     ledger: Ledger
     pay: Callable[..., object]  # the door's: charges the curator for all steps
@@ -136,7 +136,7 @@ class Release:
         amount = self.accountant.allot(epsilon=self.schedule.epsilon)
         return designed(self.schedule, self.asked, self.accountant, neighbors=self.policy.neighbors, amount=amount)
 
-    def _started(self) -> Stream:
+    def _started(self) -> StreamRecord:
         stream = self.ledger.streams.find(self.identity)
         if stream is None or not stream.published:
             raise UsageError(
@@ -145,7 +145,7 @@ class Release:
             )
         return stream
 
-    def _publish(self, stream: Stream, due: int) -> None:
+    def _publish(self, stream: StreamRecord, due: int) -> None:
         streams, asked = self.ledger.streams, self.asked
         assert stream.key is not None
         stored = streams.published(stream)
@@ -183,7 +183,7 @@ class Release:
 class _Estimates:
     """From noisy rows to what is published, period by period; a function of what has left."""
 
-    def __init__(self, schedule: Schedule, asked: Question, design: Design, *, first: int) -> None:
+    def __init__(self, schedule: Schedule, asked: PeriodQuestion, design: Design, *, first: int) -> None:
         self._schedule, self._asked = schedule, asked
         self._decoders = [design.strategy.decoder() for _ in design.mechanisms]
         self._sums = [{each: Windows(each) for each in schedule.publish} for _ in design.mechanisms]

@@ -14,7 +14,7 @@ from discreet.accounting import Accountant
 from discreet.budget import Budget, Charge
 from discreet.continual.consistent import revised
 from discreet.continual.design import Design
-from discreet.continual.question import Question
+from discreet.continual.question import PeriodQuestion
 from discreet.errors import UsageError
 from discreet.policy.schedule import Schedule
 from discreet.vault.answer import plain
@@ -29,7 +29,7 @@ class Series:
 
     schedule: Schedule
     design: Design
-    asked: Question
+    asked: PeriodQuestion
     accountant: Accountant
     cost: Charge
     noisy: tuple[Any, ...]
@@ -83,7 +83,7 @@ class Series:
 
 
 def published_rows(
-    schedule: Schedule, asked: Question, period: int | None, values: Sequence[Any], margins: Sequence[float]
+    schedule: Schedule, asked: PeriodQuestion, period: int | None, values: Sequence[Any], margins: Sequence[float]
 ) -> pa.Table:
     """The rows of one period; none for None. A window is published from the first period on that fills it."""
     cells = asked.block.cells

@@ -17,7 +17,17 @@ from pathlib import Path
 
 from discreet.algebra import OWNER as OWNER
 from discreet.engines.quoting import name
-from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Domain, Identifier, Integers, Text, Timestamps
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Dates,
+    Decimals,
+    Domain,
+    Identifier,
+    Integers,
+    Texts,
+    Timestamps,
+)
 from discreet.policy.policy import Table
 
 PUBLIC = "public_tables"  # the schema of the public ones
@@ -57,7 +67,7 @@ def types_of(domain: Domain) -> tuple[str, ...]:
             return ("DATE",)
         case Timestamps():
             return ("TIMESTAMP",)
-        case Text():
+        case Texts():
             return ("VARCHAR",)
         case Identifier():
             return ("BIGINT", "HUGEINT", "UUID", "VARCHAR")

@@ -12,7 +12,7 @@ terms     what a ledger is bound to, and its limits
 from discreet.ledger.balance import PaidPart
 from discreet.ledger.book import Ledger
 from discreet.ledger.receipts import Bill, Entry, Reservation, Standing, StoredAnswer, StoredPart
-from discreet.ledger.streams import Stream, Streams
+from discreet.ledger.streams import StreamRecord, Streams
 from discreet.ledger.terms import CURATOR, Terms
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
     "Standing",
     "StoredAnswer",
     "StoredPart",
-    "Stream",
+    "StreamRecord",
     "Streams",
     "Terms",
 ]

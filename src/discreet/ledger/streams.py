@@ -26,7 +26,7 @@ _NONCE_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stream:
+class StreamRecord:
     """A stream that was paid for. Its key is None once it has come to its end and was posted."""
 
     charge: int
@@ -42,14 +42,14 @@ class Streams:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    def find(self, question: str) -> Stream | None:
+    def find(self, question: str) -> StreamRecord | None:
         """The newest stream that was started for a question, on whatever snapshot."""
         with self._journal.session(write=False) as balance:
             found = [charge for charge, steps in balance.streams.items() if steps.question == question]
             if not found:
                 return None
             steps, waiting = balance.streams[found[-1]], found[-1] in balance.open
-            return Stream(
+            return StreamRecord(
                 charge=found[-1],
                 cost=charge_from_row(self._journal.row(found[-1]).body["cost"]),
                 key=self._journal.unsealed(found[-1]) if waiting else None,
@@ -57,7 +57,7 @@ class Streams:
                 published=len(steps.published),
             )
 
-    def freeze(self, stream: Stream, step: int, content: bytes) -> bytes:
+    def freeze(self, stream: StreamRecord, step: int, content: bytes) -> bytes:
         """Store what was read for a step; if somebody has done so already, theirs comes back and counts."""
         with self._journal.session(write=True) as balance:
             steps = balance.streams[stream.charge]
@@ -70,7 +70,7 @@ class Streams:
             self._journal.file.keep_content(self._journal.append(body), sealed)
         return content
 
-    def publish(self, stream: Stream, step: int, answer: bytes) -> bytes:
+    def publish(self, stream: StreamRecord, step: int, answer: bytes) -> bytes:
         """Store what leaves at a step; after that it may leave. Other bytes than those stored are refused."""
         with self._journal.session(write=True) as balance:
             steps = balance.streams[stream.charge]
@@ -88,13 +88,13 @@ class Streams:
             self._journal.file.keep_content(self._journal.append(body), answer)
         return answer
 
-    def frozen(self, stream: Stream) -> list[bytes]:
+    def frozen(self, stream: StreamRecord) -> list[bytes]:
         """What was read for each step so far, in order."""
         with self._journal.session(write=False) as balance:
             rows = balance.streams[stream.charge].frozen
             return [self._opened(stream, step, row) for step, row in enumerate(rows)]
 
-    def published(self, stream: Stream) -> list[bytes]:
+    def published(self, stream: StreamRecord) -> list[bytes]:
         """What left at each step so far, in order."""
         with self._journal.session(write=False) as balance:
             return [self._kept(row) for row in balance.streams[stream.charge].published]
@@ -105,18 +105,18 @@ class Streams:
             raise self._changed(row)
         return content
 
-    def _sealed(self, stream: Stream, step: int, content: bytes) -> bytes:
+    def _sealed(self, stream: StreamRecord, step: int, content: bytes) -> bytes:
         nonce = fresh_secret()[:_NONCE_BYTES]
         return nonce + self._cipher(stream).encrypt(nonce, content, _label(stream, step))
 
-    def _opened(self, stream: Stream, step: int, row: int) -> bytes:
+    def _opened(self, stream: StreamRecord, step: int, row: int) -> bytes:
         sealed = self._kept(row)
         try:
             return self._cipher(stream).decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], _label(stream, step))
         except InvalidTag:
             raise self._changed(row) from None
 
-    def _cipher(self, stream: Stream) -> AESGCM:
+    def _cipher(self, stream: StreamRecord) -> AESGCM:
         if stream.key is None:
             raise UsageError("This stream has come to its end: what it read can no longer be opened.")
         return AESGCM(hmac.digest(stream.key, b"discreet stream inputs", "sha256"))
@@ -128,5 +128,5 @@ class Streams:
         )
 
 
-def _label(stream: Stream, step: int) -> bytes:
+def _label(stream: StreamRecord, step: int) -> bytes:
     return f"{stream.charge} {step}".encode()

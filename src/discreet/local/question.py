@@ -44,7 +44,7 @@ _ROUND = re.compile(r"[0-9A-Za-z.-]{1,24}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class SurveyQuestion:
     """What is asked, and how it is answered. `declared` is JSON, with rationals as text."""
 
     name: str
@@ -115,7 +115,7 @@ class Survey:
 
     name: str
     epsilon: Fraction
-    questions: tuple[Question, ...]
+    questions: tuple[SurveyQuestion, ...]
     fingerprint: str = field(init=False)
     """Of everything that is asked and of every threshold; a report names the survey that it answers by this."""
 
@@ -135,7 +135,7 @@ class Survey:
     def cost(self) -> Fraction:
         return sum((question.protocol.epsilon for question in self.questions), Fraction(0))
 
-    def question(self, name: str) -> Question:
+    def question(self, name: str) -> SurveyQuestion:
         for question in self.questions:
             if question.name == name:
                 return question
@@ -161,7 +161,7 @@ def from_json(compiled: Any) -> Survey:
     return survey
 
 
-def _question(compiled: dict[str, Any]) -> Question:
+def _question(compiled: dict[str, Any]) -> SurveyQuestion:
     name, ask = checked_name(compiled.pop("name"), "A question"), compiled.pop("ask")
     for derived in ("cost", "digits", "parameters"):
         compiled.pop(derived)
@@ -169,7 +169,7 @@ def _question(compiled: dict[str, Any]) -> Question:
         protocol = build(compiled)
     except UsageError as error:
         raise UsageError(f"{name}: {error}") from None
-    return Question(name=name, ask=ask, declared=compiled, protocol=protocol)
+    return SurveyQuestion(name=name, ask=ask, declared=compiled, protocol=protocol)
 
 
 def build(declared: Mapping[str, Any]) -> Protocol:

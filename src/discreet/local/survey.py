@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.budget import number
 from discreet.errors import PolicyError, Problem, UsageError
-from discreet.local.question import KINDS, MEMOIZED, MOST, Question, Survey, build, checked_name, chosen
+from discreet.local.question import KINDS, MEMOIZED, MOST, Survey, SurveyQuestion, build, checked_name, chosen
 from discreet.policy.document import List, Map, Node, Reader, Scalar, parse
 
 _KEYS = ("survey", "epsilon", "questions")
@@ -91,7 +91,7 @@ def _named(reader: Reader, node: Node, name: str, what: str) -> bool:
     return True
 
 
-def _question(reader: Reader, name: str, node: Node) -> Question | None:
+def _question(reader: Reader, name: str, node: Node) -> SurveyQuestion | None:
     if not _named(reader, node, name, "A question"):
         return None
     before = len(reader.problems)
@@ -115,7 +115,7 @@ def _question(reader: Reader, name: str, node: Node) -> Question | None:
     try:
         if "protocol" not in declared:
             declared["protocol"] = chosen(declared)
-        return Question(name=name, ask=ask, declared=declared, protocol=build(declared))
+        return SurveyQuestion(name=name, ask=ask, declared=declared, protocol=build(declared))
     except UsageError as error:
         reader.problem(node, f"{name}: {error}")
         return None

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from discreet.accounting.zcdp import pure_rho
 from discreet.budget import Loss
 from discreet.mechanisms import fields
-from discreet.mechanisms.shapes import Integers, Rows, Scores
+from discreet.mechanisms.shapes import Integers, PersonRows, Scores
 from discreet.noise import Items, Stream, noisy_max, noisy_top
 from discreet.noise.choose_each import noisy_top_each
 
@@ -52,7 +52,7 @@ class ExponentialMechanism:
     def scale(self) -> Fraction:
         return _scale(self.epsilon, self.linf, self.monotone)
 
-    def hides(self, moved: Rows) -> bool:
+    def hides(self, moved: PersonRows) -> bool:
         return self.hides_scores(moved.scores)
 
     def ranks(self, confidence: Fraction | float) -> None:
@@ -120,7 +120,7 @@ class PermuteAndFlip:
     def scale(self) -> Fraction:
         return _scale(self.epsilon, self.linf, self.monotone)
 
-    def hides(self, moved: Rows) -> bool:
+    def hides(self, moved: PersonRows) -> bool:
         return self.hides_scores(moved.scores)
 
     def ranks(self, confidence: Fraction | float) -> None:
@@ -205,7 +205,7 @@ class TopK:
     def scale(self) -> Fraction:
         return self.round.scale
 
-    def hides(self, moved: Rows) -> bool:
+    def hides(self, moved: PersonRows) -> bool:
         return self.round.hides(moved)
 
     def ranks(self, confidence: Fraction | float) -> None:

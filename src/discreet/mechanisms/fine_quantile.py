@@ -20,7 +20,7 @@ from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism
 from discreet.mechanisms.quantile import _check_quantile, _counted, _rank_scores, hides_rows, inside_the_data
-from discreet.mechanisms.shapes import Integers, Near, Rows
+from discreet.mechanisms.shapes import Integers, Near, PersonRows
 from discreet.noise import Items, Stream
 from discreet.noise.choose_runs import Runs, choose_in_runs
 
@@ -79,7 +79,7 @@ class FineQuantile:
     def scale(self) -> Fraction:
         return self.mechanism.scale
 
-    def hides(self, moved: Rows) -> bool:
+    def hides(self, moved: PersonRows) -> bool:
         return hides_rows(self.max_rows, self.neighbors, moved)
 
     def loss(self) -> Loss:

@@ -30,7 +30,7 @@ from discreet.budget import Loss, Neighbors
 from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism, PermuteAndFlip
-from discreet.mechanisms.shapes import Integers, Rows
+from discreet.mechanisms.shapes import Integers, PersonRows
 from discreet.noise import Items, Stream
 from discreet.noise.choose import Kind
 from discreet.noise.choose_each import noisy_max_each
@@ -86,7 +86,7 @@ class Quantile:
     def scale(self) -> Fraction:
         return self.mechanism.scale
 
-    def hides(self, moved: Rows) -> bool:
+    def hides(self, moved: PersonRows) -> bool:
         return hides_rows(self.max_rows, self.neighbors, moved)
 
     def loss(self) -> Loss:
@@ -164,7 +164,7 @@ class Quantiles:
     def per_group(self) -> int:
         return len(self.quantiles)
 
-    def hides(self, moved: Rows) -> bool:
+    def hides(self, moved: PersonRows) -> bool:
         return hides_rows(self.max_rows, self.neighbors, moved)
 
     @property
@@ -308,7 +308,7 @@ class Quantiles:
         return outcomes
 
 
-def hides_rows(max_rows: int, neighbors: Neighbors, moved: Rows) -> bool:
+def hides_rows(max_rows: int, neighbors: Neighbors, moved: PersonRows) -> bool:
     """Whether the noise of quantiles for so many rows, under a relation, hides one person's rows (`sql.picks.Pick`).
 
     Privacy: a replaced person is m rows taken and m put in their place. In one group the relation change_one counts

@@ -51,7 +51,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class PersonRows:
     """The rows of one person in what a selection chooses from: at most so many, over so many groups."""
 
     most: int
@@ -171,7 +171,7 @@ class Selection(Mechanism, Protocol):
     def scale(self) -> Fraction | None:
         """The scale of the noise on its scores; None where it chooses several times, by different ones."""
 
-    def hides(self, moved: Rows) -> bool: ...
+    def hides(self, moved: PersonRows) -> bool: ...
 
     def choose_each(self, counts: Integers, stream: Stream, items: Items) -> Integers:
         """The cell of each item, or its cells as a row."""

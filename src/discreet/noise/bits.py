@@ -15,7 +15,7 @@ from discreet.noise import exact
 WORD = 1 << 64
 
 
-class Source(Protocol):
+class RandomBits(Protocol):
     """Anything that gives uniform, independent random bits."""
 
     def bits(self, k: int) -> int: ...
@@ -53,7 +53,7 @@ class Watched:
         return SYSTEM.bits(k)
 
 
-def coin(source: Source, threshold: int) -> bool:
+def coin(source: RandomBits, threshold: int) -> bool:
     """True with probability threshold / 2^64: one word, one comparison, whatever the outcome."""
     heads = source.bits(64) < threshold
     if isinstance(source, Watched):
@@ -61,7 +61,7 @@ def coin(source: Source, threshold: int) -> bool:
     return heads
 
 
-def below(source: Source, n: int) -> int:
+def below(source: RandomBits, n: int) -> int:
     """A uniform integer in [0, n).
 
     As many whole words as n needs, again if they fall in the incomplete last run of n: the number of trials says
@@ -80,21 +80,21 @@ def below(source: Source, n: int) -> int:
     return drawn % n
 
 
-def bernoulli(source: Source, p: Fraction) -> bool:
+def bernoulli(source: RandomBits, p: Fraction) -> bool:
     """True with probability p, a rational in [0, 1]."""
     if not 0 <= p <= 1:
         raise ValueError(f"A probability lies in [0, 1]; {p} does not.")
     return below(source, p.denominator) < p.numerator
 
 
-def bernoulli_exp(source: Source, x: Fraction) -> bool:
+def bernoulli_exp(source: RandomBits, x: Fraction) -> bool:
     """True with probability exp(-x), x >= 0: a uniform real against a certified enclosure, bit by bit as needed."""
     if x < 0:
         raise ValueError(f"exp(-x) is a probability for x >= 0; {x} is less.")
     return x == 0 or exact.less(source.bits(64), 64, lambda: source.bits(64), lambda bits: exact.exp_minus(x, bits))
 
 
-def permutation(source: Source, n: int) -> list[int]:
+def permutation(source: RandomBits, n: int) -> list[int]:
     """A uniform ordering of 0 .. n - 1 (Fisher and Yates)."""
     order = list(range(n))
     for last in range(n - 1, 0, -1):

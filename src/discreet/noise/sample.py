@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.noise import exact, tape
 from discreet.noise.stream import Items, Stream, Words
-from discreet.noise.table import COLUMN_BITS, COLUMNS, TAIL, THRESHOLD_BITS, Mass, Table, gaussian, laplace, table
+from discreet.noise.table import COLUMN_BITS, COLUMNS, TAIL, THRESHOLD_BITS, AliasTable, Mass, gaussian, laplace, table
 
 Integers = NDArray[np.int64] | NDArray[np.object_]
 Places = slice | NDArray[np.int64]
@@ -110,7 +110,7 @@ def _chunks(n: int, left: NDArray[np.int64] | None) -> Iterator[Places]:
 class _Columns:
     """A table as arrays. A column's number has the sign on top, so each array holds every column twice."""
 
-    table: Table
+    table: AliasTable
     stored: NDArray[np.uint64]
     own: NDArray[np.int64]
     """The low end of a column's own bin; with width 1 this is the value, and has its sign."""
@@ -176,7 +176,9 @@ def _columns(mass: Mass) -> _Columns:
     return _Columns(made, stored, own, alias, float(mass.linear), float(mass.quadratic), terms)
 
 
-def _trial(made: Table, stream: Stream, trial: int, item: Words, first: int, second: int, third: int) -> int | None:
+def _trial(
+    made: AliasTable, stream: Stream, trial: int, item: Words, first: int, second: int, third: int
+) -> int | None:
     """One trial of one item, in integers alone: the value, or None if it is refused."""
     name = item.tobytes()
     column, minus = first >> THRESHOLD_BITS & COLUMNS - 1, first >> 63
@@ -197,7 +199,7 @@ def _trial(made: Table, stream: Stream, trial: int, item: Words, first: int, sec
     return -(low + offset) if minus else low + offset
 
 
-def _one_by_one(made: Table, stream: Stream, items: Items) -> NDArray[np.object_]:
+def _one_by_one(made: AliasTable, stream: Stream, items: Items) -> NDArray[np.object_]:
     drawn = np.empty(len(items), dtype=object)
     left, trial = list(range(len(items))), 0
     while left:

@@ -25,7 +25,7 @@ from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from discreet.noise import exact
-from discreet.noise.bits import Source, below, bernoulli_exp
+from discreet.noise.bits import RandomBits, below, bernoulli_exp
 from discreet.noise.exact import Enclosure
 
 COLUMN_BITS = 9
@@ -56,7 +56,7 @@ def gaussian(sigma: Fraction) -> Mass:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class AliasTable:
     mass: Mass
     width_bits: int
     alias: tuple[int, ...]
@@ -69,7 +69,7 @@ class Table:
     def width(self) -> int:
         return 1 << self.width_bits
 
-    def keeps(self, column: int, fraction: int, more: Source) -> bool:
+    def keeps(self, column: int, fraction: int, more: RandomBits) -> bool:
         """Whether a column keeps its own bin, given THRESHOLD_BITS of the uniform real that decides it."""
         if fraction != self.stored[column]:
             return fraction < self.stored[column]
@@ -87,7 +87,7 @@ class Table:
         least, most = exact.exp_minus(x, precision)
         return (1 << precision) - most, (1 << precision) - least
 
-    def tail(self, source: Source) -> int | None:
+    def tail(self, source: RandomBits) -> int | None:
         """A magnitude beyond the bins, or None if it is refused: geometric by its envelope, then accepted exactly."""
         start = TAIL << self.width_bits
         slope = _slope(self.mass, start)
@@ -97,7 +97,7 @@ class Table:
 
 
 @lru_cache(maxsize=256)
-def table(mass: Mass) -> Table:
+def table(mass: Mass) -> AliasTable:
     """The table of a mass; about half a millisecond to make, so the last few hundred are kept."""
     width_bits = _width_bits(mass)
     precision = THRESHOLD_BITS + 64 + _guard(mass, 1 << width_bits)
@@ -157,7 +157,7 @@ def _shares(mass: Mass, width: int, precision: int) -> Enclosures:
     return [weight * least >> precision for weight in low], [-(-weight * most >> precision) for weight in high]
 
 
-def _paired(mass: Mass, width_bits: int, precision: int) -> Table | None:
+def _paired(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
     """Walker's method in Vose's form; None if the precision does not decide every stored threshold."""
     low, high = _shares(mass, 1 << width_bits, precision)
     one = 1 << precision
@@ -181,11 +181,11 @@ def _paired(mass: Mass, width_bits: int, precision: int) -> Table | None:
     stored = tuple([threshold >> spare for threshold in least])
     if stored != tuple([threshold >> spare for threshold in most]):
         return None
-    return Table(mass=mass, width_bits=width_bits, alias=tuple(alias), order=tuple(order), stored=stored)
+    return AliasTable(mass=mass, width_bits=width_bits, alias=tuple(alias), order=tuple(order), stored=stored)
 
 
 @lru_cache(maxsize=16)
-def thresholds(made: Table, precision: int) -> list[Enclosure]:
+def thresholds(made: AliasTable, precision: int) -> list[Enclosure]:
     """Every threshold of a table, enclosed more narrowly: the same pairing, repeated at another precision."""
     bounds = _shares(made.mass, made.width, precision)
     low, high = (_levelled(shares, made.alias, made.order, 1 << precision) for shares in bounds)
@@ -202,7 +202,7 @@ def _levelled(shares: list[int], alias: Sequence[int], order: Sequence[int], one
     return found
 
 
-def geometric(source: Source, slope: Fraction) -> int:
+def geometric(source: RandomBits, slope: Fraction) -> int:
     """G >= 0 with P(G >= g) = exp(-slope * g), exactly (Canonne, Kamath, Steinke 2020, for slope = a / b).
 
     X = U + b * V has P(X >= x) = exp(-x / b) on the integers when V is geometric of slope 1 and U on [0, b) has mass

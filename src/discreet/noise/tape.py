@@ -21,7 +21,7 @@ Craft = Callable[["Asked", Any], Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draw:
+class SamplerCall:
     """One call of a sampler: by which purposes, how, at which scale, for which items."""
 
     root: int
@@ -44,10 +44,10 @@ class Asked:
 
 @dataclass(slots=True)
 class Recording:
-    draws: list[Draw] = field(default_factory=list)
+    draws: list[SamplerCall] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
-    choices: list[tuple[Draw, Any]] = field(default_factory=list)
-    _given: list[tuple[Draw, Any]] = field(default_factory=list)
+    choices: list[tuple[SamplerCall, Any]] = field(default_factory=list)
+    _given: list[tuple[SamplerCall, Any]] = field(default_factory=list)
     _craft: Craft | None = None
     _key: bytes = field(default_factory=lambda: os.urandom(32), repr=False)
     _roots: dict[bytes, int] = field(default_factory=dict, repr=False)
@@ -106,7 +106,7 @@ def note(stream: Any, sampler: str, scale: object, items: Any) -> None:
     tape = _active
     if tape is not None:
         ids = hashlib.blake2b(items.ids.tobytes(), digest_size=16).hexdigest()
-        draw = Draw(
+        draw = SamplerCall(
             root=tape.number(stream._root),
             path=stream.path,
             sampler=sampler,

@@ -21,7 +21,7 @@ from discreet.policy.domain import (
     Domain,
     Identifier,
     Integers,
-    Text,
+    Texts,
     Timestamps,
 )
 from discreet.policy.reading import Reading, date_format
@@ -30,7 +30,7 @@ HIDDEN = "#"  # names that begin with it are ours: "#owner" is whose row it is, 
 
 _KINDS = tuple(domain.yaml for domain in DOMAINS)
 _COLUMN_KEYS = (*_KINDS, "step", "letters", "nullable", "format")
-_BARE: dict[str, Domain] = {"text": Text(), "identifier": Identifier(), "boolean": Booleans()}
+_BARE: dict[str, Domain] = {"text": Texts(), "identifier": Identifier(), "boolean": Booleans()}
 _A_DOMAIN = (
     "one of {integer: [lo, hi]}, {decimal: [lo, hi], step: s}, {values: [a, b]}, {boolean: true}, "
     "{date: [first, last]}, {timestamp: [first, last], step: 1s}, text or {identifier: true}"
@@ -138,7 +138,7 @@ def _letters(reader: Reader, what: str, kind: str, node: Node) -> Domain | None:
     if letters is not None and letters > MOST_LETTERS:
         reader.problem(node, f"{what}.letters must be at most {MOST_LETTERS}, not {letters}.")
         return None
-    return None if letters is None else Text(letters=letters)
+    return None if letters is None else Texts(letters=letters)
 
 
 def _step(reader: Reader, what: str, kind: str, node: Node, step: Node | None) -> Fraction | None:

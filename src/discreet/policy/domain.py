@@ -162,7 +162,7 @@ class Timestamps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Texts:
     """Strings that are not publicly known: as a group key they pass a threshold (S5).
 
     They have at most so many letters (code points, of at most 4 bytes each): what one person can make the engine do is
@@ -192,8 +192,8 @@ class Identifier:
         return None
 
 
-Domain = Integers | Decimals | Categories | Booleans | Dates | Timestamps | Text | Identifier
-DOMAINS: tuple[type[Domain], ...] = (Integers, Decimals, Categories, Booleans, Dates, Timestamps, Text, Identifier)
+Domain = Integers | Decimals | Categories | Booleans | Dates | Timestamps | Texts | Identifier
+DOMAINS: tuple[type[Domain], ...] = (Integers, Decimals, Categories, Booleans, Dates, Timestamps, Texts, Identifier)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

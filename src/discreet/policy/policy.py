@@ -19,7 +19,7 @@ from discreet.budget import AccountantName, Neighbors
 from discreet.errors import PolicyError, Problem, UsageError
 from discreet.policy.declaration import HIDDEN, check_names, columns
 from discreet.policy.document import Map, Node, Reader, nearest, parse
-from discreet.policy.domain import MOST_ROWS, Column, Domain, Text, written
+from discreet.policy.domain import MOST_ROWS, Column, Domain, Texts, written
 from discreet.policy.owners import OWNER_NAME, EachRow, Owner, Through, Together, meaning_of, owner_of
 from discreet.policy.publication import Hierarchy, PublicationTerms, hierarchies, publications
 from discreet.policy.reading import AS_IT_IS, Reading, reading
@@ -453,7 +453,7 @@ def _column_meaning(column: Column) -> list[object]:
 
 
 def _domain_meaning(domain: Domain) -> list[object]:
-    if domain == Text():
+    if domain == Texts():
         return [domain.yaml]  # as before texts had a number of letters: snapshots and answers of then stay
     fields = [getattr(domain, name) for name in domain.__dataclass_fields__ if name != "yaml"]
     return [domain.yaml, *(list(each) if isinstance(each, tuple) else str(each) for each in fields)]

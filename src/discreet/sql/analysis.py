@@ -19,7 +19,7 @@ from sqlglot import exp
 
 from discreet.algebra import weight_of
 from discreet.errors import EngineFailure
-from discreet.policy.domain import Text as DeclaredText
+from discreet.policy.domain import Texts as DeclaredText
 from discreet.policy.policy import Policy
 from discreet.sql import rolling
 from discreet.sql.after import after

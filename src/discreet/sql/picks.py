@@ -20,7 +20,7 @@ from discreet.budget import AccountantName, Neighbors
 from discreet.mechanisms.currency import Currency, currency
 from discreet.mechanisms.fine_quantile import FineQuantile, reach_for
 from discreet.mechanisms.quantile import Quantile, Quantiles, slices_for
-from discreet.mechanisms.shapes import Rows, Selection
+from discreet.mechanisms.shapes import PersonRows, Selection
 from discreet.sql.after.estimates import as_written, number_type
 from discreet.sql.values.value import Coded, Day, Flag, Moment, Number, widened
 
@@ -86,9 +86,9 @@ class Pick:
         return tuple(replace(self, quantiles=(q,)) for q in self.quantiles) or (self,)
 
     @property
-    def moved(self) -> Rows:
+    def moved(self) -> PersonRows:
         """What one person has in it."""
-        return Rows(most=self.rows, groups=self.groups, neighbors=self.neighbors)
+        return PersonRows(most=self.rows, groups=self.groups, neighbors=self.neighbors)
 
     def mechanisms(self, accountant: AccountantName, amount: Fraction) -> tuple[Selection, ...]:
         """The choices, part by part; on a fine grid each is `Nearby`."""

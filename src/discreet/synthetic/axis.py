@@ -20,7 +20,17 @@ from numpy.typing import NDArray
 
 from discreet.algebra import Expression, call, case
 from discreet.errors import UsageError
-from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Text, Timestamps
+from discreet.policy.domain import (
+    Booleans,
+    Categories,
+    Column,
+    Dates,
+    Decimals,
+    Identifier,
+    Integers,
+    Texts,
+    Timestamps,
+)
 from discreet.policy.policy import Table
 from discreet.sql.plan import key_position
 from discreet.sql.values.value import Value, widened
@@ -303,7 +313,7 @@ def axes_of(
         raise UsageError(
             f"{table.name} declares no columns to describe. Declare some in the policy, with their domains."
         )
-    able = [column.name for column in known if not isinstance(column.domain, Categories | Booleans | Text)]
+    able = [column.name for column in known if not isinstance(column.domain, Categories | Booleans | Texts)]
     for name in intervals.quantiles:
         if name not in able:
             raise UsageError(f"{table.name}.{name} has no quantiles: numbers, dates and times have, {', '.join(able)}.")
@@ -315,7 +325,7 @@ def axes_of(
 
 def _axis(table: str, column: Column, bins: int) -> Axis | Unlisted:
     domain = column.domain
-    if isinstance(domain, Text):
+    if isinstance(domain, Texts):
         return Unlisted(column=column)
     size = domain.size
     assert size is not None

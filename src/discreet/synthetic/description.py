@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from discreet.errors import UsageError
 from discreet.policy.domain import Column
 from discreet.synthetic.axis import Axis, domain_from, plain_domain
-from discreet.synthetic.marginals import Measured
+from discreet.synthetic.marginals import NoisyMarginal
 from discreet.synthetic.synthesizers.graphical import Model, Tree
 
 Floats = NDArray[np.float64]
@@ -43,7 +43,7 @@ class Description:
     groups: tuple[Integers, ...]  # for every column, which group of the model each cell is in
     counts: tuple[Floats, ...]  # for every column, how many rows are expected in each cell
     model: Model
-    measured: tuple[Measured, ...]
+    measured: tuple[NoisyMarginal, ...]
     warnings: tuple[str, ...]
     cost: dict[str, Any]
     certificate: dict[str, Any] = field(default_factory=dict)
@@ -287,7 +287,7 @@ def _model(entries: list[Any], names: list[str], sizes: tuple[int, ...], total: 
     )
 
 
-def _measured(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> Measured:
+def _measured(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> NoisyMarginal:
     columns = tuple(names.index(_text(each)) for each in _list(entry["columns"], "columns"))
     partition = tuple(
         _integers(groups, axes[column].size)
@@ -301,7 +301,9 @@ def _measured(entry: Any, names: list[str], axes: tuple[Axis, ...]) -> Measured:
     _require(all(isinstance(value, str) for value in noise.values()), "noise is a mechanism's fields")
     std = _number(entry["standard_deviation"])
     _require(std >= _LEAST_ROWS, "a standard deviation must be positive")
-    return Measured(columns=columns, partition=partition, counts=np.array(counts, dtype=np.int64), std=std, noise=noise)
+    return NoisyMarginal(
+        columns=columns, partition=partition, counts=np.array(counts, dtype=np.int64), std=std, noise=noise
+    )
 
 
 def _list(value: Any, name: str) -> list[Any]:

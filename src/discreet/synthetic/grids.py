@@ -20,7 +20,7 @@ from discreet.algebra import Aggregate
 from discreet.budget import AccountantName
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.quantile import Quantiles
-from discreet.mechanisms.shapes import Keys, Rows
+from discreet.mechanisms.shapes import Keys, PersonRows
 from discreet.policy.domain import Categories
 from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis, Uncut, Unlisted
 from discreet.synthetic.source import TableSource
@@ -73,7 +73,7 @@ def found_grids(
                 chosen = _quantiles(source, fine.bins, accountant, amount / wanted)
                 cell = fine.position(source.values[axis.name])
                 rows = fetch(source.counted(cell, [axis.name], below=fine.bins))
-                held = Rows(most=source.max_rows, groups=1, neighbors=source.neighbors)
+                held = PersonRows(most=source.max_rows, groups=1, neighbors=source.neighbors)
                 cells = allowance.choose(chosen, rows, moved=held, sizes=(), cells=fine.bins)[0]
                 found.append(_cut(fine, cells.tolist()))
     return tuple(found), source

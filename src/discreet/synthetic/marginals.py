@@ -45,7 +45,7 @@ _PARTS = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Measured:
+class NoisyMarginal:
     """Noisy counts of the groups of some columns' cells, with the noise's standard deviation."""
 
     columns: Columns
@@ -102,7 +102,7 @@ class Marginals:
     ) -> None:
         self.axes = axes
         self.workload = workload
-        self.measured: list[Measured] = []
+        self.measured: list[NoisyMarginal] = []
         self._source, self._fetch = source, fetch
         self._rows, self._twice = source.max_rows, source.neighbors == "change_one"
         self._currency, self._amount, self._allowance = currency(accountant), amount, allowance
@@ -131,14 +131,14 @@ class Marginals:
         """The standard deviation of each of `count` distances that are given a share together."""
         return self._noise(share, self._moved_numbers(count)).deviation
 
-    def measure(self, columns: Columns, *, share: float, partition: Partition | None = None) -> Measured:
+    def measure(self, columns: Columns, *, share: float, partition: Partition | None = None) -> NoisyMarginal:
         """Noisy counts of all cells of some columns, or of groups of them."""
         moved = self._moved()
         noise = self._noise(share, moved)
         groups = self.whole(columns) if partition is None else partition
         size = math.prod(int(each.max()) + 1 for each in groups)
         counts = self._allowance.marginal(noise, self._exact(columns), moved=moved, cells=flat(groups), size=size)
-        found = Measured(
+        found = NoisyMarginal(
             columns=columns,
             partition=groups,
             counts=np.asarray(counts, dtype=np.int64),

@@ -10,9 +10,9 @@ import numpy as np
 
 from discreet.anonymity.guarantee import Closeness, Diversity, DiversityKind, Ground, Guarantee
 from discreet.anonymity.hierarchies import Spec, build
-from discreet.anonymity.loss import MEASURES, Measure
+from discreet.anonymity.information_loss import MEASURES, Measure
 from discreet.anonymity.measure import ground_of
-from discreet.anonymity.source import Groups, Source
+from discreet.anonymity.source import Groups, SourceTable
 from discreet.errors import UsageError
 
 RecodingKind = Literal["local", "global"]
@@ -71,7 +71,9 @@ def _whole(value: object, name: str) -> None:
         raise UsageError(f"{name} must be a whole number, 1 or more, not {value}.")
 
 
-def check_columns(source: Source, demand: Demand, drop: Sequence[str], weights: Mapping[str, float] | None) -> None:
+def check_columns(
+    source: SourceTable, demand: Demand, drop: Sequence[str], weights: Mapping[str, float] | None
+) -> None:
     """Every name that was given is a column of the table, and none has two roles."""
     source.require(demand.quasi, what="quasi")
     source.require([demand.sensitive] if demand.sensitive else [], what="sensitive")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.recoding.lattice import Coded
+from discreet.anonymity.recoding.lattice import RowGroups
 from discreet.anonymity.source import Floats, Integers
 
 _TRIED = 64  # classes, nearest first, where a class may lose its guarantee by being joined
@@ -17,12 +17,12 @@ _TRIED = 64  # classes, nearest first, where a class may lose its guarantee by b
 class Opened:
     """The classes so far: of each row group its class (-1: none yet), of each class its levels."""
 
-    table: Coded
+    table: RowGroups
     classes: Integers
     vectors: list[Integers]
 
     @staticmethod
-    def empty(table: Coded) -> Opened:
+    def empty(table: RowGroups) -> Opened:
         return Opened(table=table, classes=np.full(len(table), -1, dtype=np.int64), vectors=[])
 
     def left(self) -> Integers:

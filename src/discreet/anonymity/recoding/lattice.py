@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.hierarchies import Hierarchy
-from discreet.anonymity.loss import Costs
+from discreet.anonymity.information_loss import Costs
 from discreet.anonymity.source import Flags, Floats, Groups, Integers
 
 Vector = Sequence[int] | Integers
@@ -25,7 +25,7 @@ _WIDE = 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coded:
+class RowGroups:
     """Row groups: codes[column][group], counts[group], sensitive[group]; nodes and costs by [column][level][value]."""
 
     codes: tuple[Integers, ...]
@@ -46,7 +46,7 @@ class Coded:
     def lattice_size(self) -> int:
         return prod(height + 1 for height in self.heights)
 
-    def select(self, which: Integers | Flags) -> Coded:
+    def select(self, which: Integers | Flags) -> RowGroups:
         return replace(
             self,
             codes=tuple(codes[which] for codes in self.codes),
@@ -100,9 +100,9 @@ def relabeled(keys: Integers, space: int) -> tuple[Integers, int]:
     return numbers[keys], int(numbers[-1]) + 1
 
 
-def coded(groups: Groups, hierarchies: Sequence[Hierarchy], costs: Costs, sensitive: str | None) -> Coded:
+def coded(groups: Groups, hierarchies: Sequence[Hierarchy], costs: Costs, sensitive: str | None) -> RowGroups:
     """The first columns of the groups are those to recode, in the order of their hierarchies."""
-    return Coded(
+    return RowGroups(
         codes=groups.codes[: len(hierarchies)],
         counts=groups.counts,
         sensitive=None if sensitive is None else groups.codes[groups.position(sensitive)],

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.loss import Measure
-from discreet.anonymity.recoding.lattice import Coded, Recoding, every_vector, relabeled
+from discreet.anonymity.information_loss import Measure
+from discreet.anonymity.recoding.lattice import Recoding, RowGroups, every_vector, relabeled
 from discreet.anonymity.source import Flags, Floats, Integers
 
 FULL_LATTICE = 2_000_000  # level vectors; beyond, greedily from the top down
@@ -31,7 +31,7 @@ class Looked:
     bound: float
 
 
-def recode(table: Coded, guarantee: Guarantee, *, most_suppressed: int, measure: Measure) -> Recoding:
+def recode(table: RowGroups, guarantee: Guarantee, *, most_suppressed: int, measure: Measure) -> Recoding:
     """The level vector of least loss that has the guarantee and suppresses at most so many rows."""
     view = _View.of(table, guarantee, measure, most_suppressed)
     optimal = table.lattice_size <= FULL_LATTICE
@@ -50,16 +50,16 @@ def recode(table: Coded, guarantee: Guarantee, *, most_suppressed: int, measure:
 class _View:
     """A table with its finer group-bys at hand, to look at level vectors."""
 
-    table: Coded
+    table: RowGroups
     guarantee: Guarantee
     measure: Measure
     most_suppressed: int
-    rolled: dict[bytes, Coded]  # by their level vectors
+    rolled: dict[bytes, RowGroups]  # by their level vectors
     averages: list[Floats]  # [column][level]: what a column costs if nothing is suppressed
     looks: int = 0
 
     @staticmethod
-    def of(table: Coded, guarantee: Guarantee, measure: Measure, most_suppressed: int) -> _View:
+    def of(table: RowGroups, guarantee: Guarantee, measure: Measure, most_suppressed: int) -> _View:
         return _View(
             table=table,
             guarantee=guarantee,
@@ -90,7 +90,7 @@ class _View:
         enough = suppressed <= self.most_suppressed
         return Looked(suppressed=suppressed, loss=loss if enough else np.inf, bound=bound)
 
-    def good(self, table: Coded, classes: Integers, number: int) -> Flags:
+    def good(self, table: RowGroups, classes: Integers, number: int) -> Flags:
         """Which classes have the guarantee, closeness being to what is published: the rows that are kept."""
         good = table.good(self.guarantee, classes, number)
         closeness = self.guarantee.closeness
@@ -102,7 +102,7 @@ class _View:
         still = table.good(again, classes, number)
         return good if still[good].all() else np.zeros(number, dtype=np.bool_)
 
-    def _rolled_up(self, vector: Integers) -> Coded:
+    def _rolled_up(self, vector: Integers) -> RowGroups:
         """The table grouped anew with the two columns of most values as coarse as this, and kept for other vectors."""
         values = [len(nodes[0]) for nodes in self.table.nodes]
         base = np.zeros_like(vector)
@@ -117,7 +117,7 @@ class _View:
         return found
 
 
-def _grouped(finer: Coded, vector: Integers) -> Coded:
+def _grouped(finer: RowGroups, vector: Integers) -> RowGroups:
     """Row groups that look alike at these levels, as one."""
     classes, number = finer.classes(vector)
     if finer.sensitive is not None:

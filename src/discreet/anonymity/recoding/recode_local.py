@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.recoding.joining import Opened, join_leftovers
-from discreet.anonymity.recoding.lattice import Coded, Recoding, every_vector
+from discreet.anonymity.recoding.lattice import Recoding, RowGroups, every_vector
 from discreet.anonymity.recoding.remaining import Remaining, chosen_boxes
 from discreet.anonymity.source import Floats, Integers
 
@@ -31,7 +31,9 @@ _SAMPLE = 300
 _ROUND_SHARE = 0.5  # of a sampled round's vectors, the cheapest that are used before sampling anew
 
 
-def recode(table: Coded, guarantee: Guarantee, *, most_suppressed: int, progress: Progress | None = None) -> Recoding:
+def recode(
+    table: RowGroups, guarantee: Guarantee, *, most_suppressed: int, progress: Progress | None = None
+) -> Recoding:
     """Classes of little cost that have the guarantee, with at most so many rows suppressed.
 
     The whole table must have the guarantee; then there is always an answer.
@@ -91,7 +93,7 @@ def _cheapest_first(
     return searched
 
 
-def _first_looks(table: Coded, vectors: Integers) -> Floats:
+def _first_looks(table: RowGroups, vectors: Integers) -> Floats:
     """At which cost each level vector is first looked at: between its cheapest possible box and its average one.
 
     No box is cheaper than the cheapest node of each column, but few are that cheap: looking so early finds nothing.
@@ -146,7 +148,7 @@ def _by_samples(opened: Opened, guarantee: Guarantee, progress: Progress | None)
 class _Distances:
     """How far every value of a column is from one of them: the lowest level on which they look alike, and its cost."""
 
-    table: Coded
+    table: RowGroups
     known: dict[tuple[int, int], tuple[Integers, Floats]]
 
     def of(self, column: int, own: int) -> tuple[Integers, Floats]:
@@ -162,7 +164,7 @@ class _Distances:
         return found
 
 
-def _around(rest: Coded, distances: _Distances, seed: int, company: int) -> tuple[int, ...]:
+def _around(rest: RowGroups, distances: _Distances, seed: int, company: int) -> tuple[int, ...]:
     """The levels of a small box around one row group that holds at least so many rows, found greedily."""
     far = [distances.of(column, int(codes[seed])) for column, codes in enumerate(rest.codes)]
     total = np.zeros(len(rest))
@@ -191,7 +193,7 @@ def _around(rest: Coded, distances: _Distances, seed: int, company: int) -> tupl
         vector = joined[:, nearest]
 
 
-def _tightened(table: Coded, opened: Opened) -> tuple[Integers, ...]:
+def _tightened(table: RowGroups, opened: Opened) -> tuple[Integers, ...]:
     """Of each row group its levels: in each column the lowest on which its whole class agrees."""
     kept = np.flatnonzero(opened.classes >= 0)
     order = kept[np.argsort(opened.classes[kept], kind="stable")]

@@ -13,7 +13,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from discreet.anonymity.recoding.lattice import Coded
+from discreet.anonymity.recoding.lattice import RowGroups
 from discreet.anonymity.source import Flags, Floats, Integers
 
 Keys = npt.NDArray[np.uint64]
@@ -30,7 +30,7 @@ class Remaining:
     Level vectors are called by their index among `vectors`.
     """
 
-    table: Coded
+    table: RowGroups
     rows: Integers
     counts: Floats
     vectors: Integers
@@ -41,7 +41,7 @@ class Remaining:
     sums: dict[tuple[int, int], tuple[Keys, Floats]] = field(default_factory=dict)
 
     @staticmethod
-    def of(table: Coded, rows: Integers, vectors: Integers) -> Remaining:
+    def of(table: RowGroups, rows: Integers, vectors: Integers) -> Remaining:
         part = table.select(rows)
         levels = [height + 1 for height in table.heights]
         parts = _parts(levels)

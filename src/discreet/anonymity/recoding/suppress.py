@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from discreet.anonymity.source import Source, encode
+from discreet.anonymity.source import SourceTable, encode
 from discreet.engines.quoting import name as quoted
 
 _ALMOST_ALL = 0.8  # of the rows: a column with so many different values names people
@@ -14,7 +14,7 @@ _LOOKED_AT = 20_000  # rows, for a first look at which columns determine each ot
 
 
 def telling_columns(
-    source: Source, *, quasi: Sequence[str], sensitive: str | None, drop: Sequence[str]
+    source: SourceTable, *, quasi: Sequence[str], sensitive: str | None, drop: Sequence[str]
 ) -> tuple[str, ...]:
     """Warnings about published columns that undo the work, each with the column and what to write."""
     others = [name for name in source.types if name not in (*quasi, *drop) and _comparable(source.types[name])]
@@ -38,7 +38,7 @@ def _comparable(kind: str) -> bool:
     return not (kind.startswith(("STRUCT", "MAP", "UNION")) or kind.endswith("]"))
 
 
-def _identifiers(source: Source, columns: Sequence[str]) -> list[str]:
+def _identifiers(source: SourceTable, columns: Sequence[str]) -> list[str]:
     """Columns with almost as many values as rows. In a handful of rows that means nothing, unless it is text."""
     if not columns:
         return []
@@ -47,7 +47,7 @@ def _identifiers(source: Source, columns: Sequence[str]) -> list[str]:
     return [name for name, count in zip(columns, counts, strict=True) if count >= _ALMOST_ALL * source.rows]
 
 
-def _repeated(source: Source, columns: Sequence[str], quasi: Sequence[str]) -> list[tuple[str, str]]:
+def _repeated(source: SourceTable, columns: Sequence[str], quasi: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs (column, quasi-identifier) where the column's value decides the quasi-identifier's."""
     if not columns:
         return []
@@ -67,7 +67,7 @@ def _repeated(source: Source, columns: Sequence[str], quasi: Sequence[str]) -> l
     return found
 
 
-def _decides(source: Source, name: str, hidden: str) -> bool:
+def _decides(source: SourceTable, name: str, hidden: str) -> bool:
     a, b = quoted(name), quoted(hidden)
     ((many,),) = source.connection.execute(
         f"SELECT COUNT(*) FROM (SELECT {a} FROM (SELECT DISTINCT {a}, {b} FROM data) GROUP BY 1 HAVING COUNT(*) > 1)"

@@ -31,7 +31,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
+class RowSum:
     """`column` of the answer: the sum (or mean) of a value over rows that meet all conditions."""
 
     column: int
@@ -41,16 +41,16 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class LinearQuestion:
     number: int
     sql: str
-    aggregates: tuple[Aggregate, ...]
+    aggregates: tuple[RowSum, ...]
     keys: tuple[tuple[int, Part], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    questions: tuple[Question, ...]
+    questions: tuple[LinearQuestion, ...]
     skipped: tuple[tuple[int, str], ...]
 
     @property
@@ -66,7 +66,7 @@ def read_log(text: str | Sequence[str], table: str) -> Log:
     questions, skipped = [], []
     for number, sql in enumerate(statements, start=1):
         found = _question(number, sql, table)
-        if isinstance(found, Question):
+        if isinstance(found, LinearQuestion):
             questions.append(found)
         else:
             skipped.append((number, found))
@@ -85,7 +85,7 @@ def _statements(text: str) -> list[str]:
         return [s for s in re.split(r";\s*(?:\n|$)", text) if s.strip()]
 
 
-def _question(number: int, sql: str, table: str) -> Question | str:
+def _question(number: int, sql: str, table: str) -> LinearQuestion | str:
     import sqlglot
     from sqlglot import exp
     from sqlglot.errors import SqlglotError
@@ -113,7 +113,7 @@ def _question(number: int, sql: str, table: str) -> Question | str:
             return "has an aggregate that is not a sum over rows"
     if not aggregates:
         return "shows no count, sum or mean"
-    return Question(number=number, sql=sql, aggregates=tuple(aggregates), keys=keys)
+    return LinearQuestion(number=number, sql=sql, aggregates=tuple(aggregates), keys=keys)
 
 
 def _keys(tree: Any) -> tuple[tuple[int, Part], ...] | None:
@@ -131,7 +131,7 @@ def _keys(tree: Any) -> tuple[tuple[int, Part], ...] | None:
     return tuple(keys)
 
 
-def _aggregate(column: int, node: Any, conditions: tuple[Part, ...]) -> Aggregate | None:
+def _aggregate(column: int, node: Any, conditions: tuple[Part, ...]) -> RowSum | None:
     from sqlglot import exp
 
     if isinstance(node, exp.Filter):
@@ -145,12 +145,12 @@ def _aggregate(column: int, node: Any, conditions: tuple[Part, ...]) -> Aggregat
         present = Part(sql=f"{node.this.sql('duckdb')} IS NOT NULL", columns=_columns(node.this))
         return _one(column, (*conditions, present))
     if isinstance(node, exp.Sum | exp.Avg) and not isinstance(node.this, exp.Distinct):
-        return Aggregate(column=column, value=_part(node.this), mean=isinstance(node, exp.Avg), conditions=conditions)
+        return RowSum(column=column, value=_part(node.this), mean=isinstance(node, exp.Avg), conditions=conditions)
     return None
 
 
-def _one(column: int, conditions: tuple[Part, ...]) -> Aggregate:
-    return Aggregate(column=column, value=Part(sql="1", columns=frozenset()), mean=False, conditions=conditions)
+def _one(column: int, conditions: tuple[Part, ...]) -> RowSum:
+    return RowSum(column=column, value=Part(sql="1", columns=frozenset()), mean=False, conditions=conditions)
 
 
 def _conjuncts(node: Any) -> tuple[Part, ...]:
@@ -183,8 +183,8 @@ def _columns(node: Any) -> frozenset[str]:
 class Row:
     """One equation: the secret values of the rows in `members` add up to a number in an answer."""
 
-    question: Question
-    aggregate: Aggregate
+    question: LinearQuestion
+    aggregate: RowSum
     members: Bits
     cell: tuple[tuple[int, Any], ...]  # which row of the answer: (column, key) pairs
     hidden: NDArray[np.float64]  # what the secret makes of each row: 0 or 1, or its value
@@ -260,12 +260,12 @@ def means_over_secrets(log: Log, secret: str) -> list[int]:
     ]
 
 
-def _choosing(question: Question, aggregate: Aggregate) -> list[Part]:
+def _choosing(question: LinearQuestion, aggregate: RowSum) -> list[Part]:
     return [*aggregate.conditions, *(part for _, part in question.keys)]
 
 
 def _rows(
-    question: Question, aggregate: Aggregate, data: Evaluated, secret: str
+    question: LinearQuestion, aggregate: RowSum, data: Evaluated, secret: str
 ) -> Iterator[tuple[str, NDArray[np.float64], Row]]:
     hidden = [p for p in aggregate.conditions if secret in p.columns]
     hidden_keys = [(at, p) for at, p in question.keys if secret in p.columns]
@@ -292,7 +292,7 @@ def _rows(
             yield _label(aggregate, [*(part.sql for part in hidden), *cells]), values, row
 
 
-def _label(aggregate: Aggregate, told: list[str]) -> str:
+def _label(aggregate: RowSum, told: list[str]) -> str:
     """Return what is added up of each row, where the secret is as told: income where ill."""
     shown = aggregate.value.sql if aggregate.value.sql != "1" else ""
     return " where ".join(filter(None, [shown, " and ".join(sorted(told))]))

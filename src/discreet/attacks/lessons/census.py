@@ -11,7 +11,7 @@ import numpy as np
 from discreet.attacks.census import census as attack
 from discreet.attacks.experiment.finding import Rate
 from discreet.attacks.inputs.published import read
-from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, noisy, points
+from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, noisy, points
 from discreet.attacks.solve.cells import Frame
 from discreet.attacks.solve.worlds import likeliest
 from discreet.mechanisms import DiscreteLaplace
@@ -78,7 +78,7 @@ def lesson(*, repeats: int = 10) -> Lesson:
             Step(
                 heading="The result",
                 text=f"{found.sentence} It took {found.seconds:.2f} seconds:",
-                table=Table(columns=tuple(DOMAIN), rows=tuple(tuple(map(str, r.values())) for r in people)),
+                table=Exhibit(columns=tuple(DOMAIN), rows=tuple(tuple(map(str, r.values())) for r in people)),
             ),
             Step(heading="The same with noise", text=NOISE.format(word=word, margins=margins)),
         ),
@@ -146,12 +146,12 @@ def _attacked(epsilon: Fraction, repeats: int) -> Rate:
     return Rate(hits=hits, n=len(PEOPLE) * repeats)
 
 
-def _page() -> Table:
+def _page() -> Exhibit:
     rows = []
     for name, row in zip(GROUPS, published()["statistics"], strict=True):
         numbers = ("count", "median", "mean")
         rows.append((name, *(f"{row[key]:g}" if key in row else "D" for key in numbers)))
-    return Table(columns=("group", "count", "median age", "mean age"), rows=tuple(rows))
+    return Exhibit(columns=("group", "count", "median age", "mean age"), rows=tuple(rows))
 
 
 def _inside(person: dict[str, Any], group: dict[str, Any]) -> bool:

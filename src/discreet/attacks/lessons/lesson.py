@@ -18,7 +18,7 @@ EPSILONS = tuple(map(Fraction, ("1/10", "1/4", "1/2", "1", "2", "4", "8")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class Exhibit:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
@@ -29,7 +29,7 @@ class Step:
 
     heading: str
     text: str
-    table: Table | None = None
+    table: Exhibit | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class Lesson:
     bounded: bool
     moral: str
 
-    def numbers(self) -> Table:
+    def numbers(self) -> Exhibit:
         """Success at each ε, beside the ceiling where there is one."""
         columns = ("ε", "success", "95 % interval", "of", *(("ceiling",) if self.bounded else ()))
         rows = []
@@ -62,7 +62,7 @@ class Lesson:
             row = (f"{float(point.epsilon):g}", percent(point.finding.success), f"{percent(low)} to {percent(high)}")
             most = (percent(ceiling(float(point.epsilon))),) if self.bounded else ()
             rows.append((*row, f"{point.finding.n:,}", *most))
-        return Table(columns=columns, rows=tuple(rows))
+        return Exhibit(columns=columns, rows=tuple(rows))
 
     def as_json(self) -> dict[str, object]:
         points = [{"epsilon": float(point.epsilon), **point.finding.as_json()} for point in self.points]

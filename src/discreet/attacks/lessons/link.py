@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from discreet import town
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import percent
-from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, bits_guessed, noisy, points
+from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, bits_guessed, noisy, points
 from discreet.attacks.link import Linkage
 from discreet.attacks.link import link as attack
 
@@ -78,6 +78,6 @@ def _result(found: Linkage) -> str:
     return RESULT.format(named=percent(named), right=percent(right), chance=percent(found.finding.chance))
 
 
-def _unique(found: Linkage) -> Table:
+def _unique(found: Linkage) -> Exhibit:
     rows = [(" + ".join(u.columns), percent(u.release)) for u in found.uniqueness]
-    return Table(columns=("columns", "people who are unique"), rows=tuple(rows))
+    return Exhibit(columns=("columns", "people who are unique"), rows=tuple(rows))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from discreet.attacks.experiment.finding import ceiling, percent
-from discreet.attacks.lessons.lesson import Lesson, Table
+from discreet.attacks.lessons.lesson import Exhibit, Lesson
 from discreet.attacks.lessons.plot import CEILING, Scale
 from discreet.pages import axis, blocks
 from discreet.pages.plot import Curve, plot
@@ -59,5 +59,5 @@ def _chart(lesson: Lesson) -> str:
     return plot(curves, across=across, up=up, label=f"Success of the attack against ε: {lesson.measure}")
 
 
-def _table(table: Table) -> str:
+def _table(table: Exhibit) -> str:
     return blocks.table(table.columns, table.rows)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Rate, percent
-from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, noisy, points
+from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, noisy, points
 from discreet.attacks.reconstruct import solve
 
 RELEASE = """
@@ -47,7 +47,7 @@ def lesson(*, people: int = 100, repeats: int = 20) -> Lesson:
             Step(
                 heading="The result",
                 text="With evenly spread noise of various sizes:",
-                table=Table(columns=("noise", "bits right"), rows=rows),
+                table=Exhibit(columns=("noise", "bits right"), rows=rows),
             ),
             Step(heading="The same with noise", text=NOISE.format(questions=questions)),
         ),

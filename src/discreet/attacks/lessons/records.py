@@ -14,7 +14,7 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import percent
 from discreet.attacks.experiment.trials import Risked
 from discreet.attacks.inference import inference
-from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Point, Step, Table, noisy
+from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Point, Step, noisy
 from discreet.attacks.linkability import linkability
 from discreet.attacks.single_out import single_out
 
@@ -98,7 +98,7 @@ def _lesson(story: Story, attack: Attack, people: int) -> Lesson:
             Step(
                 heading="The same with noise",
                 text=NOISE,
-                table=Table(columns=("ε", "success", "control", "risk"), rows=rows),
+                table=Exhibit(columns=("ε", "success", "control", "risk"), rows=rows),
             ),
         ),
         measure=story.measure,

@@ -11,7 +11,7 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Rate, percent
 from discreet.attacks.experiment.knowledge import Knowledge, Outcome, experiment
 from discreet.attacks.inputs.ratings import index
-from discreet.attacks.lessons.lesson import EPSILONS, Lesson, Step, Table, bits_guessed, noisy, points
+from discreet.attacks.lessons.lesson import EPSILONS, Exhibit, Lesson, Step, bits_guessed, noisy, points
 
 MOST_FILMS = 25  # of one person in the counts; the rest is dropped
 KNOWN = (
@@ -82,7 +82,7 @@ def _asked(trials: int) -> list[tuple[Fraction, Rate]]:
     return rates
 
 
-def _table(outcomes: list[Outcome]) -> Table:
+def _table(outcomes: list[Outcome]) -> Exhibit:
     columns = ("the attacker knows", "named rightly", "named wrongly", "named though absent")
     rows = [(str(o.knowledge), *(percent(r.value) for r in (o.right, o.wrong, o.wrong_if_absent))) for o in outcomes]
-    return Table(columns=columns, rows=tuple(rows))
+    return Exhibit(columns=columns, rows=tuple(rows))

@@ -9,7 +9,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from discreet.attacks.experiment.finding import percent
-from discreet.attacks.lessons.lesson import Lesson, Table
+from discreet.attacks.lessons.lesson import Exhibit, Lesson
 from discreet.attacks.lessons.plot import Scale, characters
 
 _STYLES = {"point": "bold cyan", "ceiling": "yellow", "chance": "dim", "exact": "red", "": ""}
@@ -29,7 +29,7 @@ def show(lesson: Lesson, console: Console) -> None:
     console.print(f"\n[bold]{escape(lesson.moral)}[/]\n", width=width)
 
 
-def _table(table: Table) -> RichTable:
+def _table(table: Exhibit) -> RichTable:
     shown = RichTable(show_edge=False, pad_edge=False, header_style="bold")
     for i, name in enumerate(table.columns):
         shown.add_column(name, justify="left" if i == 0 or name == "question" else "right")

@@ -32,7 +32,7 @@ from discreet.policy.domain import (
     Domain,
     Identifier,
     Integers,
-    Text,
+    Texts,
     Timestamps,
     written,
 )
@@ -266,7 +266,7 @@ def trimmed(text: str) -> str:
     return f"nullif(trim({text}, {literal(BLANKS)}), '')"
 
 
-def _text(domain: Text, column: str, type_name: str) -> Stored:
+def _text(domain: Texts, column: str, type_name: str) -> Stored:
     return Stored(value=_short(spelled(column, type_name), domain.letters), type="VARCHAR")
 
 
@@ -304,7 +304,7 @@ _ENCODERS: dict[type[Domain], tuple[tuple[str, ...], Callable[..., Stored]]] = {
     Booleans: (_NUMERIC, _boolean),
     Dates: (_TIME, _date),
     Timestamps: (_TIME, _timestamp),
-    Text: (_ANY, _text),
+    Texts: (_ANY, _text),
     Identifier: (_ANY, _identifier),
 }
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 from discreet.engines.layout import OWNER
 from discreet.engines.quoting import literal, name
-from discreet.policy.domain import Booleans, Dates, Domain, Identifier, Text, Timestamps
+from discreet.policy.domain import Booleans, Dates, Domain, Identifier, Texts, Timestamps
 
 ROW = name("#row")
 _COPY = name("#copy")
@@ -54,7 +54,7 @@ def _text(column: str, domain: Domain) -> str:
             text = f"CAST({column} - DATE '1970-01-01' AS VARCHAR)"
         case Timestamps():
             text = f"CAST(epoch_us({column}) AS VARCHAR)"
-        case Text() | Identifier():
+        case Texts() | Identifier():
             text = _measured(column)
         case _:
             text = f"CAST({column} AS VARCHAR)"

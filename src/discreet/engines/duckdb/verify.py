@@ -25,7 +25,7 @@ from discreet.policy.domain import (
     Domain,
     Identifier,
     Integers,
-    Text,
+    Texts,
     Timestamps,
 )
 from discreet.policy.policy import Policy, Table
@@ -54,8 +54,8 @@ def _verify(connection: Any, table: Table) -> None:
         outside = _outside(column.domain, name(column.name))
         if outside is not None:
             rules.append((f"{column.name} has values outside its domain", outside))
-        if isinstance(column.domain, Text | Identifier):
-            letters = column.domain.letters if isinstance(column.domain, Text) else LETTERS
+        if isinstance(column.domain, Texts | Identifier):
+            letters = column.domain.letters if isinstance(column.domain, Texts) else LETTERS
             rules += _letters(column.name, column.name, kinds[column.name], letters)
     counts = ", ".join(f"count(*) FILTER (WHERE {rule})" for _, rule in rules)
     found = connection.execute(f"SELECT {counts} FROM {place}").fetchall()[0]
@@ -86,7 +86,7 @@ def _outside(domain: Domain, column: str) -> str | None:
             first = (domain.lo - datetime(1970, 1, 1)) // timedelta(microseconds=1)
             outside = f"{column} < TIMESTAMP '{domain.lo}' OR {column} > TIMESTAMP '{domain.hi}'"
             return f"{outside} OR (epoch_us({column}) - {first}) % {domain.step_microseconds} <> 0"
-        case Booleans() | Text() | Identifier():
+        case Booleans() | Texts() | Identifier():
             return None
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import EngineFailure, UsageError
 from discreet.local.collector.poisoning import effect, implausible, suspicions
 from discreet.local.protocols.protocol import from_wire
-from discreet.local.question import Question, Survey
+from discreet.local.question import Survey, SurveyQuestion
 
 if TYPE_CHECKING:
     from discreet.local.collector.estimate import Estimate
@@ -207,7 +207,7 @@ class Store:
         """How many reports each question has, one that is repeated in each round."""
         return {question.key(round): n for question in self.survey.questions for round, n in self._rounds(question)}
 
-    def _rounds(self, question: Question) -> list[tuple[str, int]]:
+    def _rounds(self, question: SurveyQuestion) -> list[tuple[str, int]]:
         """Those of a question, by name, with their numbers of reports: where there are too many, the fullest.
 
         Anybody can name a round that nobody else answers, so the rest is left out and not refused.
@@ -217,12 +217,12 @@ class Store:
             return [("", *self._db.execute(_REPORTS, [place]).fetchone())]
         return sorted(self._db.execute(_ROUNDS, (place, MOST_ROUNDS)))
 
-    def _rounds_in_all(self, question: Question) -> int:
+    def _rounds_in_all(self, question: SurveyQuestion) -> int:
         place = self.survey.questions.index(question)
         held = self._db.execute("SELECT count(DISTINCT round) FROM reports WHERE question = ?", [place])
         return int(held.fetchone()[0])
 
-    def reports(self, question: Question) -> Iterator[tuple[str, list[int]]]:
+    def reports(self, question: SurveyQuestion) -> Iterator[tuple[str, list[int]]]:
         """By round, in the order of random names."""
         place, rounds = self.survey.questions.index(question), dict(self._rounds(question))
         if not question.repeats:
@@ -327,7 +327,7 @@ class Sums:
         return {"survey": self.survey.fingerprint, "tallies": tallies, "refused": dict(sorted(self.refused.items()))}
 
 
-def asked(survey: Survey, key: str) -> Question:
+def asked(survey: Survey, key: str) -> SurveyQuestion:
     """The question of a key, which may name a round."""
     return survey.question(key.partition("@")[0])
 

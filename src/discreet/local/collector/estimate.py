@@ -51,7 +51,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Rows:
+class ReportRows:
     """Reports as rows of words: the function's, and hash * levels + level. They are merged by putting them together."""
 
     words: Words
@@ -60,17 +60,17 @@ class Rows:
     def n(self) -> int:
         return len(self.words)
 
-    def __add__(self, other: Rows) -> Rows:
-        return Rows(words=np.concatenate([self.words, other.words]))
+    def __add__(self, other: ReportRows) -> ReportRows:
+        return ReportRows(words=np.concatenate([self.words, other.words]))
 
     def as_json(self) -> dict[str, Any]:
         """Sorted: an order that says nothing about who was first."""
         return {"n": self.n, "rows": sorted(row.tobytes().hex() for row in self.words)}
 
-    def of_json(self, parts: Any) -> Rows:
+    def of_json(self, parts: Any) -> ReportRows:
         """Rows of the same question, from their JSON."""
         joined = bytes.fromhex("".join(parts["rows"]))
-        return Rows(words=np.frombuffer(joined, dtype="<u8").reshape(-1, self.words.shape[1]))
+        return ReportRows(words=np.frombuffer(joined, dtype="<u8").reshape(-1, self.words.shape[1]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrc
 
 from discreet.errors import UsageError
-from discreet.local.collector.estimate import Estimate, Rows, Words, whole_reports
+from discreet.local.collector.estimate import Estimate, ReportRows, Words, whole_reports
 from discreet.local.collector.many import Draws
 from discreet.local.collector.transform import along_first, walsh_hadamard
 from discreet.local.protocols import field as finite
@@ -35,7 +35,7 @@ def width(protocol: HeavyHitters) -> int:
     return -(-protocol.code_bits // 64)
 
 
-def rows(protocol: HeavyHitters, reports: Any) -> Rows:
+def rows(protocol: HeavyHitters, reports: Any) -> ReportRows:
     """From rows as `encode` makes them, or from integers as `respond` does."""
     wide, spare = width(protocol), protocol.g * protocol.levels
     if not isinstance(reports, np.ndarray):
@@ -50,7 +50,7 @@ def rows(protocol: HeavyHitters, reports: Any) -> Rows:
         raise UsageError(f"Reports to this question are rows of {wide + 1} words.")
     if len(reports) and int(reports[:, -1].max()) >= spare:
         raise UsageError("A report to this question names a level or a hash that does not exist.")
-    return Rows(words=reports)
+    return ReportRows(words=reports)
 
 
 def encode(protocol: HeavyHitters, values: Any) -> Words:
@@ -122,7 +122,7 @@ def _element(g: int) -> int:
     return g.bit_length() - 1
 
 
-def walk(protocol: HeavyHitters, tally: Rows, *, confidence: float) -> Estimate:
+def walk(protocol: HeavyHitters, tally: ReportRows, *, confidence: float) -> Estimate:
     """Level by level, the prefixes that stand out from those that nobody has; at the last they are strings.
 
     A prefix stands out if so many supporting reports would come for any of the candidates, had nobody one of them, with

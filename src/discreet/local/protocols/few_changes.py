@@ -105,7 +105,7 @@ class FewChanges:
     def size(self) -> int:
         return 2 * self.rows * self.parts
 
-    def plan(self, source: bits.Source = bits.SYSTEM) -> int:
+    def plan(self, source: bits.RandomBits = bits.SYSTEM) -> int:
         """Everything that a device draws before the first round, and keeps: part, row, and the pattern of each."""
         part, row = bits.below(source, self.parts), bits.below(source, self.rows)
         kept, leans = bits.coin(source, self.keep), bits.coin(source, self.lean)
@@ -124,7 +124,7 @@ class FewChanges:
         changed = sum(one != other for one, other in pairwise(places))
         return places[-1] if changed == self.changes else place
 
-    def report(self, plan: int, places: Sequence[int], source: bits.Source = bits.SYSTEM) -> int:
+    def report(self, plan: int, places: Sequence[int], source: bits.RandomBits = bits.SYSTEM) -> int:
         """The report of the last of these rounds, from the places of the answers in all of them."""
         spoken, pattern = plan >> self.changes, plan & ((1 << self.changes) - 1)
         row, part = divmod(spoken, self.parts)
@@ -146,7 +146,7 @@ class FewChanges:
             return None
         return ends[-1], sum(one != other for one, other in pairwise(ends[:-1]))
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         """The report of the first round, with a plan that is then forgotten; a device keeps it and calls `report`."""
         place = answers.place(self.domain, answer)
         return self.report(self.plan(source), [place], source)

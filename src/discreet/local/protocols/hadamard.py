@@ -63,7 +63,7 @@ class HadamardResponse:
         p, agree = odds.chance(self.keep), Fraction(self.rows // 2, self.rows)
         return Support(p=p, q=agree * p + (1 - agree) * (1 - p))
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
         row, kept = bits.below(source, self.rows), bits.coin(source, self.keep)
         return 2 * row + ((row + 1 & place).bit_count() + (not kept)) % 2

@@ -75,7 +75,7 @@ class LocalHashing:
     def support(self) -> Support:
         return _support(len(self.domain), self.g, self.keep)
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
         function, kept, other = (
             bits.below(source, self.functions),

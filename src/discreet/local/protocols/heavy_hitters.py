@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from discreet.local.collector.estimate import Estimate, Rows
+    from discreet.local.collector.estimate import Estimate, ReportRows
 
 STRIDE = 16
 """Bits by which a level extends the prefixes of the one before."""
@@ -130,7 +130,7 @@ class HeavyHitters:
         except UnicodeDecodeError:
             return None
 
-    def respond(self, answer: str | Collection[str], source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: str | Collection[str], source: bits.RandomBits = bits.SYSTEM) -> int:
         codes = self.codes(answer)
         level, item = bits.below(source, self.levels), bits.below(source, self.items)
         function, kept = bits.below(source, 1 << self.code_bits), bits.coin(source, self.keep)
@@ -172,12 +172,12 @@ class HeavyHitters:
         """Standard deviations by which a prefix must stand out, at most: among BREADTH * 2^STRIDE candidates."""
         return NormalDist().inv_cdf(1 - FALSELY / (BREADTH << STRIDE))
 
-    def tally(self, reports: Any) -> Rows:
+    def tally(self, reports: Any) -> ReportRows:
         from discreet.local.collector.prefix_tree import rows
 
         return rows(self, reports)
 
-    def read(self, tally: Rows, *, confidence: float = 0.95) -> Estimate:
+    def read(self, tally: ReportRows, *, confidence: float = 0.95) -> Estimate:
         from discreet.local.collector.prefix_tree import walk
 
         return walk(self, tally, confidence=confidence)

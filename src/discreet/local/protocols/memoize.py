@@ -70,7 +70,7 @@ def _one_report(protocol: Any) -> Fraction:
     return odds.epsilon_of(ratio)
 
 
-def _respond(protocol: Any, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+def _respond(protocol: Any, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
     """A first report, with a permanent answer that is then forgotten; a device keeps it and calls `report`."""
     kept: int = protocol.report(protocol.remember(answer, source), source)
     return kept
@@ -138,10 +138,10 @@ class MemoizedResponse:
         others = len(self.domain) - 2
         return Support(p=one.p * two.p + (1 - one.p) * two.q, q=one.q * two.p + one.p * two.q + others * one.q * two.q)
 
-    def remember(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def remember(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         return self.first.respond(answer, source)
 
-    def report(self, permanent: int, source: bits.Source = bits.SYSTEM) -> int:
+    def report(self, permanent: int, source: bits.RandomBits = bits.SYSTEM) -> int:
         return self.then.respond(permanent, source)
 
     def encode(self, values: Any) -> NDArray[np.int64]:
@@ -204,10 +204,10 @@ class MemoizedUnary:
         p, q = (chance * keep + (1 - chance) * (1 - keep) for chance in (one.p, one.q))
         return Support(p=p, q=q)
 
-    def remember(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def remember(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         return self.first.respond(answer, source)
 
-    def report(self, permanent: int, source: bits.Source = bits.SYSTEM) -> int:
+    def report(self, permanent: int, source: bits.RandomBits = bits.SYSTEM) -> int:
         flips = sum((not bits.coin(source, self.keep)) << value for value in range(len(self.domain)))
         return permanent ^ flips
 

@@ -92,10 +92,10 @@ class Duchi:
     def size(self) -> int:
         return 2
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         return self.sent(answers.step(self.domain, answer), source)
 
-    def sent(self, step: int, source: bits.Source) -> int:
+    def sent(self, step: int, source: bits.RandomBits) -> int:
         high, kept = bits.below(source, self.domain.size - 1) < step, bits.coin(source, self.keep)
         return int(high == kept)
 
@@ -208,7 +208,7 @@ class Hybrid:
         """Cells of the window, then Duchi's two."""
         return self.piecewise.window.cells + 2
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         step = answers.step(self.domain, answer)
         mixed = bits.coin(source, self.mix)
         cell, end = self.piecewise.window.sent(step, source), self.duchi.sent(step, source)

@@ -37,7 +37,7 @@ class Protocol(Seam):
     @property
     def size(self) -> int: ...  # how many different reports there are
 
-    def respond(self, answer: Any, source: bits.Source = ...) -> int: ...  # one respondent; standard library only
+    def respond(self, answer: Any, source: bits.RandomBits = ...) -> int: ...  # one respondent; standard library only
     def encode(self, values: Any) -> Any: ...  # many at once, as an array
     def mass(self, report: int, answer: Any) -> Fraction: ...  # the probability of a report, exactly
     def tally(self, reports: Any) -> Any: ...  # what a collector adds up

@@ -87,7 +87,7 @@ class KaryResponse:
     def truth(self) -> Fraction:
         return odds.chance(self.keep)
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
         # Both draws are always made, so that the time taken does not tell whether the truth was told.
         kept, other = bits.coin(source, self.keep), bits.below(source, self.size - 1)
@@ -140,7 +140,7 @@ class Warner:
     def truth(self) -> Fraction:
         return odds.chance(self.keep)
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         return answers.place(self.domain, answer) ^ (not bits.coin(source, self.keep))
 
     def encode(self, values: Any) -> NDArray[np.int64]:
@@ -186,7 +186,7 @@ class Truthful:
     def size(self) -> int:
         return 2
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         return answers.place(self.domain, answer) ^ (not bits.bernoulli(source, self.truth))
 
     def encode(self, values: Any) -> NDArray[np.int64]:
@@ -229,7 +229,7 @@ class TwoCoins:
     def truth(self) -> Fraction:
         return Fraction(3, 4)
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
         first, second = bits.coin(source, HALF), bits.coin(source, HALF)
         return place if first else int(second)

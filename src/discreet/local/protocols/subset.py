@@ -90,7 +90,7 @@ class SubsetSelection:
         """Whether this number is a set of w values; every number of a progression is."""
         return bool(self.modulus) or report.bit_count() == self.w
 
-    def respond(self, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+    def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
         place = answers.place(self.domain, answer)
         if not self.modulus:
             return self._any_set(place, source)
@@ -99,7 +99,7 @@ class SubsetSelection:
         b = (place - a * (within if held else beyond)) % self.modulus
         return (a - 1) * self.modulus + b
 
-    def _any_set(self, place: int, source: bits.Source) -> int:
+    def _any_set(self, place: int, source: bits.RandomBits) -> int:
         """The truth and the first w - 1 of the other values in a random order, or the first w of them."""
         held = bits.coin(source, self.keep)
         others = [value for value in range(len(self.domain)) if value != place]

@@ -39,11 +39,11 @@ def _support(protocol: Any) -> Support:
     return Support(p=odds.chance(protocol.true), q=odds.chance(protocol.false))
 
 
-def _respond(protocol: Any, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+def _respond(protocol: Any, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
     return randomized(answers.place(protocol.domain, answer), protocol, source)
 
 
-def randomized(place: int, protocol: Any, source: bits.Source) -> int:
+def randomized(place: int, protocol: Any, source: bits.RandomBits) -> int:
     """Each bit by one coin: with threshold `true` at the true place, `false` at every other."""
     report = 0
     for value in range(len(protocol.domain)):

@@ -43,7 +43,7 @@ class Window:
     def cells(self) -> int:
         return self.steps + self.width
 
-    def sent(self, step: int, source: bits.Source) -> int:
+    def sent(self, step: int, source: bits.RandomBits) -> int:
         near, within, beyond = (
             bits.coin(source, self.inside),
             bits.below(source, self.width),
@@ -93,7 +93,7 @@ def size(protocol: Any) -> int:
     return cells
 
 
-def respond(protocol: Any, answer: Any, source: bits.Source = bits.SYSTEM) -> int:
+def respond(protocol: Any, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
     window: Window = protocol.window
     return window.sent(answers.step(protocol.domain, answer), source)
 

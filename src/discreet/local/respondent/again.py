@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from discreet.local import answers
-from discreet.local.question import Question
+from discreet.local.question import SurveyQuestion
 from discreet.noise import bits
 
 Named = tuple[tuple[str, bits.Draw], ...]
@@ -29,7 +29,7 @@ class Drawn:
     earlier: Mapping[str, int] = field(default_factory=dict)
 
 
-def drawn_report(question: Question, answer: Any, remembered: dict[str, str], round: str) -> Drawn:
+def drawn_report(question: SurveyQuestion, answer: Any, remembered: dict[str, str], round: str) -> Drawn:
     """Draw a report, and write down in `remembered` what later ones need."""
     protocol, source = question.protocol, bits.Watched()
     if question.numbered:
@@ -58,7 +58,7 @@ def _memoized(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
     return Drawn(report=report, draws=draws, held=held)
 
 
-def _by_plan(question: Question, place: int, remembered: dict[str, str], round: int) -> Drawn:
+def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], round: int) -> Drawn:
     """A round that was left out counts as the one before it, and one before the first answer as the first answer."""
     protocol, planning, reporting = question.protocol, bits.Watched(), bits.Watched()
     if "plan" not in remembered:

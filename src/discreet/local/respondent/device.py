@@ -20,7 +20,7 @@ from typing import Any
 
 from discreet.budget import amount, number
 from discreet.errors import BudgetExceeded, UsageError
-from discreet.local.question import Question, Survey, checked_name
+from discreet.local.question import Survey, SurveyQuestion, checked_name
 from discreet.local.respondent.again import drawn_report
 from discreet.noise import bits
 
@@ -88,19 +88,19 @@ class Device:
             self._memory["limit"] = str(chosen)
             self._save()
 
-    def sent_before(self, survey: Survey, question: Question, round: str = "") -> int | None:
+    def sent_before(self, survey: Survey, question: SurveyQuestion, round: str = "") -> int | None:
         """The report that was sent to this question, if there is one."""
         known = self._of(survey)["answered"].get(question.name)
         report = None if known is None else known["reports"].get(question.key(round))
         return None if report is None else int(report, 16)
 
-    def answer(self, survey: Survey, question: Question, answer: Any, *, round: str = "") -> Sent:
+    def answer(self, survey: Survey, question: SurveyQuestion, answer: Any, *, round: str = "") -> Sent:
         """Draw a report, note it and its cost durably, and hand it out; or hand out again what was sent before."""
         with self._alone():
             self._recall()
             return self._answer(survey, question, answer, round)
 
-    def _answer(self, survey: Survey, question: Question, answer: Any, round: str) -> Sent:
+    def _answer(self, survey: Survey, question: SurveyQuestion, answer: Any, round: str) -> Sent:
         key = question.key(question.checked_round(round))
         before = self.sent_before(survey, question, round)
         if before is not None:
@@ -118,7 +118,7 @@ class Device:
         self._save()
         return Sent(key=key, report=drawn.report, draws=drawn.draws, cost=cost, held=drawn.held, earlier=drawn.earlier)
 
-    def _require_within(self, survey: Survey, question: Question, cost: Fraction) -> None:
+    def _require_within(self, survey: Survey, question: SurveyQuestion, cost: Fraction) -> None:
         """Both limits: the survey's own, and the respondent's for everything."""
         if self.spent(survey) + cost > self.cap(survey):
             spent, cap = number(self.spent(survey)), number(self.cap(survey))
@@ -222,7 +222,7 @@ def _hexadecimal(text: str) -> None:
         raise ValueError(text)
 
 
-def _require_rounds(question: Question, record: dict[str, Any]) -> None:
+def _require_rounds(question: SurveyQuestion, record: dict[str, Any]) -> None:
     """ε of answers that change is counted for so many rounds; whether there was a change makes no difference here."""
     rounds = question.protocol.rounds if question.repeats else None
     if rounds is not None and len(record["reports"]) >= rounds:

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.budget import number
 from discreet.local import answers
 from discreet.local.protocols.protocol import to_wire
-from discreet.local.question import Question, Survey
+from discreet.local.question import Survey, SurveyQuestion
 from discreet.local.respondent.device import Device, Sent
 from discreet.noise.bits import Draw
 
@@ -37,7 +37,7 @@ def greeting(survey: Survey, device: Device) -> Iterator[str]:
             yield over_time(question)
 
 
-def over_time(question: Question) -> str:
+def over_time(question: SurveyQuestion) -> str:
     """What a respondent is promised about a question that is asked again and again, before they answer."""
     protocol, total = question.protocol, number(question.protocol.epsilon)
     if question.numbered:
@@ -62,7 +62,7 @@ def _times(changes: int) -> str:
     return f"{changes} change" + "s" * (changes > 1)
 
 
-def asked(question: Question) -> str:
+def asked(question: SurveyQuestion) -> str:
     protocol = question.protocol
     if question.kind == "values":
         allowed = ", ".join(map(str, protocol.domain))
@@ -84,7 +84,7 @@ _CAPTIONS = {
 }
 
 
-def coins(question: Question, sent: Sent) -> Iterator[str]:
+def coins(question: SurveyQuestion, sent: Sent) -> Iterator[str]:
     """Every draw that was made, in order, as it fell; those that can fall in one way only are left out."""
     named = [(name, draw) for name, draw in sent.draws if not _certain(draw)]
     for name, group in groupby(named, key=itemgetter(0)):
@@ -113,7 +113,7 @@ def _outcome(protocol: Any, name: str, draw: Draw) -> str:
     return f"{draw.outcome} (0 to {draw.n - 1} are equally likely)"
 
 
-def meaning(question: Question, sent: Sent, answer: Any) -> Iterator[str]:
+def meaning(question: SurveyQuestion, sent: Sent, answer: Any) -> Iterator[str]:
     """What a reader of the report can conclude: how likely each answer would have made it."""
     protocol = question.protocol
     yield f"sent: {to_wire(sent.report, protocol.size)}{_says(question, sent)}"
@@ -135,7 +135,7 @@ def _near(domain: Any, answer: Any) -> list[Any]:
     return few if answer in few else [*few[:-1], answer]
 
 
-def _says(question: Question, sent: Sent) -> str:
+def _says(question: SurveyQuestion, sent: Sent) -> str:
     protocol = question.protocol
     if hasattr(protocol, "reading"):
         read = answers.number(protocol.domain, protocol.reading(sent.report))

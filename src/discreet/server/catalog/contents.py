@@ -24,7 +24,7 @@ from discreet.policy.domain import (
     Decimals,
     Identifier,
     Integers,
-    Text,
+    Texts,
     Timestamps,
     written,
 )
@@ -118,7 +118,7 @@ def _comment(column: Column) -> str:
         said = f"from {domain.lo} to {domain.hi}"
     elif isinstance(domain, Booleans):
         said = "true or false"
-    elif isinstance(domain, Text):
+    elif isinstance(domain, Texts):
         said = "text; as a group it is shown only where enough people share it"
     else:
         assert isinstance(domain, Identifier)

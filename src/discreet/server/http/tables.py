@@ -13,7 +13,7 @@ from discreet.policy.domain import (
     Decimals,
     Identifier,
     Integers,
-    Text,
+    Texts,
     Timestamps,
     written,
 )
@@ -42,7 +42,7 @@ def _public(name: str, kind: str) -> dict[str, Any]:
 def _private(column: Column) -> dict[str, Any]:
     values, ends, step = _domain(column)
     domain = column.domain
-    key = "never" if isinstance(domain, Identifier) else "unknown" if isinstance(domain, Text) else "public"
+    key = "never" if isinstance(domain, Identifier) else "unknown" if isinstance(domain, Texts) else "public"
     return {
         "name": column.name,
         "kind": domain.yaml,

@@ -15,7 +15,7 @@ from sqlglot import exp
 from discreet.algebra import OWNER, Column, Expression, Scan, Select, Source, Stage, owner_of
 from discreet.errors import Rejected
 from discreet.policy.domain import MOST_ROWS, Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
-from discreet.policy.domain import Text as DeclaredText
+from discreet.policy.domain import Texts as DeclaredText
 from discreet.policy.owners import Through
 from discreet.policy.policy import Table
 from discreet.sql.text.parse import reject, show, spelt

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from discreet.synthetic.description import Description
-    from discreet.synthetic.marginals import Measured
+    from discreet.synthetic.marginals import NoisyMarginal
 
 Floats = NDArray[np.float64]
 _MEAN = math.sqrt(2 / math.pi)  # of |z|, z standard normal
@@ -45,7 +45,7 @@ def cell_errors(description: Description, column: int) -> Floats:
     return _MEAN * std * cells / (std + cells)
 
 
-def combined_std(measured: list[Measured]) -> float | None:
+def combined_std(measured: list[NoisyMarginal]) -> float | None:
     """Of the average of several releases of the same counts, weighted by their precision."""
     return math.fsum(each.std**-2 for each in measured) ** -0.5 if measured else None
 

@@ -12,7 +12,7 @@ from itertools import combinations
 
 import numpy as np
 
-from discreet.synthetic.marginals import Candidate, Columns, Marginals, Measured, flat
+from discreet.synthetic.marginals import Candidate, Columns, Marginals, NoisyMarginal, flat
 from discreet.synthetic.synthesizers.graphical import Target, estimate
 from discreet.synthetic.synthesizers.independent import Histogram, Synthesis, grouped, histograms, product
 
@@ -73,7 +73,7 @@ def one_way_targets(columns: Sequence[Histogram]) -> list[Target]:
     return found
 
 
-def target(columns: Sequence[Histogram], measured: Measured) -> Target:
+def target(columns: Sequence[Histogram], measured: NoisyMarginal) -> Target:
     """A measured marginal in the model's terms: its groups are unions of the model's."""
     coarse = []
     for column, groups in zip(measured.columns, measured.partition, strict=True):

@@ -18,7 +18,7 @@ from discreet.engines.layout import RULES
 from discreet.engines.report import doubt, few_kept
 from discreet.engines.source import attach, engine_errors, loading, source_at
 from discreet.errors import Problem
-from discreet.policy.domain import Column, Identifier, Text
+from discreet.policy.domain import Column, Identifier, Texts
 from discreet.policy.owners import EachRow
 from discreet.policy.policy import Policy, Table
 
@@ -129,7 +129,7 @@ def _column_note(policy: Policy, column: Column) -> str | None:
     size = column.domain.size
     if isinstance(column.domain, Identifier):
         return "(identifier): can be joined on and counted by person, never shown, summed or grouped by."
-    if isinstance(column.domain, Text):
+    if isinstance(column.domain, Texts):
         return "(text): no public values, so as a group key only values that enough people share are shown."
     if size is not None and size > policy.limits.keys:
         return (
