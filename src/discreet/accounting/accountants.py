@@ -33,22 +33,22 @@ class Accountant(Protocol):
         """Its name, and what its currency rests on, as ledgers write it for ever."""
 
     def limit(self, *, epsilon: Fraction, delta: Fraction) -> Charge:
-        """What a budget, or an analyst's share of it, allows in this currency; rounded down."""
+        """Return what a budget, or an analyst's share of it, allows in this currency; rounded down."""
 
     def allot(self, *, epsilon: Fraction) -> Fraction:
-        """What the ε of one answer is in this currency; rounded down."""
+        """Convert the ε of one answer to this currency; rounded down."""
 
     def price(self, losses: Iterable[Loss]) -> Charge:
-        """What these losses cost together; rounded up. Refuses one that has no proof in this currency."""
+        """Add up what these losses cost; rounded up. Refuse one that has no proof in this currency."""
 
     def budget(self, charge: Charge) -> Budget:
         """A cost, or what was spent, for people; rounded up."""
 
     def left(self, charge: Charge) -> Budget:
-        """What is left, for people; rounded down, so that asking for all of it fits."""
+        """Return what is left, for people; rounded down, so that asking for all of it fits."""
 
     def group(self, charge: Charge, *, size: int) -> Charge:
-        """What protects one person this well protects `size` people together this well."""
+        """Return how well `size` people together are protected, where one person is protected this well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

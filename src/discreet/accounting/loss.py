@@ -168,7 +168,7 @@ def _tilt(parts: Parts, log_delta: float) -> float:
 
 
 def _cumulants(parts: Parts, tilt: float) -> tuple[float, float, float]:
-    """Of the sum of all losses: log E exp(tilt * loss), and the mean and variance under the tilted masses."""
+    """Return log E exp(tilt * loss) of the sum of all losses, and its mean and variance under the tilted masses."""
     total = np.zeros(3)
     for part, n in parts:
         exponents = tilt * part.values

@@ -381,7 +381,7 @@ def _branches(spec: Tree, column: str, texts: Sequence[str]) -> list[_Level]:
 
 
 def leaf_paths(branches: Branches, above: tuple[str, ...] = ()) -> dict[str, tuple[str, ...]]:
-    """Of every value of a tree, the groups it is in from the outermost, and itself."""
+    """Return, for every value of a tree, the groups it is in from the outermost, and itself."""
     found: dict[str, tuple[str, ...]] = {}
     for name, below in branches.items():
         inner = (
@@ -396,7 +396,7 @@ def leaf_paths(branches: Branches, above: tuple[str, ...] = ()) -> dict[str, tup
 
 
 def nested(spec: Spec) -> str | None:
-    """What keeps a specification's levels from being coarser and coarser, or None."""
+    """Say why a specification's levels do not get coarser and coarser; None if they do."""
     match spec:
         case Bands(widths=widths):
             if any(width <= 0 for width in widths):

@@ -138,7 +138,7 @@ def measured(
 def _averages(
     entries: Costs, groups: Groups, levels: Sequence[Integers], kept: Flags, hierarchies: Sequence[Hierarchy]
 ) -> dict[str, float]:
-    """What each column adds to the average over rows and columns."""
+    """Return what each column adds to the average over rows and columns."""
     found = {}
     for index, hierarchy in enumerate(hierarchies):
         level = np.where(kept, levels[index], hierarchy.height)

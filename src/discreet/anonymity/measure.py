@@ -82,7 +82,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Risk:
-    """What `risk` finds.
+    """The figures that `risk` prints.
 
     The prosecutor knows that the target is in the table; the journalist only that the target is in the population; the
     marketer wants as many people as possible.
@@ -347,7 +347,7 @@ def _alone(codes: Sequence[Integers], sizes: Integers, subset: Sequence[int]) ->
 
 
 def _everybody(source: SourceTable, population: pa.Table | str | Path, quasi: Sequence[str]) -> Floats:
-    """Of each class of the table, in the order of the table's classes, its size in the population."""
+    """Return the size in the population of each class of the table, in the order of the table's classes."""
     connection = source.connection
     if isinstance(population, pa.Table):
         connection.register("population", population)

@@ -27,7 +27,7 @@ class PromiseBroken(DiscreetError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tight:
-    """Of each row group the interval that is published instead of its group (NaN: it is as the hierarchy says)."""
+    """The interval that is published for each row group instead of its group (NaN: as the hierarchy says)."""
 
     least: Floats
     most: Floats
@@ -101,7 +101,7 @@ class Made:
 
     @property
     def spans(self) -> dict[str, Floats]:
-        """Of each column with tightened intervals, the share of the domain that each row group's interval covers."""
+        """Return the share of the domain that each row group's tightened interval covers, by column."""
         pairs = zip(self.hierarchies, self.shown, strict=True)
         return {each.column: label.tight.spans for each, label in pairs if label.tight is not None}
 
@@ -170,7 +170,7 @@ def written(source: SourceTable, select: str, target: Target | None) -> Iterator
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFacts:
-    """What a finished table has."""
+    """The figures of a finished table."""
 
     rows: int
     classes: int

@@ -49,7 +49,7 @@ def _steps(counts: Sequence[int], *, double: bool) -> list[float]:
 
 
 def spending(charges: Sequence[float], *, limit: float, currency: str) -> str:
-    """What was spent after each charge, as steps, under the line that it must not pass."""
+    """Draw what was spent after each charge, as steps, under the line that it must not pass."""
     totals = [0.0, *itertools.accumulate(charges)]
     many = len(charges)
     places = [float(place + end) for place in range(many) for end in (0, 1)]

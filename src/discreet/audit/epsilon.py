@@ -35,7 +35,7 @@ class Bound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditFinding:
-    """What runs proved of something, beside what it claims; `sound` says that they do not contradict each other."""
+    """A bound that runs proved, beside the claim; `sound` says that they do not contradict each other."""
 
     name: str
     parameters: dict[str, str]

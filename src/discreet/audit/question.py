@@ -249,7 +249,7 @@ def _apart(each: Outcomes) -> float:
 
 
 def _loss(mechanisms: tuple[Any, ...]) -> Loss:
-    """What several mechanisms cost together."""
+    """Add up the cost of several mechanisms."""
     losses = [each.loss() for each in mechanisms]
     delta = sum((each.delta for each in losses), Fraction(0))
     if all(each.epsilon is not None for each in losses):
@@ -258,7 +258,7 @@ def _loss(mechanisms: tuple[Any, ...]) -> Loss:
 
 
 def _findings(found: list[Outcomes], confidence: float) -> tuple[AuditFinding, ...]:
-    """What is proved of each statistic and, where there are several, of all of them as one answer."""
+    """Return what is proved of each statistic and, where there are several, of all of them as one answer."""
     each_at = 1 - (1 - confidence) / (len(found) + 1)
     findings = [_finding(each, each_at) for each in found]
     if len(found) > 1:

@@ -56,7 +56,7 @@ class Witness:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transcript:
-    """What was drawn and what left, in order; `tape` replays it elsewhere."""
+    """The draws and releases in order; `tape` replays them elsewhere."""
 
     tape: Recording
     steps: tuple[Step, ...]

@@ -45,7 +45,7 @@ _FINE = 64  # codes per unit of score
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcomes:
-    """What left for one statistic in each run, as a code: on the one neighbor and on the other."""
+    """The releases of one statistic in each run, as codes: on the one neighbor and on the other."""
 
     name: str
     mechanisms: tuple[Mechanism, ...]

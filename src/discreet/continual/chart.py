@@ -76,7 +76,7 @@ def text(series: Series) -> str:
 
 
 def named(publish: str, period: str) -> str:
-    """What a kind of sum is called: by day, in all, over 7 days."""
+    """Name a kind of sum: by day, in all, over 7 days."""
     if publish == "daily":
         return f"by {period}"
     return "in all" if publish == "cumulative" else f"over {publish} {period}s"

@@ -27,7 +27,7 @@ _DIGITS = 12  # of a factor: draws whose factors are the same but for rounded fl
 def half_widths(
     strategy: Strategy, noise: Additive, factors: Sequence[Fraction], publish: Publish, *, first: int
 ) -> list[float]:
-    """Of each period's estimate from a first period on: the sum of `factors` times what the strategy estimates."""
+    """Return the half-width of each period's estimate: the sum of `factors` times what the strategy estimates."""
     if noise.gaussian and noise.spread >= WIDE and not hasattr(strategy, "draws"):
         length = float(np.linalg.norm([float(each) for each in factors]))
         spread = combined.normal_half_width(float(noise.spread)) * length

@@ -47,7 +47,7 @@ def _figure(line: Line, kind: str) -> str:
 
 
 def _budget(series: Series) -> list[str]:
-    """What was paid, which is flat, beside what the same numbers would have cost one by one."""
+    """Draw what was paid, which is flat, beside what the same numbers would have cost one by one."""
     periods = series.schedule.periods or max(series.periods, 1)
     costs, paid = naive_costs(series, periods), float(series.budget.epsilon)
     begins = [series.schedule.begins(at - 1).date() for at, _ in costs]

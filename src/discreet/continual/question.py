@@ -36,7 +36,7 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodQuestion:
-    """What a release measures each period. `own` are the sensitivities of one person's rows of one period.
+    """The measurements of a release in each period. `own` are the sensitivities of one person's rows of one period.
 
     `signed` says which measurements a person can move either way: there two histories of one person may add up.
     """

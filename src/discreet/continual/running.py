@@ -56,7 +56,7 @@ class Release:
 
     @property
     def identity(self) -> str:
-        """What tells this stream from others: the schedule, what its question means, and the policy's tables."""
+        """Return what tells this stream from others: the schedule, what its question means, and the policy's tables."""
         told = [self.schedule.meaning(), self.asked.canonical, self.policy.digest]
         return "release " + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
@@ -118,7 +118,7 @@ class Release:
         return self.show()
 
     def show(self) -> Series:
-        """What has been published so far."""
+        """Return what has been published so far."""
         stream = self._started()
         design, *steps = self.ledger.streams.published(stream)
         tables = [_table(content) for content in steps]
@@ -205,7 +205,7 @@ class _Estimates:
         return found
 
     def add(self, noisy: list[list[list[int]]]) -> pa.Table:
-        """What is published for the next period."""
+        """Return the rows that are published for the next period."""
         found = self.skip(noisy)
         values, margins = [], []
         for publish in self._schedule.publish:

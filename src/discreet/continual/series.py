@@ -42,7 +42,7 @@ class Series:
 
     @property
     def budget(self) -> Budget:
-        """What the whole horizon costs; charged before the first period."""
+        """The cost of the whole horizon, charged before the first period."""
         return self.accountant.budget(self.cost)
 
     def consistent(self) -> Series:

@@ -41,7 +41,7 @@ class Codebook:
                 self._known[str(plain.get("table") or "").strip().lower(), column.lower()] = found
 
     def get(self, table: str, column: str) -> Suggestion | None:
-        """What it says about a column of a table."""
+        """Return what the codebook says about a column of a table."""
         return self._known.get((table.lower(), column.lower())) or self._known.get(("", column.lower()))
 
     @classmethod

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from discreet.engines.draft import ColumnDraft
 from discreet.engines.suggest import HINTS
 from discreet.errors import PolicyError
-from discreet.policy.domain import Categories, Column, Decimals, Identifier, Integers, Text
+from discreet.policy.domain import Categories, Column, Decimals, Identifier, Integers, Texts
 from discreet.policy.policy import Policy
 
 LEAVE_OUT = "-"
@@ -93,7 +93,7 @@ def cost_of(column: Column) -> str:
         case Categories():
             margin = math.log(20) / _EPSILON
             return f"{domain.size:,} public groups; a count of each at ε = {_EPSILON} is right to ± {margin:,.0f}."
-        case Text():
+        case Texts():
             return "Not public: only values that enough people share are shown, and that costs some δ."
         case Identifier():
             return "Can be joined on and counted by person; never shown, summed or grouped by."

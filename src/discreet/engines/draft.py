@@ -104,7 +104,7 @@ class TableDraft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a policy for some data may begin as."""
+    """A policy for some data to begin with."""
 
     source: str | None
     tables: tuple[TableDraft, ...]
@@ -175,9 +175,9 @@ def _quietly(path: Path) -> Source | None:
 
 
 def _schemas(source: Source, public: Collection[str]) -> tuple[dict[str, Declared], dict[str, Keys]]:
-    """Of every table the types of its columns, '' where nothing declares one, and what its database declares.
+    """Return the column types of every table, '' where nothing declares one, and what its database declares.
 
-    Of public tables also the values of those columns that others refer to.
+    For public tables also return the values of those columns that others refer to.
     """
     connection = loading(None)
     try:

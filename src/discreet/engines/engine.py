@@ -59,7 +59,7 @@ class Store(Protocol):
         """The numbers of the snapshots, ascending."""
 
     def snapshot(self, number: int) -> Snapshot:
-        """What is noted about one; raises UsageError when there is no such snapshot."""
+        """Return what is noted about one snapshot, or raise UsageError when there is none."""
 
     def build(
         self, number: int, source: object, progress: Progress | None = None, *, threads: int | None = None

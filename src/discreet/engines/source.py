@@ -135,7 +135,7 @@ def attach(connection: Any, source: Source, *, rows: Iterable[str] = ()) -> None
 
 
 def scan(source: Source, table: str, *, as_text: bool) -> str:
-    """What to write after FROM. CSV is read as text where values will be cast one by one, so that no value can fail."""
+    """Write what stands after FROM. CSV is read as text where values are cast one by one, so that no value can fail."""
     if isinstance(source, Database):
         return f"{name(ATTACHED)}.main.{name(table)}"
     if isinstance(source, Given | Foreign):
@@ -198,7 +198,7 @@ Fingerprint = dict[str, list[int | str]]  # file, from the source's folder -> si
 
 
 def fingerprint(source: Source, tables: Iterable[str]) -> Fingerprint | None:
-    """What the source looks like now, or None when it came from Python and cannot be looked at again."""
+    """Describe the source as it is now; None when it came from Python and cannot be looked at again."""
     if isinstance(source, Given) or (isinstance(source, Foreign) and source.reader.file is None):
         return None
     return {label: [*_stat(file), _digest(file)] for label, file in _files(source, tables).items()}

@@ -312,7 +312,7 @@ class Spelling:
         return [f"{self.expression(value)} AS {name(each)}" for each, value in columns]
 
     def numbers(self, node: Numbers) -> str:
-        """What leaves the engine."""
+        """Write the query whose result leaves the engine."""
         return self.nearest(node) if isinstance(node, Nearest) else self.aggregate(node)
 
     def nearest(self, node: Nearest) -> str:

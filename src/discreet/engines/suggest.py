@@ -95,7 +95,7 @@ class Suggestion:
 
 
 def of_name(name: str, family: str) -> Suggestion | None:
-    """What columns of such a name and kind usually hold."""
+    """Suggest what columns of such a name and kind usually hold."""
     words = words_of(name)
     if is_identifier(words):
         return Suggestion(declaration="{identifier: true}", why="from the name: check")
@@ -107,7 +107,7 @@ def of_name(name: str, family: str) -> Suggestion | None:
 
 
 def of_type(family: str) -> Suggestion | None:
-    """What a type alone allows to say."""
+    """Suggest what a type alone allows to say."""
     declaration = _BY_TYPE.get(family)
     return None if declaration is None else Suggestion(declaration=declaration, why="from the type: check")
 

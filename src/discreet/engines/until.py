@@ -43,7 +43,7 @@ class Until:
     def leave(
         self, work: Callable[[], Made], *, count: Callable[[], object], passing: tuple[type[DiscreetError], ...] = ()
     ) -> Made:
-        """What `work` makes; or, whatever goes wrong in it, one fixed sentence, after `count` has counted it.
+        """Return what `work` makes; whatever goes wrong in it, raise one fixed sentence after `count` has counted it.
 
         Privacy: S22. The type, the message and the frames of an exception may each tell of one person, so none of them
         leaves: the log gets the type and the place in our code. What took more than half of the deadline is counted

@@ -86,7 +86,7 @@ class SurveyQuestion:
         return text
 
     def answer(self, text: str) -> Any:
-        """What a person wrote, as a value of the domain."""
+        """Read what a person wrote as a value of the domain."""
         if self.kind == "text":
             return text if self.protocol.items == 1 else [part.strip() for part in text.split(",") if part.strip()]
         if self.kind == "number":
@@ -253,7 +253,7 @@ def _text(text: Any, what: str) -> str:
 
 
 def checked_name(name: Any, what: str) -> str:
-    """Of a survey or a question: it stands in keys, beside @, and in files."""
+    """Check the name of a survey or a question: it stands in keys, beside @, and in files."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise UsageError(f"{what} is named by letters, digits, - and _, not {name!r}.")
     return name

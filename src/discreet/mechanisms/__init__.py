@@ -65,7 +65,7 @@ MECHANISMS: tuple[type[Any], ...] = (
 
 
 def to_row(mechanism: Mechanism) -> dict[str, str]:
-    """What the ledger stores: {"mechanism": "DiscreteLaplace", "scale": "10", "l1": "1"}."""
+    """Return what the ledger stores: {"mechanism": "DiscreteLaplace", "scale": "10", "l1": "1"}."""
     row = {"mechanism": type(mechanism).__name__}
     for field in dataclasses.fields(mechanism):  # type: ignore[arg-type]
         value = getattr(mechanism, field.name)

@@ -216,7 +216,7 @@ _GRID = 2 * math.sqrt(math.log(2 / _RARE) / 2)  # added for the grid, times the 
 
 
 def normal_half_width(sigma: float) -> float:
-    """Of any number of draws of discrete Gaussian noise, times the length of their factors."""
+    """Return the half-width of any number of discrete Gaussian draws, times the length of their factors."""
     return _normal(CONFIDENCE + _MORE) * _smoothed(sigma) + _GRID
 
 
@@ -241,7 +241,7 @@ def _smoothed(sigma: float) -> float:
 
 @lru_cache(maxsize=8192)
 def _inverted(deviation: float, laplace: tuple[tuple[float, int], ...], confidence: float) -> float:
-    """Of a normal number plus Laplace ones, given as (scale, how many): by inversion of the characteristic function.
+    """Return the half-width of a normal number plus Laplace ones (scale, how many), by their characteristic function.
 
     P(|S| <= x) = 2/pi times the integral of sin(x u) / u times the product of 1 / (1 + (scale u)^2). It is summed at
     points h apart, which is off by no more than P(|S| > 2 pi/h - x). Of few numbers the product falls too slowly.

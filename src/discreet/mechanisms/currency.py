@@ -59,7 +59,7 @@ class Currency(Protocol):
         """The half-width at 95 % of a sum of so many draws, up to a factor that does not depend on their number."""
 
     def amount(self, *, length: float, spread: float) -> float:
-        """What noise of this spread costs for a move of this size."""
+        """Return what noise of this spread costs for a move of this size."""
 
 
 class _Epsilon:

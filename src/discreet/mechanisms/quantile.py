@@ -186,7 +186,7 @@ class Quantiles:
         return Loss(epsilon=self.epsilon, rho=rho)
 
     def _worst(self, parts: tuple[_Part, ...]) -> Fraction:
-        """What one depth costs in rho, of (epsilon / depths)^2 / 8."""
+        """Return what one depth costs in rho, as a share of (epsilon / depths)^2 / 8."""
         if self.neighbors == "add_remove" or len(parts) == 1:
             return Fraction(1)
         # A person's old rows in one part and the new ones in another: twice half a share, squared. All in one part: its
@@ -202,7 +202,7 @@ class Quantiles:
         return _MECHANISM[self.choice](epsilon=self.epsilon / self.depths, linf=linf)
 
     def _pieces(self, counts: Integers) -> Integers:
-        """What each slice holds, in pieces of a row; of each row of counts, if there are several."""
+        """Return what each slice holds, in pieces of a row; for each row of counts, if there are several."""
         whole = _roomy(_counted(counts, self.cells), self.grain)
         pieces = whole * (1 << self.depths - 1)
         return pieces if self.slices == 1 else np.repeat(pieces, self.slices, axis=-1)

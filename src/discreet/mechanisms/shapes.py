@@ -117,7 +117,7 @@ class Mechanism(Protocol):
 
 
 class Noise(Mechanism, Protocol):
-    """What lies on a number that left: discrete Laplace or Gaussian noise, which may end."""
+    """The noise on a number that left: discrete Laplace or Gaussian, which may end."""
 
     @property
     def spread(self) -> Fraction:

@@ -65,7 +65,7 @@ def redrawn_quantile(distance: Floats) -> Floats:
 
 
 def redrawn_quantiles(distance: Floats) -> Floats:
-    """Of redrawn distances, one row for each of n, those at `_LEVELS`: the k-th smallest, k / (n + 1) >= level."""
+    """Return the distances at `_LEVELS` of n redrawn ones, a row each: the k-th smallest, k / (n + 1) >= level."""
     n = len(distance)
     places = [min(n, math.ceil(level * (n + 1))) - 1 for level in _LEVELS]
     return np.asarray(np.partition(distance, sorted(set(places)), axis=0)[places])
@@ -92,7 +92,7 @@ _DEVIATIONS = (1.96, 2.0135, 2.059, 2.1185)  # at most, that hold 95 % of a sum 
 
 
 def straight_half_widths(slopes: Floats, noises: Sequence[Noise]) -> Floats:
-    """Of sum(slope * noise), for many slopes at once (numbers by groups).
+    """Return the half-widths of sum(slope * noise), for many slopes at once (numbers by groups).
 
     How many standard deviations hold 95 % follows from the kurtosis, within a hundredth: 1.96 of a normal number and
     ln 20 / √2 of a Laplace one. Half a unit of each number is added for the grid (see `mechanisms.combined`); of many
@@ -113,7 +113,7 @@ def straight_half_widths(slopes: Floats, noises: Sequence[Noise]) -> Floats:
 
 
 def half_widths(function: Callable[[Floats], Floats], numbers: Floats, noise: Noise, times: int) -> Floats:
-    """Of what a function gives from noisy numbers, which are along its first axis; infinite where it has no value."""
+    """Return half-widths of a function of noisy numbers, along its first axis; infinite where it has no value."""
     noises, step = [noise] * len(numbers), part(noise).spread
     drawn = redrawn(noises, times)
     alone, together = step * np.eye(len(numbers)), np.array([each.astype(np.float64) for each in drawn])

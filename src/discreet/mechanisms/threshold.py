@@ -31,7 +31,7 @@ from discreet.noise import Items, Stream, added, bernoulli, discrete_laplace
 
 
 class _Endless:
-    """What the two tests over noise without end have in common."""
+    """The parts that both tests over noise without end share."""
 
     __slots__ = ()
     linf: int

@@ -45,7 +45,7 @@ def noisy_top_each(
 def noisy_max_each(
     stream: Stream, items: Items, widths: NDArray[np.int64], scores: Scored, *, unit: Fraction, kind: Kind
 ) -> NDArray[np.int64]:
-    """What `noisy_top_each` chooses, k = 1, of the items of each width together. Wider items lie behind narrower ones.
+    """Choose as `noisy_top_each` with k = 1, the items of each width together. Wider items lie behind narrower ones.
 
     `scores` gives a few rows at a time, from one position to another: a table as wide as the last of them. What stands
     behind an item's own candidates is never chosen.
@@ -72,7 +72,7 @@ def _top_each(
 
 
 def _runs(widths: NDArray[np.int64]) -> Runs:
-    """Of sorted widths, where each begins and ends, and which it is."""
+    """Return where each of the sorted widths begins and ends, and which it is."""
     begins = np.flatnonzero(np.diff(widths, prepend=-1))
     ends = np.append(begins, len(widths))[1:]
     return list(zip(begins.tolist(), ends.tolist(), widths[begins].tolist(), strict=True))

@@ -65,7 +65,7 @@ def _tagged(part: object) -> bytes:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Items:
-    """What n draws are for: one 128-bit id each. No id twice, for equal ids would get equal noise."""
+    """The ids of n draws, 128 bits each. No id comes twice, for equal ids would get equal noise."""
 
     ids: Words
 

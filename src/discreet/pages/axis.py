@@ -15,7 +15,7 @@ Moment = date | datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """What a chart shows along one side. `title` says what is counted, with its unit."""
+    """The scale along one side of a chart. `title` says what is counted, with its unit."""
 
     low: float
     high: float

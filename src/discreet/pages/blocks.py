@@ -107,7 +107,7 @@ def holds(sound: bool) -> Cell:
 
 
 def legend(names: Sequence[tuple[str, int, str]]) -> str:
-    """What colors mean: (name, color, `fill` or `line` or `line dash` or `spot`)."""
+    """Write what colors mean: (name, color, `fill` or `line` or `line dash` or `spot`)."""
     shown = "".join(
         f'<span><i class="c{color}"><svg viewBox="0 0 30 14" preserveAspectRatio="none" aria-hidden="true">'
         f"{_sample(kind)}</svg></i>{escape(name)}</span>"

@@ -297,7 +297,7 @@ def modelled_moments(description: Description, numbers: dict[int, Integers]) -> 
 
 
 def correlations(sums: Floats, width: int) -> tuple[Floats, Floats]:
-    """Of every pair, from sums of products along the first axis; and the smaller of each pair's sums of squares.
+    """Return every pair's correlation from sums of products, and the smaller of its sums of squares.
 
     A column that does not vary has no correlation: 0. Noise may take one beyond 1.
     """

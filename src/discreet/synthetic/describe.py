@@ -110,7 +110,7 @@ Work = Callable[[Marginals, Commission, dict[str, Any]], bytes]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purse:
-    """What may be spent: an amount in an accountant's currency, of a budget that has this limit."""
+    """The amount that may be spent, in an accountant's currency, of a budget that has this limit."""
 
     accountant: Accountant
     amount: Fraction
@@ -216,7 +216,7 @@ def expected_one_way(column: Histogram) -> float:
 
 
 def _warnings(work: Commission, names: Sequence[str], errors: Sequence[float]) -> tuple[str, ...]:
-    """What to tell before somebody publishes: noise that drowns columns, and with them every correlation."""
+    """List what to tell before somebody publishes: noise that drowns columns, and with them every correlation."""
     mean, worst = math.fsum(errors) / len(errors), max(range(len(errors)), key=lambda place: errors[place])
     if mean <= TOO_MUCH or work.synthesizer == "random":
         return ()

@@ -115,7 +115,7 @@ class Marginals:
 
     @property
     def mechanisms(self) -> list[dict[str, str]]:
-        """What was released so far, as the ledger lists it."""
+        """The mechanisms that were used so far, as the ledger lists them."""
         return rows_used(self._allowance.used)
 
     def tell(self, what: str, share: float) -> None:
@@ -225,7 +225,7 @@ class Marginals:
         return self._currency.noise(amount=self._part(share), moved=moved)
 
     def _every_exact(self, candidates: Sequence[Candidate]) -> Iterator[Exact]:
-        """Of all candidates, one after another; what was not read before takes its time."""
+        """Read the exact counts of all candidates, one after another."""
         for place, candidate in enumerate(candidates):
             if candidate.columns not in self._known:
                 self.tell("counts", place / len(candidates))

@@ -20,7 +20,7 @@ RecodingKind = Literal["local", "global"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """What is asked of the table, before anything is known about it."""
+    """The demand on a table, before anything is known about it."""
 
     quasi: Sequence[str]
     k: int

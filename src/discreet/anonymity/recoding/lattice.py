@@ -70,7 +70,7 @@ class RowGroups:
         return keys, space
 
     def cost(self, vector: Vector, which: Integers | None = None) -> Floats:
-        """What each row group costs at these levels."""
+        """Return the cost of each row group at these levels."""
         total = np.zeros(len(self) if which is None else len(which))
         for codes, costs, level in zip(self.codes, self.costs, vector, strict=True):
             if level:
@@ -81,7 +81,7 @@ class RowGroups:
         return guarantee.of_classes(classes, number, self.sensitive, self.counts)
 
     def averages(self) -> list[Floats]:
-        """Of each column the average cost at each level."""
+        """Return the average cost of each column at each level."""
         weight = self.counts / max(1, self.counts.sum())
         return [
             np.array([float((level[codes] * weight).sum()) for level in levels])

@@ -194,7 +194,7 @@ def _around(rest: RowGroups, distances: _Distances, seed: int, company: int) -> 
 
 
 def _tightened(table: RowGroups, opened: Opened) -> tuple[Integers, ...]:
-    """Of each row group its levels: in each column the lowest on which its whole class agrees."""
+    """Return the levels of each row group: in each column the lowest on which its whole class agrees."""
     kept = np.flatnonzero(opened.classes >= 0)
     order = kept[np.argsort(opened.classes[kept], kind="stable")]
     starts = np.flatnonzero(np.diff(opened.classes[order], prepend=-1))

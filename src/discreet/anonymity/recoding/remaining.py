@@ -74,14 +74,14 @@ class Remaining:
         return near, keys[near]
 
     def cost(self, index: int, which: Integers) -> Floats:
-        """What each of some row groups costs."""
+        """Return the cost of each of some row groups."""
         total = self._sum(index, 0)[1][which]
         for part in range(1, len(self.parts)):
             total += self._sum(index, part)[1][which]
         return total
 
     def crowded(self, near: Integers, keys: Keys, k: int) -> tuple[Integers, Integers]:
-        """Of those near, the row groups in boxes of at least k rows, box by box; and the number of each one's box."""
+        """Return the near row groups in boxes of at least k rows, box by box, and the number of each one's box."""
         order = keys.argsort()
         near, keys = near[order], keys[order]
         boxes = np.zeros(len(near), dtype=np.int64)
@@ -89,7 +89,7 @@ class Remaining:
         return chosen_boxes(near, boxes, np.bincount(boxes, self.counts[near]) >= k)
 
     def _sum(self, index: int, part: int) -> tuple[Keys, Floats]:
-        """Of each row group the sum over some columns of its nodes' hashes, and of its costs."""
+        """Sum, for each row group, its nodes' hashes and its costs over some columns."""
         name = (part, self.names[index][part])
         found = self.sums.get(name)
         if found is None:

@@ -38,7 +38,7 @@ def print_risk(found: Risk, *, reveal: bool = False, console: Console | None = N
 
 
 def _named(text: str, style: str = "") -> Text:
-    """What came from a file: brackets in it are no markup."""
+    """Escape a text that came from a file: brackets in it are no markup."""
     return Text(printable(text), style=style)
 
 
@@ -101,7 +101,7 @@ def _print_scenarios(found: Risk, console: Console) -> None:
 
 
 def print_anonymized(made: Anonymized, *, where: str, console: Console | None = None) -> None:
-    """What was written, what it cost and what it does not give."""
+    """Print what was written, what it cost and what it does not give."""
     console = console or Console()
     console.print(_named(f"Wrote {where}. ", style="bold"), _named(words.promise(made)), sep="")
     console.print(_named(f"Checked on the finished table: {made.guarantee}.\n", style="dim"))

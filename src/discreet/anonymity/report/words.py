@@ -20,7 +20,7 @@ def share(part: float, whole: float) -> str:
 
 
 def promise(made: Anonymized) -> str:
-    """What holds of the published table, in a sentence."""
+    """Say in a sentence what holds of the published table."""
     alike = f"Each of the {made.rows:,} published rows shares its {len(made.transformation)} quasi-identifiers with at "
     rest = f"least {made.k - 1:,} others; there are {made.classes:,} classes."
     lost = "Nothing was suppressed." if not made.suppressed else f"{made.suppressed:,} rows were suppressed."
@@ -63,7 +63,7 @@ def side_information(failed: Failures) -> list[str]:
 
 
 def instead(made: Anonymized) -> list[str]:
-    """What a differentially private release of the same counts would give."""
+    """Say what a differentially private release of the same counts would give."""
     if made.report is None:
         return []
     sentences = []

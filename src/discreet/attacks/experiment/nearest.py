@@ -130,7 +130,7 @@ class _Board:
         return np.asarray(self.categories - self.hot_targets[block] @ self.hot_groups.T, dtype=np.float32)
 
     def distances(self, block: slice) -> NDArray[np.float32]:
-        """Of each target to each candidate."""
+        """Return the distance of each target to each candidate."""
         group = np.empty(len(self.order), dtype=np.int64)
         group[self.order] = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
         away = self.differing(block)[:, group]

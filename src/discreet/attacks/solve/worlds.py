@@ -372,7 +372,7 @@ def _end(program: Program, i: int, ends: dict[int, Any], none: int) -> Any:
 
 
 def _extremes(program: Program) -> None:
-    """What a highest and a lowest position leave for the sum: (n - 1) b + t <= sum <= (n - 1) t + b."""
+    """Bound the sum by its highest and lowest position: (n - 1) b + t <= sum <= (n - 1) t + b."""
     for i in program.tops.keys() | program.bottoms.keys():
         cell, count, total = program.cells[i], program.counts[i], program.sums[i]
         if cell.low == cell.high:

@@ -25,7 +25,7 @@ class Decoder(Protocol):
     """The released side: noisy rows of one period in, estimates out."""
 
     def add(self, noisy: IntegerArray) -> tuple[Floats, Floats]:
-        """What a period's noisy rows say about that period, and about all periods so far, for every cell."""
+        """Estimate that period, and all periods so far, from a period's noisy rows, for every cell."""
 
 
 class Strategy(Protocol):

@@ -54,7 +54,7 @@ class BinaryTree:
         return Fraction(total)
 
     def variances(self) -> list[float]:
-        """Of the best estimate of a node at each level."""
+        """Return the variance of the best estimate of a node at each level."""
         found = [1.0]
         for _ in range(1, self.levels):
             found.append(2 * found[-1] / (1 + 2 * found[-1]))

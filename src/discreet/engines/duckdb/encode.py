@@ -73,7 +73,7 @@ class Stored:
 
 
 def family(type_name: str) -> str:
-    """What kind of values a DuckDB type holds."""
+    """Return the kind of values that a DuckDB type holds."""
     if type_name.endswith("]"):
         return OTHER
     if type_name.startswith("ENUM("):

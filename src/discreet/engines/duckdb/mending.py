@@ -53,7 +53,7 @@ def _short(column: Column) -> Categories | Integers | Decimals | Dates | Timesta
 
 
 def _ways(column: Column, read: Reading) -> dict[str, Reading]:
-    """What could be declared beside what is."""
+    """List what could be declared beside what is declared."""
     if not isinstance(column.domain, Categories | Integers | Decimals | Dates | Timestamps):
         return {}
     changes: list[dict[str, object]] = []

@@ -146,7 +146,7 @@ def margins(support: Support, estimates: Floats, *, n: int, confidence: float) -
 
 
 def whole_reports(variance: Floats) -> Floats:
-    """What a normal margin lacks, since reports are whole: half a report, or one where their number varies little.
+    """Return what a normal margin lacks, since reports are whole: half a report, or one if their number varies little.
 
     Computed exactly for sums of two binomial variables of all sizes, this covers at least 95 %; half a report alone
     covers 93.8 % where one in twenty collections has a single flipped answer.

@@ -152,7 +152,7 @@ class Collector:
 
 
 def _wrong(parts: list[str], fields: dict[str, str], length: str) -> tuple[int, str] | None:
-    """What is wrong with the head of a request: status and sentence."""
+    """Return what is wrong with the head of a request: status and sentence."""
     if len(parts) != 3 or not parts[2].startswith("HTTP/1."):
         return 400, "This is not HTTP/1.1."
     if "transfer-encoding" in fields:

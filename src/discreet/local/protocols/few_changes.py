@@ -136,7 +136,7 @@ class FewChanges:
         return 2 * spoken + (sign ^ (pattern >> number & 1 ^ 1))
 
     def _said(self, part: int, signs: list[int]) -> tuple[int, int] | None:
-        """What this part says in the last of the rounds, as 0 for + and 1 for -, and how many signs it said before."""
+        """Return what this part says in the last round, 0 for + and 1 for -, and how many signs it said before."""
         now = len(signs)
         if not self.tree or not part:
             return (signs[-1], 0) if now == (1 if self.tree else part + 1) else None
@@ -169,7 +169,7 @@ class FewChanges:
         return 2 * (row * self.parts + part) + np.where(part == 0, sign, fair)
 
     def mass(self, report: int, answer: Any) -> Fraction:
-        """Of the report of the first round."""
+        """Return the chance of a report of the first round."""
         spoken, bit = divmod(report, 2)
         row, part = divmod(spoken, self.parts)
         p = Fraction(1, 2) if part else odds.chance(self.keep)
@@ -177,7 +177,7 @@ class FewChanges:
         return (p if true else 1 - p) / (self.rows * self.parts)
 
     def tally(self, reports: Any) -> Tally:
-        """Of the reports of one round."""
+        """Add up the reports of one round."""
         from discreet.local.collector.estimate import histogram
 
         return histogram(reports, self.size)
@@ -195,12 +195,12 @@ class FewChanges:
         return found
 
     def variance(self, *, n: int, round: int) -> Fraction:
-        """Of an estimated frequency in a round, at most: over the coins, and over who speaks about what."""
+        """Bound the variance of an estimated frequency in a round, over the coins and over who speaks about what."""
         share = Fraction(self.rows, self.rows + 1)
         return share**2 * self.parts * sum((weight / gap) ** 2 for _, _, weight, gap in self.terms(round)) / n
 
     def read(self, tally: Tally, *, confidence: float = 0.95) -> Estimate:
-        """What the reports of the first round tell."""
+        """Estimate the frequencies from the reports of the first round."""
         found = self.read_round(1, {1: tally}, confidence=confidence)
         if found is None:
             raise UsageError("There are no reports to estimate from.")

@@ -122,7 +122,7 @@ def _keep(epsilon: Fraction, g: int) -> int:
 
 
 def _support(d: int, g: int, keep: int) -> Support:
-    """Of the g^k - 1 functions, g^(k-1) - 1 map two values to the same hash."""
+    """Return the chances of support: of the g^k - 1 functions, g^(k-1) - 1 map two values to the same hash."""
     p, k = odds.chance(keep), finite.length(d, g)
     collide = Fraction(g ** (k - 1) - 1, g**k - 1)
     return Support(p=p, q=collide * p + (1 - collide) * (1 - p) / (g - 1))

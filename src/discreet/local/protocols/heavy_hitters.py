@@ -82,7 +82,7 @@ class HeavyHitters:
 
     @property
     def code_bits(self) -> int:
-        """Of a string; a whole number of elements of any of the fields."""
+        """The bits of a string's code: a whole number of elements of any of the fields."""
         return -(-self.length * self.symbol_bits // 4) * 4
 
     @property

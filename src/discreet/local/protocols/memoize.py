@@ -64,7 +64,7 @@ def lifetime(protocol: Any, rounds: int | None) -> Fraction:
 
 
 def _one_report(protocol: Any) -> Fraction:
-    """What a single report alone tells, of one value."""
+    """Return the ε of a single report, taken alone, about one value."""
     s: Support = protocol.support
     ratio = s.p / s.q if isinstance(protocol, MemoizedResponse) else s.p * (1 - s.q) / (s.q * (1 - s.p))
     return odds.epsilon_of(ratio)

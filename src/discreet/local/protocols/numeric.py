@@ -53,7 +53,7 @@ def _read(protocol: Any, tally: Tally, *, confidence: float = 0.95) -> Estimate:
 
 
 def _variance(protocol: Any, *, n: int, answer: Any = None) -> Fraction:
-    """Of the estimated mean of n respondents who all have this answer; by default the answer with the largest."""
+    """Return the variance of the estimated mean of n respondents with this answer; by default the worst answer."""
     steps = _extremes(protocol.domain) if answer is None else (answers.step(protocol.domain, answer),)
     worst: Fraction = max(protocol.reading_variance(each) for each in steps) * protocol.domain.step**2 / n
     return worst

@@ -62,7 +62,7 @@ class Support:
     q: Fraction
 
     def variance(self, *, n: int, frequency: Fraction) -> Fraction:
-        """Of the estimate of a value that has this frequency among n respondents: over the coins, not over people.
+        """Return the variance of an estimated frequency among n respondents: over the coins, not over people.
 
         q (1 - q) / (n (p - q)^2) + f (1 - p - q) / (n (p - q)).
         """

@@ -66,7 +66,7 @@ class SquareWave:
         return distribution(self, tally, smooth=smooth, confidence=confidence)
 
     def variance(self, *, n: int, answer: Any) -> Floats:
-        """Of the estimated frequency of every value, when all n respondents have this answer."""
+        """Return the variance of every estimated frequency, when all n respondents have this answer."""
         from discreet.local.collector.distribution import channel, inverse
 
         read, mass = inverse(self.window), channel(self.window)[:, answers.step(self.domain, answer)]

@@ -25,6 +25,6 @@ def read_frequencies(protocol: Any, tally: Tally, *, confidence: float = 0.95) -
 
 
 def estimate(protocol: Any, reports: Any) -> Estimate:
-    """What the reports tell, as a method of every protocol."""
+    """Estimate from the reports; every protocol has this method."""
     found: Estimate = protocol.read(protocol.tally(reports))
     return found

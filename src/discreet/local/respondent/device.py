@@ -67,17 +67,17 @@ class Device:
         return min(Fraction(self._memory["caps"].get(survey.name, str(survey.epsilon))), survey.epsilon)
 
     def spent(self, survey: Survey) -> Fraction:
-        """What surveys of this name have cost."""
+        """Return the cost of all surveys of this name."""
         return _cost(mine for mine in self._memory["surveys"].values() if mine["name"] == survey.name)
 
     @property
     def limit(self) -> Fraction:
-        """What all surveys together may cost."""
+        """The most that all surveys together may cost."""
         return Fraction(self._memory["limit"])
 
     @property
     def given(self) -> Fraction:
-        """What all surveys together have cost."""
+        """The cost of all surveys so far."""
         return _cost(self._memory["surveys"].values())
 
     def set_limit(self, limit: object) -> None:
@@ -199,7 +199,7 @@ def _current(memory: dict[str, Any]) -> dict[str, Any]:
 
 
 def _checked(memory: dict[str, Any]) -> dict[str, Any]:
-    """What `_save` wrote, or an error of any kind."""
+    """Read what `_save` wrote, or raise an error of any kind."""
     amount(memory["limit"], name="limit")
     for cap in memory["caps"].values():
         amount(cap, name="epsilon")

@@ -32,7 +32,7 @@ def page(survey: Survey, *, collector: str) -> bytes:
 
 
 def published_hash(content: bytes) -> str:
-    """What a respondent compares with `sha256sum` of the saved page."""
+    """Return the hash that a respondent compares with `sha256sum` of the saved page."""
     return hashlib.sha256(content).hexdigest()
 
 

@@ -38,7 +38,7 @@ def greeting(survey: Survey, device: Device) -> Iterator[str]:
 
 
 def over_time(question: SurveyQuestion) -> str:
-    """What a respondent is promised about a question that is asked again and again, before they answer."""
+    """Say what is promised to a respondent about a question that is asked again and again, before they answer."""
     protocol, total = question.protocol, number(question.protocol.epsilon)
     if question.numbered:
         counted = f"up to {_times(protocol.changes)} of your answer count" if protocol.tree else "every change counts"
@@ -114,7 +114,7 @@ def _outcome(protocol: Any, name: str, draw: Draw) -> str:
 
 
 def meaning(question: SurveyQuestion, sent: Sent, answer: Any) -> Iterator[str]:
-    """What a reader of the report can conclude: how likely each answer would have made it."""
+    """Say what a reader of the report can conclude: how likely each answer would have made it."""
     protocol = question.protocol
     yield f"sent: {to_wire(sent.report, protocol.size)}{_says(question, sent)}"
     if question.kind == "values" and not question.numbered:

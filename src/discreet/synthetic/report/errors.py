@@ -46,7 +46,7 @@ def cell_errors(description: Description, column: int) -> Floats:
 
 
 def combined_std(measured: list[NoisyMarginal]) -> float | None:
-    """Of the average of several releases of the same counts, weighted by their precision."""
+    """Return the standard deviation of the average of several releases of the same counts, weighted by precision."""
     return math.fsum(each.std**-2 for each in measured) ** -0.5 if measured else None
 
 

@@ -29,7 +29,7 @@ _SCALES = (0.02, 0.04, 0.08, 0.12, 0.2, 0.4, 0.6, 1.0)
 
 
 def description_page(description: Description, *, progress: Progress = None) -> str:
-    """What a description holds and how wrong it may be."""
+    """Write the page of a description: what it holds and how wrong it may be."""
     found = as_json(description, progress=progress)
     pairs, names = found["pairs"], [axis.name for axis in description.axes]
     counted = [each for each in pairs if each["counted"]]
@@ -288,7 +288,7 @@ def _signed(value: float) -> str:
 
 
 def raw_page(report: RawReport) -> str:
-    """What was computed on raw rows: for the curator alone."""
+    """Write the page of what was computed on raw rows: for the curator alone."""
     facts = [(f"{report.rows:,}", "true rows, exactly"), (f"{report.mean:.3f}", "distance of a pair, on average")]
     if report.classifier is not None:
         facts += [

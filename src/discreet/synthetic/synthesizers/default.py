@@ -203,7 +203,7 @@ def _chosen(
 
 
 def _weight(option: Option) -> float:
-    """What a table is given, in units: noise on c cells costs least in all when they share in proportion to sqrt(c)."""
+    """Return a table's share in units: noise on c cells costs least in all when shares are proportional to sqrt(c)."""
     return math.sqrt(option.expected.size)
 
 

@@ -42,7 +42,7 @@ class Tree:
 
     @property
     def separators(self) -> tuple[Columns, ...]:
-        """What each clique shares with its parent."""
+        """The columns that each clique shares with its parent."""
         pairs = zip(self.cliques, self.parents, strict=True)
         return tuple(() if p < 0 else tuple(sorted(set(c) & set(self.cliques[p]))) for c, p in pairs)
 

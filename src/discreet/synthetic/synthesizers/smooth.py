@@ -166,7 +166,7 @@ def in_groups(counts: Floats, *, least: float, most: int, ordered: bool) -> NDAr
 
 
 def fair(counts: Floats, most: int) -> float:
-    """What each group holds when cells too large to share stand alone and the rest is divided evenly."""
+    """Return what each group holds when cells too large to share stand alone and the rest is divided evenly."""
     alone = 0
     rest = np.sort(counts)[::-1]
     while alone < min(most - 1, len(rest)) and rest[alone] > rest[alone:].sum() / (most - alone):
