@@ -30,7 +30,7 @@ LAYERS = (
     ("accounting", "mechanisms"),
     ("vault", "ledger", "engines"),
     ("sql", "synthetic", "local", "continual", "census"),
-    ("parts", "offer", "measure", "explain", "show", "chart", "formats", "bounds"),
+    ("parts", "offer", "measure", "explain", "show", "chart", "formats", "client", "bounds"),
     ("view", "door"),
     ("curator", "upkeep", "town", "country"),
     ("anonymity", "attacks", "audit", "server"),

@@ -11,6 +11,7 @@ SURFACE = {
     "Answer",
     "Budget",
     "BudgetExceeded",
+    "Client",
     "Curator",
     "DiscreetError",
     "EngineFailure",
@@ -20,6 +21,7 @@ SURFACE = {
     "Quote",
     "Rejected",
     "UsageError",
+    "connect",
     "open",
 }
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from discreet.budget import Budget as Budget
+    from discreet.client import Client as Client
     from discreet.curator import Curator as Curator
     from discreet.errors import BudgetExceeded as BudgetExceeded
     from discreet.errors import DiscreetError as DiscreetError
@@ -38,6 +39,7 @@ _HOME = {
     "Answer": "vault.answer",
     "Budget": "budget",
     "BudgetExceeded": "errors",
+    "Client": "client",
     "Curator": "curator",
     "DiscreetError": "errors",
     "EngineFailure": "errors",
@@ -49,7 +51,7 @@ _HOME = {
     "UsageError": "errors",
 }
 
-__all__ = [*_HOME, "open"]
+__all__ = [*_HOME, "connect", "open"]
 
 
 def open(
@@ -67,6 +69,13 @@ def load_ipython_extension(shell: Any) -> None:
     from discreet.notebook import load
 
     load(shell)
+
+
+def connect(url: str, *, token: str, timeout: float = 300.0) -> Client:
+    """Connect to a server of `discreet serve --http`: asks with the signatures of `Curator`, in the token's name."""
+    from discreet.client import Client
+
+    return Client(url, token=token, timeout=timeout)
 
 
 def __getattr__(name: str) -> Any:

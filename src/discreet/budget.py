@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from numbers import Rational, Real
 from operator import index
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from discreet.errors import UsageError
 
@@ -132,6 +133,13 @@ class Budget:
         if self.delta:
             parts.append(f"δ = {number(self.delta, rounding=rounding)}")
         return ", ".join(parts)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Budget:
+        """Read what `as_json` wrote, from its exact rationals."""
+        exact = content["exact"]
+        rho = None if exact["rho"] is None else Fraction(exact["rho"])
+        return cls(epsilon=Fraction(exact["epsilon"]), delta=Fraction(exact["delta"]), rho=rho)
 
     def as_json(self) -> dict[str, object]:
         parts = {"epsilon": self.epsilon, "delta": self.delta, "rho": self.rho}

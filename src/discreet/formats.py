@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -64,17 +62,11 @@ def from_arrow(content: bytes) -> Answer:
         table=pa.table([table.column(place) for place in own], names=names),
         margins=pa.table(margins, names=names),
         selected=tuple(about["selected"]),
-        cost=_budget(about["cost"]),
-        left=_budget(about["left"]),
+        cost=Budget.from_json(about["cost"]),
+        left=Budget.from_json(about["left"]),
         certificate=about["certificate"],
         id=about["answer_id"],
     )
-
-
-def _budget(content: Mapping[str, Any]) -> Budget:
-    exact = content["exact"]
-    rho = None if exact["rho"] is None else Fraction(exact["rho"])
-    return Budget(epsilon=Fraction(exact["epsilon"]), delta=Fraction(exact["delta"]), rho=rho)
 
 
 def rows_as(table: pa.Table, format: str) -> bytes:

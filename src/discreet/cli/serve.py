@@ -24,6 +24,9 @@ def serve(
     http: Annotated[
         str | None, typer.Option(help="Where browsers and programs connect: :8080, or 0.0.0.0:8080.")
     ] = None,
+    allow_origin: Annotated[
+        list[str] | None, typer.Option(help="Let pages of this origin (https://host) ask by token; may be repeated.")
+    ] = None,
     certificate: Annotated[Path | None, typer.Option(help="TLS: the certificate, a PEM file.")] = None,
     key: Annotated[Path | None, typer.Option(help="TLS: its key, a PEM file of mode 0600.")] = None,
     make_certificate: Annotated[
@@ -57,7 +60,7 @@ def serve(
         print("In psql:   SET discreet.epsilon = 0.1;   then ask.   SHOW discreet.budget;", flush=True)
 
     async def run() -> bool:
-        server = Server(curator=curator, limits=Limits(workers=workers), tls=tls)
+        server = Server(curator=curator, limits=Limits(workers=workers), tls=tls, origins=allow_origin or ())
         return await serve_until_stopped(server, tell, **addresses)
 
     asyncio.run(run())

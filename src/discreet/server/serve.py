@@ -7,7 +7,7 @@ import contextlib
 import logging
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,7 @@ class Server:
     curator: Curator
     limits: Limits = field(default_factory=Limits)
     tls: Tls | None = None
+    origins: Sequence[str] = ()  # hosts whose pages may send requests of their own
     door: Doorway = field(init=False)
     postgres: Listener | None = None
     http: HttpListener | None = None
@@ -84,7 +85,7 @@ class Server:
             from discreet.server.http.listener import HttpListener
         except ModuleNotFoundError as error:
             raise UsageError(f"The HTTP door needs {error.name}: pip install 'discreet[server]'.") from None
-        app = application(self.door, secure=self.tls is not None)
+        app = application(self.door, secure=self.tls is not None, origins=self.origins)
         self.http = HttpListener(self.door, app, tls=self.tls)
         found = await self.http.listen(address.host, address.port)
         _log.info("listening", extra={"fields": {"door": "http", "host": found[0], "port": found[1]}})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
 import discreet
 from discreet.errors import DiscreetError
@@ -113,8 +115,11 @@ def _told(request: Request, visitor: Visitor) -> dict[str, Any]:
     }
 
 
-def application(door: Doorway, *, secure: bool) -> Guard:
-    """Return the app of a server: FastAPI inside what every request passes."""
+def application(door: Doorway, *, secure: bool, origins: Sequence[str] = ()) -> Guard:
+    """Return the app of a server: FastAPI inside what every request passes.
+
+    Pages of `origins` may send requests with tokens, and read the replies; of other hosts' pages none may.
+    """
     app = FastAPI(
         title="discreet",
         version=discreet.__version__,
@@ -142,6 +147,14 @@ def application(door: Doorway, *, secure: bool) -> Guard:
     for router in (door_routes, questions.router, curating.router, publishing.router, jobs.router):
         app.include_router(router, prefix=ROOT, responses=ERRORS)
     pages.add(app)
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Idempotency-Key"],
+            expose_headers=["X-Discreet-Link"],
+        )
     return guard
 
 

@@ -245,6 +245,7 @@ async def write_policy(request: Request, body: shapes.PolicyBody, visitor: Curat
                 raise Refusal(403, "denied", f"{name} says where something is on the server.", hint, code="42501")
         new = own.path.with_name(f"{own.path.name}.new")
         new.write_text(body.text, encoding="utf-8")
+        os.chmod(new, own.path.stat().st_mode & 0o777)
         os.replace(new, own.path)
         return {"problems": [], "changes": upkeep.preview(own, after)}
 

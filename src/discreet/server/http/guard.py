@@ -39,6 +39,8 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+DRAINED = 8  # times the limit that is read of a request that is too large: who is cut off earlier reads no reply
+PART = 1 << 18  # bytes of a body that are sent at a time
 FAILED = "The server could not do this. The curator's log has the details."
 
 
@@ -62,7 +64,7 @@ class Guard:
                 await self._door.hold(began)  # Privacy: S13, see `hold`
                 message["headers"] = [*self._with_own(message["headers"])]
                 self._door.metrics.count("http_requests", f"{message['status'] // 100}xx")
-            await self._send(scope, message, send)
+            await self._send_in_parts(scope, message, send)
 
         try:
             body = await self._body(scope, receive)
@@ -90,10 +92,10 @@ class Guard:
 
     async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes:
         """Read the request's body: of the size and in the time of one message of a client."""
-        limits, found = self._door.limits, bytearray()
+        limits, found, size = self._door.limits, bytearray(), 0
         large = Refusal(413, "large", f"A request has at most {limits.message:,} bytes.", code="54000")
         length = dict(scope["headers"]).get(b"content-length", b"0")
-        if not length.isdigit() or len(length) > 18 or int(length) > limits.message:
+        if not length.isdigit() or len(length) > 18 or int(length) > DRAINED * limits.message:
             raise large
         try:
             async with asyncio.timeout(limits.login):
@@ -101,14 +103,31 @@ class Guard:
                     message = await receive()
                     if message["type"] != "http.request":
                         raise ConnectionResetError
-                    found += message.get("body", b"")
-                    if len(found) > limits.message:
+                    size += len(message.get("body", b""))
+                    if size <= limits.message:
+                        found += message.get("body", b"")
+                    elif size > DRAINED * limits.message:
                         raise large
                     if not message.get("more_body", False):
-                        return bytes(found)
+                        break
         except TimeoutError:
             headers = {"Connection": "close"}
             raise Refusal(408, "slow", "The request came too slowly.", code="57P05", headers=headers) from None
+        if size > limits.message:
+            raise large
+        return bytes(found)
+
+    async def _send_in_parts(self, scope: MutableMapping[str, Any], message: Message, send: Send) -> None:
+        """Send a message; a large body in parts, so that it waits here and not in buffers while nobody reads it."""
+        body = message.get("body", b"")
+        if len(body) <= PART:
+            await self._send(scope, message, send)
+            return
+        with self._door.room(len(body)):
+            for start in range(0, len(body), PART):
+                more = start + PART < len(body) or message.get("more_body", False)
+                part = {"type": message["type"], "body": body[start : start + PART], "more_body": more}
+                await self._send(scope, part, send)
 
     async def _send(self, scope: MutableMapping[str, Any], message: Message, send: Send) -> None:
         """Send a part; a client that reads nothing for long is left."""

@@ -15,10 +15,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from discreet.errors import UsageError
 from discreet.server.fresh import fresh_text
 
 MOST = 5_000  # answers that are kept of one user; the oldest go first
+MOST_BYTES = 1 << 30  # of one user's answers
+OFTEN = 50  # answers after which it is looked how many bytes they are
+
+
+class Unkept(Exception):
+    """The file cannot be used: full, damaged or not ours."""
+
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (
     number INTEGER PRIMARY KEY, link TEXT NOT NULL UNIQUE, user TEXT NOT NULL, key TEXT, digest BLOB NOT NULL,
@@ -58,6 +65,7 @@ class Answers:
         self._path = ledger.with_name(f"{ledger.name}.answers")
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._kept = 0
 
     def keep(self, answer: KeptAnswer) -> None:
         """Keep an answer, and forget the user's oldest where there are too many."""
@@ -71,6 +79,13 @@ class Answers:
                 "(SELECT number FROM answers WHERE user = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
                 (answer.user, MOST),
             )
+            self._kept += 1
+            if self._kept % OFTEN == 0:
+                connection.execute(
+                    "DELETE FROM answers WHERE number IN (SELECT number FROM (SELECT number, SUM(length(content)) "
+                    "OVER (ORDER BY number DESC) AS size FROM answers WHERE user = ?) WHERE size > ?)",
+                    (answer.user, MOST_BYTES),
+                )
 
     def by_key(self, user: str, key: str) -> KeptAnswer | None:
         """Return what a user's request of this key was answered."""
@@ -136,7 +151,7 @@ class Answers:
                 with self._connection as transaction:
                     yield transaction
             except (sqlite3.Error, OSError):
-                raise UsageError(f"{self._path.name} cannot be used: the curator has to look at it.") from None
+                raise Unkept from None
 
 
 def _kept(row: Sequence[object]) -> KeptAnswer:

@@ -18,7 +18,7 @@ from discreet.curator import Curator, accountant_of
 from discreet.server.doorway import Doorway
 from discreet.server.http import shapes
 from discreet.server.http.faults import Refusal, missing, refusal_of, unpriced
-from discreet.server.http.kept import Answers, KeptAnswer, new_link, now
+from discreet.server.http.kept import Answers, KeptAnswer, Unkept, new_link, now
 from discreet.server.http.tables import tables_of
 from discreet.server.http.visitors import Anyone, Asker, Visitor
 from discreet.show import notes
@@ -70,13 +70,22 @@ class Desk:
         if place not in self._under_way:
             task = asyncio.ensure_future(self.work(visitor, lambda: self._once(visitor, question, key, digest)))
             self._under_way[place] = (digest, task)
-            task.add_done_callback(lambda _: self._under_way.pop(place))
+            task.add_done_callback(lambda ended: self._end(place, ended))
         known, task = self._under_way[place]
         _require_same(known, digest)
         return await asyncio.shield(task)  # whoever goes away leaves it to those who come back
 
+    def _end(self, place: tuple[str, str], ended: asyncio.Task[KeptAnswer]) -> None:
+        del self._under_way[place]
+        if not ended.cancelled():
+            ended.exception()  # whoever waits is told; where nobody does, it is no mistake of ours
+
     def _once(self, visitor: Visitor, question: shapes.Question, key: str, digest: bytes) -> KeptAnswer:
-        known = self.answers.by_key(visitor.user.name, key)
+        try:
+            known = self.answers.by_key(visitor.user.name, key)
+        except Unkept as error:
+            self.door.broke(error)
+            known = None
         if known is None:
             return self._asked(visitor, question, key, digest)
         _require_same(known.digest, digest)
@@ -98,7 +107,10 @@ class Desk:
             rows=answer.table.num_rows,
             content=formats.as_arrow(formats.with_margins(answer)),
         )
-        self.answers.keep(kept)
+        try:
+            self.answers.keep(kept)
+        except Unkept as error:  # it is paid for: whoever asked gets it, and asking again is free
+            self.door.broke(error)
         return kept
 
     def price(self, visitor: Visitor, question: shapes.Question) -> dict[str, Any]:
@@ -179,7 +191,7 @@ def rendered(kept: KeptAnswer, format: Format) -> bytes:
 async def _reply(desk: Desk, kept: KeptAnswer, format: Format) -> Response:
     large = len(kept.content) > 1 << 16
     body = await asyncio.to_thread(rendered, kept, format) if large else rendered(kept, format)
-    with desk.door.room(len(body)):
+    with desk.door.room(len(body)):  # refused before the first byte where there is none
         pass
     headers = {"X-Discreet-Link": kept.link}
     if format != "json":

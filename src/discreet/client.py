@@ -1,0 +1,245 @@
+"""A curator elsewhere: `discreet.connect("https://...", token=...)` asks over HTTP, with the signatures of `Curator`.
+
+It needs the standard library and pyarrow alone. A question is sent with a key of its own: where the reply is lost, it
+is sent again, charged once, and answered with the same bytes.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import threading
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote as quoted
+from urllib.parse import urlsplit
+
+from discreet.budget import Budget
+from discreet.errors import (
+    BudgetExceeded,
+    DiscreetError,
+    LedgerUnavailable,
+    Rejected,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from discreet.vault.answer import Answer
+
+ARROW = "application/vnd.apache.arrow.stream"
+TRIES = 3  # of a request whose reply is lost
+
+
+class Unreachable(DiscreetError):
+    """The server cannot be reached, or speaks something else."""
+
+
+class ServerFailure(DiscreetError):
+    """The server could not do it; its log has the details."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteQuote:
+    """What a question would cost and how wrong it would be, as the server told it."""
+
+    columns: tuple[str, ...]
+    statistics: tuple[Mapping[str, Any], ...]
+    margins: Mapping[str, Any]
+    cost: Budget
+    left: Budget
+    told: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return dict(self.told)
+
+
+class Client:
+    """Asks a server. One may be used from several threads; each has a connection of its own."""
+
+    def __init__(self, url: str, *, token: str, timeout: float = 300.0, context: ssl.SSLContext | None = None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise UsageError("A server is named as https://host:8080, or as http://127.0.0.1:8080 on this machine.")
+        if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+            raise UsageError("A token must not pass in the open: write https:// for a server on another machine.")
+        self._host, self._port, self._secure = parts.hostname, parts.port, parts.scheme == "https"
+        self._root = f"{parts.path.rstrip('/')}/api/v1"
+        self._token, self._timeout, self._context = token, timeout, context
+        self._own = threading.local()
+
+    def __repr__(self) -> str:
+        return f"<discreet.Client of {self._host}>"
+
+    # --- questions ----------------------------------------------------------------------------------------------------
+
+    def ask(
+        self,
+        sql: str,
+        *,
+        epsilon: object = None,
+        margin: object = None,
+        assuming: int | None = None,
+        dialect: str = "duckdb",
+        analyst: str | None = None,
+    ) -> Answer:
+        """Answer a question. The token says who asks: an `analyst` that is given must be the same."""
+        from discreet.formats import from_arrow
+
+        self._require(analyst)
+        body = _question(sql, epsilon, margin, assuming, dialect)
+        headers = {"Accept": ARROW, "Idempotency-Key": uuid.uuid4().hex}
+        return from_arrow(self._send("POST", "/ask", body, headers))
+
+    def quote(
+        self,
+        sql: str,
+        *,
+        epsilon: object = None,
+        margin: object = None,
+        assuming: int | None = None,
+        dialect: str = "duckdb",
+        analyst: str | None = None,
+    ) -> RemoteQuote:
+        """What a question would cost and how wrong the answer would be. Free."""
+        self._require(analyst)
+        told = self._json("POST", "/quote", _question(sql, epsilon, margin, assuming, dialect))
+        return RemoteQuote(
+            columns=tuple(told["columns"]),
+            statistics=tuple(told["statistics"]),
+            margins=told["margins"],
+            cost=Budget.from_json(told["cost"]),
+            left=Budget.from_json(told["left"]),
+            told=told,
+        )
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        epsilon: object = None,
+        margin: object = None,
+        assuming: int | None = None,
+        dialect: str = "duckdb",
+        analyst: str | None = None,
+    ) -> str:
+        """What would happen, in numbered sentences, each with its cost. Free."""
+        self._require(analyst)
+        told = self._json("POST", "/explain", _question(sql, epsilon, margin, assuming, dialect))
+        return "\n".join(told["explanation"])
+
+    def ask_all(self, questions: Sequence[Mapping[str, object]]) -> list[dict[str, Any]]:
+        """Answer several questions; each gets its answer as JSON, or an error."""
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        told = json.loads(self._send("POST", "/ask_all", {"questions": [dict(each) for each in questions]}, headers))
+        found: list[dict[str, Any]] = told["answers"]
+        return found
+
+    # --- around them --------------------------------------------------------------------------------------------------
+
+    def left(self, *, analyst: str | None = None) -> Budget:
+        """Return what is left to who asks."""
+        self._require(analyst)
+        return Budget.from_json(self._json("GET", "/budget")["left"])
+
+    def tables(self) -> dict[str, Any]:
+        """Return tables and columns, from the policy alone."""
+        return self._json("GET", "/tables")
+
+    def history(self) -> dict[str, Any]:
+        """Return what was asked, newest first."""
+        return self._json("GET", "/history")
+
+    def answer(self, link: str) -> Answer:
+        """Return an answer that was given, by its link."""
+        from discreet.formats import from_arrow
+
+        return from_arrow(self._send("GET", f"/answers/{quoted(link, safe='')}", None, {"Accept": ARROW}))
+
+    def _require(self, analyst: str | None) -> None:
+        """Refuse to ask in another's name than the token's."""
+        if analyst is None:
+            return
+        known = getattr(self._own, "analyst", None)
+        if known is None:
+            known = self._own.analyst = self._json("GET", "/session")["analyst"]
+        if analyst != known:
+            raise UsageError(f"The token asks as {known}, not as {analyst}.")
+
+    # --- the wire -----------------------------------------------------------------------------------------------------
+
+    def _json(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        told: dict[str, Any] = json.loads(self._send(method, path, body, {"Accept": "application/json"}))
+        return told
+
+    def _send(self, method: str, path: str, body: object, headers: Mapping[str, str]) -> bytes:
+        """Send a request, again where its reply is lost: all are free to repeat, and a question has its key."""
+        data = None if body is None else json.dumps(body).encode()
+        sent = {"Authorization": f"Bearer {self._token}", **headers}
+        if data is not None:
+            sent["Content-Type"] = "application/json"
+        for left in reversed(range(TRIES)):
+            connection = self._connection()
+            try:
+                connection.request(method, f"{self._root}{path}", data, sent)
+                reply = connection.getresponse()
+                status, content = reply.status, reply.read()
+            except (OSError, http.client.HTTPException) as error:
+                self._own.connection = None
+                connection.close()
+                if isinstance(error, ssl.SSLError) or not left:
+                    raise Unreachable(f"{self._host} cannot be reached: {_reason(error)}.") from None
+                continue
+            if status >= 400:
+                raise _error(status, content)
+            return content
+        raise AssertionError
+
+    def _connection(self) -> http.client.HTTPConnection:
+        found: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
+        if found is None:
+            if self._secure:
+                context = self._context or ssl.create_default_context()
+                found = http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=context)
+            else:
+                found = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+            self._own.connection = found
+        return found
+
+
+def _question(sql: str, epsilon: object, margin: object, assuming: int | None, dialect: str) -> dict[str, Any]:
+    if not isinstance(sql, str):
+        raise UsageError(f"A question is a text, not {type(sql).__name__}.")
+    amounts = {"epsilon": _amount(epsilon), "margin": _amount(margin)}
+    return {"sql": sql, **amounts, "assuming": assuming, "dialect": dialect}
+
+
+def _amount(value: object) -> str | None:
+    """Return an amount as text, which is exact; the server refuses what is none."""
+    return None if value is None else str(value)
+
+
+def _reason(error: Exception) -> str:
+    return (getattr(error, "strerror", None) or str(error) or type(error).__name__).rstrip(".")
+
+
+def _error(status: int, content: bytes) -> DiscreetError:
+    """Return the exception that the curator would have raised."""
+    try:
+        told = json.loads(content)["error"]
+        kind, sentence, hint = told["kind"], told["sentence"], told["hint"] or ""
+        place = (told["line"] or 1, told["column"] or 1)
+    except (ValueError, KeyError, TypeError):
+        return Unreachable(f"The server answers {status}, and not as discreet does.")
+    match kind:
+        case "rejected":
+            return Rejected(sentence, hint=hint, line=place[0], column=place[1])
+        case "budget":
+            return BudgetExceeded(sentence)
+        case "ledger":
+            return LedgerUnavailable(sentence)
+        case "engine" | "internal" | "stopping" | "crowded":
+            return ServerFailure(sentence)
+    return UsageError(f"{sentence} {hint}".rstrip())
