@@ -11,7 +11,6 @@ SURFACE = {
     "Answer",
     "Budget",
     "BudgetExceeded",
-    "Client",
     "Curator",
     "DiscreetError",
     "EngineFailure",

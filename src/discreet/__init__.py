@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from discreet.budget import Budget as Budget
-    from discreet.client import Client as Client
+    from discreet.client import Client
     from discreet.curator import Curator as Curator
     from discreet.errors import BudgetExceeded as BudgetExceeded
     from discreet.errors import DiscreetError as DiscreetError
@@ -39,7 +39,6 @@ _HOME = {
     "Answer": "vault.answer",
     "Budget": "budget",
     "BudgetExceeded": "errors",
-    "Client": "client",
     "Curator": "curator",
     "DiscreetError": "errors",
     "EngineFailure": "errors",
