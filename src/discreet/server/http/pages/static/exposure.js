@@ -1,0 +1,17 @@
+// What the policy exposes: what an analyst may know without asking, and what a question can reach.
+import { get } from "./api.js";
+import { make, tableOf } from "./elements.js";
+
+const KEYS = { public: "public: listed exactly, free", unknown: "values are shown only if many people share one", never: "never shown, to join on" };
+
+export async function exposure(root) {
+  const { tables, unit } = await get("/tables");
+  root.append(make("h2", {}, "What the policy exposes"),
+    make("p", { class: "soft" }, `Analysts see these names, ranges and values without paying. Everything else is noisy, and hides each ${unit}.`));
+  for (const table of tables) {
+    const whose = table.public ? "public: every row is exact and free"
+      : `at most ${table.max_rows ?? 1} ${(table.max_rows ?? 1) === 1 ? "row" : "rows"} of each ${unit} count${table.max_groups ? `, in at most ${table.max_groups} groups` : ""}`;
+    root.append(make("h3", {}, table.name), make("p", { class: "soft" }, whose),
+      tableOf(["column", "what is told", "as a key"], table.columns.map((column) => [make("code", {}, column.name), column.says, KEYS[column.key]]), { caption: `Columns of ${table.name}` }));
+  }
+}
