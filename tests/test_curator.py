@@ -16,12 +16,12 @@ import pyarrow as pa
 import pytest
 
 from discreet.curator import Curator, create_ledger
+from discreet.door import Door
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.errors import BudgetExceeded, EngineFailure, LedgerUnavailable, Rejected, UsageError
 from discreet.ledger import Ledger
 from discreet.ledger.sqlite import File
-from discreet.measure import released as released_by
 from discreet.policy.policy import Policy
 from discreet.vault.answer import Answer
 from discreet.vault.exact import Exact
@@ -482,13 +482,17 @@ def test_a_snapshot_that_another_thread_takes(tmp_path: Path, monkeypatch: pytes
     create_ledger(policy)
     curator = Curator(policy, tables=tables)
 
-    def late(*parts: Any) -> Any:
-        if curator.ledger()[-1].snapshot == 1:
+    reserve = Door._reserve
+
+    def late(door: Door, request: Any) -> Any:
+        """Another snapshot is taken when the question is charged, and not yet carried out."""
+        charge = reserve(door, request)
+        if curator._view.number == 1:
             tables.update(town(victim=False))
             curator.snapshot()
-        return released_by(*parts)
+        return charge
 
-    monkeypatch.setattr("discreet.view.released", late)
+    monkeypatch.setattr(Door, "_reserve", late)
     sql = "SELECT COUNT(*) AS n FROM people"
     first, second = (curator.ask(sql, analyst="alice", epsilon=100) for _ in range(2))
     assert [each.certificate["snapshot"] for each in (first, second)] == [1, 2]
