@@ -281,6 +281,8 @@ def test_files_and_sql(curator: Curator, tmp_path: Path) -> None:
     assert {each.name for each in files} >= {"microdata.parquet", "block_sex_age.parquet", "block_total_noisy.parquet"}
     total = published.tables["all", "total"].column("count")[0].as_py()
     assert pa.parquet.read_table(tmp_path / "out" / "block_sex_age.parquet").column("count").to_numpy().sum() == total
+    for path in curator.publication("census").show().save(tmp_path / "again"):  # of what was stored: the same bytes
+        assert path.read_bytes() == (tmp_path / "out" / path.name).read_bytes()
     published.save(tmp_path / "csv", csv=True)
     assert pa.csv.read_csv(tmp_path / "csv" / "microdata.csv").num_rows == total
     asked = [

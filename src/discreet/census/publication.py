@@ -193,7 +193,7 @@ class Publication:
             _write(path, parts, csv=csv)
             written.append(path)
         (home / "certificate.json").write_text(
-            json.dumps(self.certificate, indent=1, ensure_ascii=False), encoding="utf-8"
+            json.dumps(self.certificate, indent=1, sort_keys=True, ensure_ascii=False), encoding="utf-8"
         )
         return [*written, home / "certificate.json"]
 
