@@ -60,7 +60,7 @@ def policy(folder: Path, people: int, name: str = "") -> Path:
         text[:begin]
         + f"    tables: {TABLES}\n    epsilon: {epsilon:.6f}\n"
         + f"    split: {{levels: {{{split}}}, tables: {{{tables}}}}}\n"
-        + text[end:].replace("budget: {epsilon: 8", "budget: {epsilon: 100")
+        + text[end:].replace("budget: {epsilon: 8", "budget: {epsilon: 100").replace("memory: 4GB", "memory: 12GB")
     )
     path.write_text(text, encoding="utf-8")
     return path

@@ -83,3 +83,20 @@ def test_margins_are_a_function_of_what_was_released(published: tuple[Any, list[
     people = made(found.plan, found.noisy)
     assert np.array_equal(people[-1].count, found.people.count)
     assert simulated(found.plan, people).equals(found.margins)
+
+
+def test_margins_of_whole_numbers_cover(published: tuple[Any, list[Counts]]) -> None:
+    """Of the cells of every class of published counts, 95 % lie within its margin; classes together, and with slack."""
+    found, truth = published
+    plan = found.plan
+    inside = number = 0
+    for row in found.margins.to_pylist():
+        level, table = plan.places.levels.index(row["level"]), plan.grid.tables[plan.names.index(row["table"])]
+        if row["of"] == "cell" and row["from"] > 0 and level:
+            counts = found.counts(level, table)
+            exact = truth[level].table(plan.grid, table, plan.places.sizes[level]).reshape(counts.shape)
+            here = (counts >= row["from"]) & (counts < (row["below"] or np.inf))
+            inside += int((np.abs(counts - exact)[here] <= row["margin"]).sum())
+            number += int(here.sum())
+    assert number > 5_000
+    assert inside / number > 0.95

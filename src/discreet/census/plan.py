@@ -38,7 +38,7 @@ from discreet.synthetic.axis import MOST_VALUES, OTHER, Axis
 from discreet.synthetic.source import TableSource, source_of
 
 MOST_COMBINATIONS = 1 << 22  # cells of all columns together, which are held once, for the place that is everywhere
-BYTES_A_CELL = 12  # of noisy counts and estimates, while a publication is made
+BYTES_A_CELL = 14  # of noisy counts and estimates, while a publication is made
 MOST_STORED = 900_000_000  # bytes of one answer that the ledger can store, with room for the other parts
 _WIDE = 4_000  # a deviation from which on noise may not fit into 16 bits
 
