@@ -173,7 +173,7 @@ def test_the_rest_alone_is_paid_for_to_the_last_digit(opened: Callable[..., Cura
     known = curator.ask("SELECT SUM(age) AS a FROM people", analyst="alice", epsilon=5)
     sql = "SELECT SUM(income) AS i, SUM(age) AS a, MEDIAN(age) AS m FROM people"
     whole = curator._view.offer(sql, epsilon=3, margin=None, assuming=None)
-    prices = whole.prices(curator._accountant)
+    prices = whole.prices
     rest = [part for part in whole.parts if part.places != (1,)]
     due = curator._accountant.price(each.loss() for part in rest for each in whole.of(part))
     assert len(prices) == 3
@@ -313,7 +313,7 @@ def test_another_snapshot_is_measured_anew(curator: Curator, opened: Callable[..
 def test_another_policy_is_measured_anew(opened: Callable[..., Curator]) -> None:
     sql = "SELECT SUM(age) AS a FROM people"
     curator = opened()
-    parts = curator._view.offer(sql, epsilon=1, margin=None, assuming=None).wanted(curator._accountant)
+    parts = curator._view.offer(sql, epsilon=1, margin=None, assuming=None).wanted
     curator.ask(sql, analyst="alice", epsilon=1)
     stands = {"snapshot": 1, "parts": parts}
     assert set(curator._ledger.standing("alice", policy=curator.policy.digest, **stands).parts) == set(parts)

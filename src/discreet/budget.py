@@ -90,7 +90,7 @@ class Loss:
 
     def __post_init__(self) -> None:
         for name, value in (("epsilon", self.epsilon), ("rho", self.rho), ("delta", self.delta)):
-            if value is not None and value < 0:
+            if value is not None and value.numerator < 0:  # many losses are made, and rationals compare slowly
                 raise UsageError(f"A loss cannot be negative: {name} is {value}.")
 
 
@@ -194,12 +194,12 @@ def number(value: Fraction | float, *, rounding: str = ROUND_HALF_EVEN) -> str:
 
 def round_up(value: Fraction, *, digits: int) -> Fraction:
     """The smallest decimal of that many significant digits that is at least `value`."""
-    return Fraction(_decimal(value, digits, ROUND_CEILING))
+    return Fraction(_decimal(value, digits, ROUND_CEILING)) if value else Fraction(0)
 
 
 def round_down(value: Fraction, *, digits: int) -> Fraction:
     """The largest decimal of that many significant digits that is at most `value`."""
-    return Fraction(_decimal(value, digits, ROUND_FLOOR))
+    return Fraction(_decimal(value, digits, ROUND_FLOOR)) if value else Fraction(0)
 
 
 def _decimal(value: Fraction, digits: int, rounding: str) -> Decimal:

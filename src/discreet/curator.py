@@ -84,7 +84,7 @@ class Curator:
         """Answer a question. What was measured before is free, and the numbers are the same (S10)."""
         with self._entered() as (view, door):
             offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
-            standing = door.standing(analyst, offered.wanted(self._accountant))
+            standing = door.standing(analyst, offered.wanted)
             offered = view.knowing(offered, standing)
             if not offered.due:
                 return self._answer(sql, door.free(standing, view.recalled(offered, standing)))
@@ -117,7 +117,6 @@ class Curator:
         return view, Door(policy=self.policy, ledger=self._ledger, snapshot=view.number, until=until)
 
     def _request(self, sql: str, offered: Offer, analyst: str) -> Request:
-        prices = offered.prices(self._accountant)
         return Request(
             analyst=analyst,
             question=digest("discreet parts", *(part.id for part in offered.due)),
@@ -125,7 +124,8 @@ class Curator:
             cost=offered.cost,
             mechanisms=[mechanism for part in offered.due for mechanism in offered.of(part)],
             parts=[
-                PaidPart(id=part.id, mechanisms=len(offered.of(part)), cost=prices[part.id]) for part in offered.due
+                PaidPart(id=part.id, mechanisms=len(offered.of(part)), cost=offered.prices[part.id])
+                for part in offered.due
             ],
             inside=self._accountant,
             paid=offered.cost,
@@ -159,7 +159,7 @@ class Curator:
         """What a question would cost and how wrong the answer would be. Free; touches no data."""
         with self._entered() as (view, door):
             offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
-            standing = door.standing(analyst, offered.wanted(self._accountant))
+            standing = door.standing(analyst, offered.wanted)
             return quoted(view.knowing(offered, standing), self._accountant, left=standing.left, assuming=assuming)
 
     def explain(
@@ -175,7 +175,7 @@ class Curator:
         """What would happen, in numbered sentences, each with its cost. Free; touches no data."""
         with self._entered() as (view, door):
             offered = view.offer(sql, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect)
-            standing = door.standing(analyst, offered.wanted(self._accountant))
+            standing = door.standing(analyst, offered.wanted)
             offered, spell = view.knowing(offered, standing), view.engine.sql
             return explanation(offered, self.policy, self._accountant, analyst=analyst, left=standing.left, spell=spell)
 

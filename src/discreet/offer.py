@@ -99,13 +99,13 @@ class Offer:
     blocks: tuple[BlockOffer, ...]
     cost: Charge  # of what is measured now
     parts: tuple[Part, ...] = ()  # each once, in the order of the statement
+    prices: Mapping[str, Charge] = field(default_factory=dict)  # of each part, to be measured as well as offered
     stored: Mapping[str, int] = field(default_factory=dict)  # parts that were measured before: the charge of each
 
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """All that the answer rests on, whenever it was paid for, in the order of `statistics`."""
-        in_order = (replace(part, places=tuple(sorted(part.places))) for part in self.parts)
-        return tuple(mechanism for part in in_order for mechanism in self.of(part))
+        return tuple(mechanism for part in self.parts for mechanism in self.of(part.in_order))
 
     def of(self, part: Part) -> tuple[Mechanism, ...]:
         return self.blocks[part.block].of(part)
@@ -117,13 +117,10 @@ class Offer:
         first = {part.block: min(each.id for each in rest if each.block == part.block) for part in rest}
         return tuple(sorted(rest, key=lambda part: (first[part.block], part.id)))
 
-    def prices(self, accountant: Accountant) -> dict[str, Charge]:
-        """What each part costs, to be measured as well as offered."""
-        return {part.id: accountant.price(each.loss() for each in self.of(part)) for part in self.parts}
-
-    def wanted(self, accountant: Accountant) -> dict[str, Fraction]:
+    @property
+    def wanted(self) -> dict[str, Fraction]:
         """The least that each part must have cost to be recalled (S10)."""
-        return {part: price.amount for part, price in self.prices(accountant).items()}
+        return {part: price.amount for part, price in self.prices.items()}
 
     def recalling(self, stored: Mapping[str, EarlierCharge], accountant: Accountant) -> Offer:
         """The same with parts that were measured before, and their noise, which is no wider than what was offered."""
@@ -282,10 +279,13 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
     own = [plan.blocks[part.block] for part in parts if plan.blocks[part.block].unknown]  # one part each
     count = sum(len(part.places) for part in parts) + sum(1 - block.one_shot for block in own)
     share = amount / count
-    delta = delta_for_keys(amount, of=limit) / max(len(own), 1)
+    delta = delta_for_keys(amount, of=limit) / len(own) if own else Fraction(0)
     each = [_block(block, accountant, share, delta) for block in plan.blocks]
     found = Offer(plan=plan, blocks=tuple(_rolled(block, each) for block in each), cost=FREE, parts=parts)
-    return replace(found, cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms))
+    prices = {part.id: accountant.price(each.loss() for each in found.of(part)) for part in parts}
+    only = prices[parts[0].id] if len(parts) == 1 else None
+    cost = only or accountant.price(mechanism.loss() for mechanism in found.mechanisms)
+    return replace(found, cost=cost, prices=prices)
 
 
 def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> BlockOffer:

@@ -14,7 +14,7 @@ Privacy
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from discreet.sql.identity import digest
 from discreet.sql.plan import Block, Plan
@@ -27,6 +27,11 @@ class Part:
     id: str
     block: int
     places: tuple[int, ...]
+
+    @property
+    def in_order(self) -> Part:
+        """The same, in the order of the statement."""
+        return self if len(self.places) == 1 else replace(self, places=tuple(sorted(self.places)))
 
 
 def parts_of(plan: Plan) -> tuple[Part, ...]:

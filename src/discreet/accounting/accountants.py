@@ -179,8 +179,11 @@ def _proved(amount: Fraction | None, name: AccountantName) -> Fraction:
 
 
 def _total(losses: list[tuple[Fraction, Fraction]]) -> Charge:
-    amount = sum((amount for amount, _ in losses), Fraction(0))
-    delta = sum((delta for _, delta in losses), Fraction(0))
+    if len(losses) == 1:  # sums of rationals are slow
+        [(amount, delta)] = losses
+    else:
+        amount = sum((amount for amount, _ in losses), Fraction(0))
+        delta = sum((delta for _, delta in losses), Fraction(0))
     return Charge(amount=round_up(amount, digits=_DIGITS), delta=round_up(delta, digits=_DIGITS))
 
 

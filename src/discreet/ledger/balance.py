@@ -72,6 +72,7 @@ class OpenCharge:
     """Paid for and not answered yet."""
 
     number: int
+    analyst: str
     snapshot: int
     lump: bool  # its mechanisms are named when it is posted
     same: str
@@ -252,6 +253,7 @@ def _charge(balance: Balance, number: int, body: dict[str, Any]) -> None:
         balance.require(named and within, number, "has parts that are not its own")
     balance.open[number] = OpenCharge(
         number=number,
+        analyst=analyst,
         snapshot=body["snapshot"],
         lump=body["mechanisms"] is None,
         same=body["same"],

@@ -11,10 +11,12 @@ same argument covers a process that died: whoever asks again on that snapshot co
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +139,8 @@ class Ledger:
             waiting = balance.open.get(charge)
             if waiting is None:
                 self._require_posted(charge, content)
-                return self._standing_of(charge, balance, exported(balance))
+                paid_by = self._journal.row(charge).body["analyst"]
+                return _standing_of(paid_by, balance, exported(balance))
             if self._journal.unsealed(charge) != reservation.key:
                 raise UsageError(f"Charge {charge} was reserved by somebody else: reserve first, then post.")
             if waiting.lump != (rows is not None):
@@ -146,7 +149,7 @@ class Ledger:
             post = self._journal.append(row)
             self._journal.file.keep_answer(charge, post, waiting.question, answer)
             self._journal.file.erase_key(charge)
-            return self._standing_of(charge, balance, head_of(balance.ledger, *self._journal.file.appended))
+            return _standing_of(waiting.analyst, balance, head_of(balance.ledger, *self._journal.file.appended))
 
     def overran(self, reservation: Reservation, *, analyst: str) -> None:
         """Count a charge whose work failed or took too long (S13, S22); an open one is closed for good, unanswered.
@@ -200,9 +203,9 @@ class Ledger:
         charges = dict[str, int]()
         for part, amount in wanted.items():
             stored = balance.parts.get(stored_as(part, asked), ())
-            first = next((charge for paid, charge in stored if paid >= amount), None)
-            if first is not None:
-                charges[part] = first
+            first = bisect_left(stored, amount, key=itemgetter(0))  # each is dearer than all before it
+            if first < len(stored):
+                charges[part] = stored[first][1]
         known = {charge: self._part_of(balance, charge, asked) for charge in set(charges.values())}
         found = dict[str, StoredPart]()
         for part, charge in charges.items():
@@ -233,12 +236,6 @@ class Ledger:
         found = self._journal.file.answers_to(subject)
         dear = [each for each in found if not at_least or self._cost(each[0]).amount >= at_least]
         return tuple(self._stored(balance, charge, post, subject)[1] for charge, post in dear)
-
-    def _standing_of(self, charge: int, balance: Balance, head: dict[str, Any]) -> Standing:
-        """Of whoever paid for a charge; by now it may be somebody who is no analyst any more."""
-        analyst = self._journal.row(charge).body["analyst"]
-        known = analyst == CURATOR or analyst in balance.analysts
-        return Standing(left=balance.left(analyst) if known else NOTHING, head=head)
 
     @property
     def streams(self) -> Streams:
@@ -413,6 +410,12 @@ def _mechanisms(charge: Row, post: Row) -> list[dict[str, Any]]:
     named: list[dict[str, Any]] | None = charge.body["mechanisms"]
     used: list[dict[str, Any]] = post.body["mechanisms"] if named is None else named
     return used
+
+
+def _standing_of(analyst: str, balance: Balance, head: dict[str, Any]) -> Standing:
+    """Of whoever paid for a charge; by now it may be somebody who is no analyst any more."""
+    known = analyst == CURATOR or analyst in balance.analysts
+    return Standing(left=balance.left(analyst) if known else NOTHING, head=head)
 
 
 def _resumable(waiting: OpenCharge, balance: Balance) -> bool:

@@ -25,11 +25,12 @@ from discreet.noise.bits import SYSTEM
 KEY_BYTES = 32
 FIRST = bytes(32)  # what stands before the first row's MAC
 _NONCE_BYTES = 12
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def canonical(value: object) -> str:
     """The one JSON text of a value: sorted keys, no spaces, ASCII, no NaN."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return _CANONICAL.encode(value)
 
 
 def digest(data: bytes) -> str:

@@ -140,6 +140,8 @@ def digest(*texts: str) -> str:
 
 def sharing(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
     """The blocks, with those that read the same as an earlier one marked; the margins they want may still differ."""
+    if len(blocks) == 1:
+        return tuple(blocks)
     seen: dict[str, int] = {}
     result = []
     for index, block in enumerate(blocks):

@@ -43,6 +43,8 @@ def compact(values: IntegerArray) -> IntegerArray:
 
 def integers(column: pa.ChunkedArray) -> IntegerArray:
     """A column of exact integers; NULL, the sum of no rows, is 0."""
+    if column.type == pa.int64():
+        return arrow.numbers(column)
     try:
         return arrow.numbers(column.cast(pa.int64()))
     except pa.ArrowInvalid:

@@ -16,8 +16,10 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from discreet.algebra import Numbers
+from discreet import arrow
+from discreet.algebra import Aggregate, Numbers
 from discreet.engines.duckdb.locked import COMMON_PARTS, STATISTICS, connect, lock
+from discreet.engines.duckdb.shape import shape
 from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.duckdb.twin import empty_twin
 from discreet.engines.layout import OWNER, SCHEMAS, public
@@ -57,14 +59,25 @@ def _one_sentence(sql: str) -> Iterator[None]:
 
 
 def _statement(cursor: Any, sql: str, begin: str) -> Any:
-    """One SELECT, begun."""
+    """One SELECT, parsed."""
     import duckdb
 
-    cursor.execute(begin)
+    if begin:
+        cursor.execute(begin)
     statements = cursor.extract_statements(sql)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise duckdb.InvalidInputException("not one SELECT")
-    return cursor.sql(statements[0])
+    return statements[0]
+
+
+def _one_row(cursor: Any, statement: Any) -> pa.Table:
+    """The whole numbers of a statement that has one row: sooner there than by way of Arrow, which plans it twice."""
+    import pyarrow as pa
+
+    [row] = cursor.execute(statement).fetchall()
+    kinds = (pa.int64() if each is None or -(2**63) <= each < 2**63 else pa.decimal128(38, 0) for each in row)
+    columns = [arrow.array([each], kind) for each, kind in zip(row, kinds, strict=True)]
+    return pa.table(columns, names=[column[0] for column in cursor.description])
 
 
 class DuckDB:
@@ -77,7 +90,7 @@ class DuckDB:
         self._process, self._lock = os.getpid(), Lock()
         self._empty: Any = None
         self._second: Any = None
-        self._binding: set[str] = set()  # statements that bind, to be checked once
+        self._binding: set[object] = set()  # shapes of statements that bind, to be checked once
         try:
             self._connection = connect(
                 path, read_only=True, memory=memory, threads=threads, keep_order=False, without=(STATISTICS,)
@@ -106,7 +119,7 @@ class DuckDB:
         """
         began, sql = time.monotonic(), PLAIN.numbers(query)
         try:
-            return Exact(self.read(sql, seconds))
+            return Exact(self.read(sql, seconds, one_row=isinstance(query, Aggregate) and not query.keys))
         except Overrun:
             raise
         except EngineFailure:
@@ -137,20 +150,21 @@ class DuckDB:
         with self._cursor(self._careful(), seconds - (time.monotonic() - began)) as cursor:
             yield from self._parts(cursor, total, rows, begin=f"USE {_ATTACHED}")
 
-    def read(self, sql: str, seconds: float) -> pa.Table:
-        """The result of one SELECT."""
+    def read(self, sql: str, seconds: float, *, one_row: bool = False) -> pa.Table:
+        """The result of one SELECT; `one_row` where it is one row of whole numbers."""
         with self._cursor(self._connection, seconds) as cursor:
-            return self._selected(cursor, sql)
+            return self._selected(cursor, sql, one_row=one_row)
 
-    def _selected(self, cursor: Any, sql: str, *, begin: str = "") -> pa.Table:
+    def _selected(self, cursor: Any, sql: str, *, begin: str = "", one_row: bool = False) -> pa.Table:
         with _one_sentence(sql):
-            return _statement(cursor, sql, begin).to_arrow_table()
+            statement = _statement(cursor, sql, begin)
+            return _one_row(cursor, statement) if one_row else cursor.sql(statement).to_arrow_table()
 
     def _parts(self, cursor: Any, sql: str, rows: int, *, begin: str = "") -> Iterator[pa.Table]:
         import pyarrow as pa
 
         with _one_sentence(sql):
-            reader = _statement(cursor, sql, begin).to_arrow_reader(rows)
+            reader = cursor.sql(_statement(cursor, sql, begin)).to_arrow_reader(rows)
             batches = list(itertools.islice(reader, 1))
         yield pa.Table.from_batches(batches, reader.schema)
         while batches:
@@ -167,10 +181,11 @@ class DuckDB:
         """Raise EngineFailure where a query does not bind: to tables of the same columns that hold no rows."""
         import duckdb
 
-        sql = PLAIN.numbers(query)
         self._check_process()
-        if sql in self._binding:  # the empty twin never changes
+        known = shape(query)
+        if known in self._binding:  # the empty twin never changes
             return
+        sql = PLAIN.numbers(query)
         with self._lock:
             if self._empty is None:
                 self._empty = empty_twin(self._connection)
@@ -184,7 +199,7 @@ class DuckDB:
             cursor.close()
         if len(self._binding) >= MOST_BINDING:
             self._binding.clear()
-        self._binding.add(sql)
+        self._binding.add(known)
 
     def _careful(self) -> Any:
         """The same snapshot once more, for statements that failed on a row."""

@@ -18,6 +18,7 @@ from sqlglot import exp
 from discreet.policy.declaration import HIDDEN
 from discreet.sql.after import error_bars
 from discreet.sql.after.kinds import DRAW, Kind, PublicRead, Read, Scope, kind_of, unrounded
+from discreet.sql.text.dialect import WRITER
 
 DRAWS = f"{HIDDEN}draws"  # the table of all of them
 _MARGIN = "#margin "
@@ -73,7 +74,7 @@ def again(
     items = found.tree.expressions
     place = next(index for index, item in enumerate(items) if item.alias == DRAW)
     items.append(items.pop(place))
-    statement = found.tree.sql(dialect="duckdb", comments=False)
+    statement = found.tree.sql(dialect=WRITER, comments=False)
     return kinds, Again(sql=statement, kinds=kinds, wanted=wanted, slacks=slacks)
 
 
@@ -293,7 +294,14 @@ def _inside(node: exp.Select) -> Iterator[exp.Expression]:
     parts += [node.args.get(name) for name in ("where", "group", "having", "qualify", "order")]
     for part in parts:
         if part is not None:
-            yield from part.walk(prune=lambda each: isinstance(each, exp.Subquery | exp.Select))
+            yield from part.walk(prune=_is_query)
+
+
+_QUERIES = (exp.Subquery, exp.Select)
+
+
+def _is_query(node: exp.Expression) -> bool:
+    return isinstance(node, _QUERIES)
 
 
 def _is_grouped(node: exp.Select) -> bool:
@@ -301,7 +309,7 @@ def _is_grouped(node: exp.Select) -> bool:
         isinstance(each, exp.AggFunc) and not _windowed(each)
         for part in (*node.expressions, node.args.get("having"))
         if part is not None
-        for each in part.walk(prune=lambda inner: isinstance(inner, exp.Subquery | exp.Select))
+        for each in part.walk(prune=_is_query)
     )
 
 

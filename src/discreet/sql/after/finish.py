@@ -31,6 +31,7 @@ from discreet.sql.after.naming import (
 )
 from discreet.sql.picks import Pick, Picked
 from discreet.sql.plan import Block, Column, Joint, Plan, Unknown
+from discreet.sql.text.dialect import WRITER
 from discreet.sql.values.value import Text, few_of
 
 
@@ -239,7 +240,7 @@ def _with_divisors(sql: str) -> list[str]:
     """An expression, and what it divides by."""
     divisions = sqlglot.parse_one(sql, read="duckdb").find_all(exp.Div, exp.IntDiv)
     divisors = (each.expression for each in divisions if each.expression.find(exp.Column))
-    return [sql, *dict.fromkeys(each.sql(dialect="duckdb") for each in divisors)]
+    return [sql, *dict.fromkeys(each.sql(dialect=WRITER) for each in divisors)]
 
 
 def _floats(table: pa.Table, index: int) -> Any:
@@ -283,10 +284,13 @@ def split(result: pa.Table, columns: Sequence[Column]) -> tuple[pa.Table, pa.Tab
     present = result.num_columns == len(shown) + len(carriers)
     margins = [pa.nulls(result.num_rows, pa.float64())] * len(shown)
     for place, index in enumerate(carriers if present else []):
-        half_width = result.column(len(shown) + place).combine_chunks().cast(pa.float64())
-        margins[index] = pa.compute.if_else(
-            table.column(index).combine_chunks().is_valid(), half_width, arrow.scalar(None, pa.float64())
-        )
+        half_width = result.column(len(shown) + place).combine_chunks()
+        if half_width.type != pa.float64():
+            half_width = half_width.cast(pa.float64())
+        if table.column(index).null_count:
+            there = table.column(index).combine_chunks().is_valid()
+            half_width = pa.compute.if_else(there, half_width, arrow.scalar(None, pa.float64()))
+        margins[index] = half_width
     return table, pa.Table.from_arrays(margins, names=shown)
 
 

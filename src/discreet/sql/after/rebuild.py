@@ -8,6 +8,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from discreet.sql.text.dialect import WRITER
 from discreet.sql.text.parse import reject, show, whole
 from discreet.sql.text.postgres import ColumnKind, resolve
 from discreet.sql.values.expressions import TRANSLATORS
@@ -81,7 +82,7 @@ _KNOWN = frozenset((*TRANSLATORS, *AGGREGATES, *_WINDOWS, *_STRUCTURE)) - {exp.A
 
 
 def as_sql(node: exp.Expression) -> str:
-    return str(node.sql(dialect="duckdb", comments=False))
+    return str(node.sql(dialect=WRITER, comments=False))
 
 
 def rebuilt(node: exp.Expression, rewrite: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:

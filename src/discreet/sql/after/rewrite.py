@@ -128,7 +128,7 @@ class Rewrite:
 
     def on_keys(self) -> Iterator[exp.Expression]:
         """What WHERE says of keys alone, of the noisy table's: groups that it rules out are nobody's."""
-        where = self.node.args.get("where")
+        where = self.node.args.get("where") if self.keys else None
         for part in conjuncts(where.this if where is not None else None):
             if part.find(exp.Column):
                 with suppress(Rejected):

@@ -265,10 +265,11 @@ def clocks(today: date | None) -> Rule:
 def is_clock(node: exp.Expression) -> bool:
     """CURRENT_DATE, NOW() and the like."""
     name = node.name.lower() if isinstance(node, exp.Anonymous) and not node.expressions else ""
-    return isinstance(node, exp.CurrentDate | _NOW) or name in ("today", *_NOW_NAMES)
+    return isinstance(node, _CLOCKS) or name in ("today", *_NOW_NAMES)
 
 
 _NOW = exp.CurrentTimestamp | exp.Localtimestamp | exp.CurrentDatetime
+_CLOCKS = exp.CurrentDate | _NOW
 _NOW_NAMES = ("now", "getdate", "sysdate", "get_current_timestamp", "transaction_timestamp", "statement_timestamp")
 _HOURS = ("hour", "minute", "second", "millisecond", "microsecond")
 

@@ -25,6 +25,7 @@ class _DuckDB(DuckDB):  # type: ignore[misc]
         IDENTIFIERS: ClassVar[list[str | tuple[str, str]]] = ['"', "`"]
 
 
+WRITER = DuckDB()  # writes trees as SQL; named by a text, a dialect would be made anew each time
 _READERS: dict[Dialect, type[Reader]] = {"duckdb": _DuckDB, "postgres": Postgres}
 
 

@@ -18,7 +18,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import NO_TEXT, Rejected
-from discreet.sql.text.dialect import Dialect, reader
+from discreet.sql.text.dialect import WRITER, Dialect, reader
 
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
@@ -206,7 +206,7 @@ def show(node: exp.Expression) -> str:
 
 def spelt(node: exp.Expression) -> str:
     """The node as SQL in one spelling, shortened, for names."""
-    return _shortened(node.sql(dialect="duckdb", comments=False))
+    return _shortened(node.sql(dialect=WRITER, comments=False))
 
 
 def _shortened(text: str) -> str:
@@ -215,18 +215,20 @@ def _shortened(text: str) -> str:
 
 def written(name: str) -> str:
     """A name as it is written in SQL: in quotes where it must be."""
-    identifier: str = exp.to_identifier(name).sql(dialect="duckdb")
+    identifier: str = exp.to_identifier(name).sql(dialect=WRITER)
     return identifier
 
 
 def quoted(name: str) -> str:
     """A name between quotes."""
-    identifier: str = exp.to_identifier(name, quoted=True).sql(dialect="duckdb")
+    identifier: str = exp.to_identifier(name, quoted=True).sql(dialect=WRITER)
     return identifier
 
 
 def _check_brackets(text: str) -> None:
     """Refuse deep nesting before the parser recurses into it (brackets inside strings count too: harmless)."""
+    if sum(map(text.count, "([{")) <= MAX_DEPTH:
+        return
     depth = deepest = 0
     for character in text:
         depth += (character in "([{") - (character in ")]}")

@@ -28,8 +28,10 @@ def spelled(tree: exp.Query, *, database: str = "", today: date | None = None) -
         node = given
         for rule in rules:
             other = rule(node)
+            if other is node:
+                continue
             for known in ("place", "written"):  # a refusal names what was written, where it was written
-                if other is not node and known in node.meta:
+                if known in node.meta:
                     other.meta.setdefault(known, node.meta[known])
             node = other
         if node is not given:  # `transform` does not look into what is new
