@@ -23,6 +23,7 @@ from small_ledger import ask, charge, noisy, recalled, released, some_terms
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger import Ledger, sqlite
+from small_disk import small_disk
 
 
 def beside(path: Path, suffix: str) -> Path:
@@ -256,18 +257,6 @@ def test_what_a_child_does_after_a_fork(ledger: Ledger) -> None:
     assert ask(ledger, "other").id
     assert ledger.spent() == charge("2/10")
     ledger.verify()
-
-
-@contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    folder.mkdir()
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
-    if made.returncode:
-        pytest.skip("a full disk needs a small one, which only root may mount; test_files_that_cannot_grow is like it")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", folder], check=True)
 
 
 def test_a_full_disk(tmp_path: Path) -> None:

@@ -20,6 +20,8 @@ from discreet.server.scram import PLAIN, PLUS, Malformed
 from discreet.server.tls import Tls
 from discreet.server.users import User
 
+VERDICT = 0.005  # seconds from the proof of a password to what is said of it, whether it was right or wrong
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
@@ -146,6 +148,7 @@ async def _scram(
         try:
             user, signature = attempt.final(proof)
         finally:
+            await asyncio.sleep(began + VERDICT - time.monotonic())
             await hold(began)
     except Malformed as error:
         raise Broken(str(error)) from None
