@@ -149,6 +149,15 @@ def test_what_is_refused_has_its_code(client: Client, sql: str, code: str) -> No
     assert (reply.code, reply.status, reply.rows) == (code, "I", [])
 
 
+def test_a_view_of_a_session_is_refused_with_what_to_write(client: Client) -> None:
+    """Ibis makes one where it is asked for a temporary view."""
+    reply = client.query("CREATE OR REPLACE TEMPORARY VIEW adults AS SELECT * FROM people WHERE age > 17")
+    assert (reply.code, reply.status) == ("25006", "I")
+    assert "WITH name AS" in reply.errors[0]["H"]
+    asked = "WITH adults AS (SELECT * FROM people WHERE age > 17) SELECT COUNT(*) AS n FROM adults"
+    assert client.query(asked).tags == ["SELECT 1"]
+
+
 def test_an_auditor_reads_and_never_asks(town: Running) -> None:
     with Client(town.port, "dave", options="-c discreet.epsilon=0.5") as client:
         assert client.query(COUNT).code == "42501"

@@ -19,6 +19,9 @@ from discreet.server.pgwire.question import Asker, Result
 
 Made = TypeVar("Made")
 QUESTIONS = frozenset(("SELECT", "WITH", "VALUES", "TABLE", "("))
+_INSTEAD = {
+    "CREATE": "No view or table is kept, not for a session either: write WITH name AS (SELECT ...) in the question.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +184,7 @@ class Runner:
                 "25006",
                 f"{statement.tokens[0].text[:40]} is not understood here: this server answers questions "
                 "and changes nothing.",
-                hint="Ask by SELECT. SHOW discreet.budget tells what is left.",
+                hint=_INSTEAD.get(statement.verb, "Ask by SELECT. SHOW discreet.budget tells what is left."),
                 place=statement.offset + 1,
             )
         return await self._ask(statement, portal)
