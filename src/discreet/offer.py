@@ -283,9 +283,8 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
     each = [_block(block, accountant, share, delta) for block in plan.blocks]
     found = Offer(plan=plan, blocks=tuple(_rolled(block, each) for block in each), cost=FREE, parts=parts)
     prices = {part.id: accountant.price(each.loss() for each in found.of(part)) for part in parts}
-    only = prices[parts[0].id] if len(parts) == 1 else None
-    cost = only or accountant.price(mechanism.loss() for mechanism in found.mechanisms)
-    return replace(found, cost=cost, prices=prices)
+    found = replace(found, prices=prices)
+    return replace(found, cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms))
 
 
 def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fraction) -> BlockOffer:
