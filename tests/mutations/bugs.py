@@ -595,8 +595,8 @@ BUGS = (
     bug(
         "recall of what was measured by another mechanism",
         "ledger/book.py",
-        "for paid, charge in stored if paid >= amount",
-        "for _, charge in stored",
+        "first = bisect_left(stored, amount, key=itemgetter(0))",
+        "first = 0",
         "tests/test_recall.py::test_a_larger_epsilon_is_measured_anew_and_kept",
     ),
     bug(
