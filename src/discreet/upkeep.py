@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.budget import Charge
-from discreet.curator import accountant_of, terms_of
+from discreet.curator import Curator, accountant_of, terms_of
 from discreet.engines.advice import check as survey
 from discreet.engines.report import report
 from discreet.engines.stores import store_of
-from discreet.errors import Problem
+from discreet.errors import DiscreetError, PolicyError, Problem
 from discreet.ledger import Ledger
 from discreet.policy.policy import CURATOR, Policy, Table
 
@@ -39,7 +39,9 @@ def check(policy: Policy) -> Checkup:
         return Checkup(problems=findings.problems, groups=findings.groups, next="")
     groups = {title: tuple(notes) for title, notes in findings.groups.items()}
     budget = (*groups.get("The budget", ()), *_better_accountant(policy), *_limits_apart(policy))
-    return Checkup(problems=(), groups=groups | {"The budget": budget}, next=_next_step(policy))
+    problems, published = _published(policy)
+    groups |= {"The budget": budget, "What is published": published}
+    return Checkup(problems=problems, groups=groups, next=_next_step(policy))
 
 
 def snapshot_report(made: Snapshot, policy: Policy) -> list[str]:
@@ -59,6 +61,40 @@ def _better_accountant(declared: Policy) -> list[str]:
     fixed = "" if uses else " It is fixed when the ledger is created."
     more = f"Beyond about {count} equal questions, {using} accountant: zcdp: it has smaller margins than plain sums."
     return [more + fixed]
+
+
+def _published(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """What would stop its releases and publications; they are made of public tables, which a snapshot holds."""
+    names = [*declared.releases, *declared.publications]
+    if not names:
+        return (), ()
+    if not _has_snapshot(declared):
+        return (), (f"{', '.join(names)}: looked at as soon as there is a snapshot of these tables. Then check again.",)
+    curator = Curator(declared)
+    problems: list[Problem] = []
+    notes = []
+    for look, among in ((curator.release, declared.releases), (curator.publication, declared.publications)):
+        for name in among:
+            try:
+                look(name)
+            except PolicyError as error:
+                problems += error.problems
+            except DiscreetError as error:
+                notes.append(f"{name}: {error}")
+            else:
+                verb = "release" if name in declared.releases else "publish"
+                notes.append(f"{name}: what it costs says discreet {verb} quote {declared.path} {name}.")
+    return tuple(problems), tuple(notes)
+
+
+def _has_snapshot(declared: Policy) -> bool:
+    """Whether there is a ledger, and a snapshot of what is declared now."""
+    numbers = store_of(declared).numbers()
+    if not numbers or not Path(declared.ledger).exists():
+        return False
+    with Ledger.open(str(declared.ledger), terms_of(declared)) as book:
+        known = book.snapshot
+    return known in numbers and store_of(declared).snapshot(known).digest == declared.digest
 
 
 def _next_step(declared: Policy) -> str:

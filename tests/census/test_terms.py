@@ -6,13 +6,16 @@ from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from tiny_country import BLOCKS, opened, policy_text, tables
 
 from discreet.census import plan
+from discreet.curator import create_ledger, take_snapshot
 from discreet.errors import DiscreetError, PolicyError, UsageError
 from discreet.policy.policy import Policy
 from discreet.policy.publication import Hierarchy
+from discreet.upkeep import check
 
 INVARIANT = "    invariants: [{level: state, values: known, because: the law}]\n"
 
@@ -155,3 +158,22 @@ def test_no_such_publication(tmp_path: Path, name: object) -> None:
     with pytest.raises(DiscreetError) as refused:
         opened(tmp_path, policy_text()).publication(name)  # type: ignore[arg-type]
     assert isinstance(refused.value, UsageError)
+
+
+def test_check_looks_at_publications(tmp_path: Path) -> None:
+    """Once there is a snapshot, what would stop a publication is found before anybody runs it."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(f"source: data\n{policy_text()}", encoding="utf-8")
+    policy = Policy.read(path)
+    (tmp_path / "data").mkdir()
+    for name, table in tables().items():
+        pyarrow.parquet.write_table(table, tmp_path / "data" / f"{name}.parquet")
+    (told,) = check(policy).groups["What is published"]
+    assert told.startswith("census: looked at as soon as there is a snapshot")
+    create_ledger(policy)
+    take_snapshot(policy)
+    (told,) = check(policy).groups["What is published"]
+    assert told == f"census: what it costs says discreet publish quote {path} census."
+    path.write_text(path.read_text().replace("[age, ill]", "[age, block]"))
+    (problem,) = check(Policy.read(path)).problems
+    assert "people.block cannot be in a table" in problem.message
