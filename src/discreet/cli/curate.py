@@ -43,7 +43,7 @@ def check(policy: Policy, format: ReportFormat = Format.table) -> None:
         if group:
             console.print(plainly(title), style="bold")
         for note in group:
-            console.print(plainly(f"- {note}"), style="yellow" if "EACH ROW" in note else "", soft_wrap=True)
+            console.print(plainly(f"- {note}"), style="yellow" if "EACH ROW" in note else "")
     console.print("The policy and its source agree.", style="green")
     console.print(plainly(f"Next: {found.next}"), soft_wrap=True)
 
@@ -63,7 +63,7 @@ def snapshot(policy: Policy, quiet: Quiet = False) -> None:
     console = output()
     console.print(f"Snapshot {made.number}, for the curator's eyes only:")
     for line in report(made, declared):
-        console.print(plainly(line), style="bold red" if line.lstrip().startswith(SHOUT) else "", soft_wrap=True)
+        console.print(plainly(line), style="bold red" if line.lstrip().startswith(SHOUT) else "")
 
 
 def ledger(
