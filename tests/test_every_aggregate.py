@@ -22,7 +22,7 @@ from discreet.budget import Charge
 from discreet.mechanisms import FineQuantile, Quantile, Quantiles
 from discreet.offer import offer
 from discreet.sql.picks import Pick
-from discreet.sql.plan import Block
+from discreet.sql.plan import Block, Shared
 from sql import databases, harness
 from sql.harness import Case
 
@@ -95,8 +95,10 @@ def check_sums(case: Case, found: databases.Family) -> list[Reached]:
     for neighbors in harness.NEIGHBORS:
         for block in harness.plan_of(case, neighbors).blocks:
             exact = vectors(block, found)
-            for measurement in block.measurements:
-                numbers = {db: harness.forms_of(vector, measurement.forms) for db, vector in exact.items()}
+            for measurement in block.measured:
+                numbers = {
+                    db: harness.forms_of(vector, measurement.over(block.readings)) for db, vector in exact.items()
+                }
                 moved = largest(dense(found, numbers), found, neighbors)
                 claims = {norm: getattr(measurement.sensitivity, norm) for norm in NORMS}
                 over = {norm: (moved[norm], claims[norm]) for norm in NORMS if moved[norm] > claims[norm]}
@@ -240,8 +242,10 @@ def test_smaller_claims_would_be_caught() -> None:
         for neighbors in harness.NEIGHBORS:
             block = harness.plan_of(case, neighbors).blocks[0]
             exact = vectors(block, family(case.policy))
-            for measurement in block.measurements:
-                numbers = {db: harness.forms_of(vector, measurement.forms) for db, vector in exact.items()}
+            for measurement in block.measured:
+                numbers = {
+                    db: harness.forms_of(vector, measurement.over(block.readings)) for db, vector in exact.items()
+                }
                 moved = largest(dense(family(case.policy), numbers), family(case.policy), neighbors)
                 tried += 1
                 caught += moved["l1"] > measurement.sensitivity.l1 - 1
@@ -278,12 +282,11 @@ def test_what_is_charged_is_what_is_measured() -> None:
             offered = offer(plan, accountant, amount=Fraction(1), limit=limit)
             total, delta = Fraction(0), Fraction(0)
             for each in offered.blocks:
-                if each.block.same_as is not None:
+                if isinstance(each.block.kind, Shared):
                     continue
-                noisy = zip(each.block.measurements[each.block.one_shot :], each.measured, strict=True)
-                for measurement, mechanism in noisy:
-                    total += _loss(measurement.sensitivity, mechanism)
-                others = [mechanism for passes in each.picked for mechanism in passes]
+                for statistic in each.block.measured:
+                    total += _loss(statistic.sensitivity, each.added[statistic.id])
+                others = [mechanism for passes in each.chosen.values() for mechanism in passes]
                 others += [] if each.threshold is None else [each.threshold]
                 for mechanism in others:
                     loss = mechanism.loss()

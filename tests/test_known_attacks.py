@@ -264,7 +264,7 @@ def test_rows_instead_of_people(tmp_path: Path) -> None:
         curator = opened(tmp_path / str(victim), people(victim=victim))
         offered = curator._view.offer("SELECT COUNT(*) FROM visits", epsilon=1, margin=None, assuming=None)
         counts.append(curator._view.engine.fetch(offered.plan.blocks[0].sums, 10).unwrap().column(0)[0].as_py())
-        assert offered.plan.blocks[0].measurements[0].sensitivity.l1 == 3
+        assert offered.plan.blocks[0].statistics[0].sensitivity.l1 == 3
     assert counts[0] - counts[1] == 3
 
 

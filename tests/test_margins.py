@@ -133,18 +133,18 @@ def _noised(each: BlockOffer, exact: Sequence[Any], paid: Any, purse: Any) -> pa
     columns |= {f"s{index}": pa.array([harness.whole(value)] * CHUNK) for index, value in enumerate(exact)}
     secret = Stream.fresh().bits(256).to_bytes(32, "little")
     allowance = Allowance(key=secret, accountant=purse, paid=paid)
-    numbers = [
-        allowance.measure(
-            mechanism,
+    numbers = {
+        statistic.id: allowance.measure(
+            each.added[statistic.id],
             Exact(pa.table(columns)),
-            moved=measurement.sensitivity,
+            moved=statistic.sensitivity,
             sizes=block.sizes,
-            forms=measurement.forms,
+            forms=statistic.over(block.readings),
         )
-        for mechanism, measurement in zip(each.measured, block.measurements, strict=True)
-    ]
-    noisy = Noisy(numbers=numbers, picks=[], survivors=None)
-    table = noisy_table(block, noisy, each.measured, _run, name=NOISY)
+        for statistic in block.measured
+    }
+    noisy = Noisy(numbers=numbers, picks={}, survivors=None)
+    table = noisy_table(block, noisy, each.added, _run, name=NOISY)
     if block.derived:
         derived = _run(f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{NOISY}"', {NOISY: table})
         table = table.append_column("d", derived.column(0))
@@ -158,14 +158,14 @@ def _run(sql: str, tables: dict[str, pa.Table]) -> pa.Table:
 def _true(each: BlockOffer, exact: Sequence[Any], column: str) -> float:
     """The answer without noise."""
     sums = [harness.whole(value) for value in exact]
-    parts = [
-        tuple(np.array([sum(f * s for f, s in zip(form, sums, strict=True))], dtype=object) for form in each_one.forms)
-        for each_one in each.block.measurements
-    ]
-    columns = {
-        f"a{index}": estimate.values(tuple(part.astype(np.int64) for part in parts[estimate.measurement]))
-        for index, estimate in enumerate(each.block.estimates)
-    }
+    columns = {}
+    for statistic in each.block.measured:
+        forms = statistic.over(each.block.readings)
+        parts = [sum(f * s for f, s in zip(form, sums, strict=True)) for form in forms]
+        columns |= {
+            f"a{number}": estimate.values(tuple(np.array([part], dtype=np.int64) for part in parts))
+            for number, estimate in statistic.estimates
+        }
     if column != "d":
         return float(columns[column][0].as_py())
     table = pa.table(columns)
@@ -206,9 +206,10 @@ def test_plain_numbers_cover_exactly_what_their_noise_does(kind: str, accountant
     purse = accountant_of(policy)
     plan = harness.planned(KINDS[kind], policy, name="hospital")
     offered = offer(plan, purse, amount=purse.allot(epsilon=Fraction(1)), limit=terms_of(policy).limit)
-    mechanism: Any = offered.blocks[0].measured[0]
+    [mechanism] = offered.blocks[0].added.values()
     found = answered(KINDS[kind], accountant)["x"]
-    step = float(plan.blocks[0].estimates[0].step)  # type: ignore[union-attr]
+    [(_, estimate)] = plan.blocks[0].statistics[0].estimates
+    step = float(estimate.step)  # type: ignore[attr-defined]
     half = round(float(found.margins[0]) / step)
     inside = _mass(mechanism, half)
     assert _mass(mechanism, half - 1) < 0.95 <= inside + 1e-12
@@ -253,7 +254,7 @@ def test_the_coverage_of_a_count_at_epsilon_one() -> None:
     plan = harness.planned(KINDS["count"], policy, name="hospital")
     purse = accountant_of(policy)
     offered = offer(plan, purse, amount=Fraction(1), limit=terms_of(policy).limit)
-    mechanism: Any = offered.blocks[0].measured[0]
+    [mechanism] = offered.blocks[0].added.values()
     assert offered.margin(0, assuming=None) == 3
     assert _mass(mechanism, 3) == pytest.approx(0.973, abs=0.001)
 
@@ -281,18 +282,17 @@ SHAPES = {  # values of two columns, in hundredths of the width, and how many pa
     "even": [(x, y, 1) for x in (0, 25, 50, 75, 100) for y in (0, 50, 100)],
 }
 MOMENTS: dict[str, Any] = {
-    "mean": Mean(measurement=0, lo=0, width=WIDTH, step=Fraction(1), degree=1),
-    "mean beside a variance": Mean(measurement=0, lo=0, width=WIDTH, step=Fraction(1), degree=2),
+    "mean": Mean(lo=0, width=WIDTH, step=Fraction(1), degree=1),
+    "mean beside a variance": Mean(lo=0, width=WIDTH, step=Fraction(1), degree=2),
     **{
         f"{'deviation' if root else 'variance'}{' of a sample' if sample else ''}": Spread(
-            measurement=0, lo=0, width=WIDTH, step=Fraction(1), sample=sample, root=root
+            lo=0, width=WIDTH, step=Fraction(1), sample=sample, root=root
         )
         for root in (False, True)
         for sample in (False, True)
     },
     **{
         name: Together(
-            measurement=0,
             degree=degree,
             widths=(WIDTH, WIDTH),
             steps=(Fraction(1), Fraction(1)),
@@ -301,15 +301,12 @@ MOMENTS: dict[str, Any] = {
         )
         for name, degree, sample in (("covariance", 1, False), ("covariance of a sample", 1, True), ("corr", 2, False))
     },
-    "explained": Explained(
-        measurement=0, degree=2, widths=(WIDTH, WIDTH), steps=(Fraction(1),) * 2, sample=False, correlation=True
-    ),
-    "skewness": ThirdMoment(measurement=0, degree=3, width=WIDTH),
-    "kurtosis": FourthMoment(measurement=0, degree=4, width=WIDTH, sample=True),
-    "kurtosis of all": FourthMoment(measurement=0, degree=4, width=WIDTH, sample=False),
+    "explained": Explained(degree=2, widths=(WIDTH, WIDTH), steps=(Fraction(1),) * 2, sample=False, correlation=True),
+    "skewness": ThirdMoment(degree=3, width=WIDTH),
+    "kurtosis": FourthMoment(degree=4, width=WIDTH, sample=True),
+    "kurtosis of all": FourthMoment(degree=4, width=WIDTH, sample=False),
     **{
         name: Line(
-            measurement=0,
             widths=(WIDTH, WIDTH),
             steps=(Fraction(1), Fraction(1)),
             starts=(Fraction(0), Fraction(0)),

@@ -508,7 +508,7 @@ def test_quantiles_per_unknown_key_are_as_near_as_told(towns: Curator, wanted: f
 def test_quantiles_per_unknown_key_are_as_near_as_their_mechanism_says(towns: Curator) -> None:
     """Within two ranks as often as by the mass of the choice, and not of one with a ninth or nine times the epsilon."""
     offered, found = picked(towns, "SELECT town, MEDIAN(shoe) AS q FROM people GROUP BY town")
-    [[mechanism]], wrong = offered.blocks[0].picked, 0
+    [[mechanism]], wrong = offered.blocks[0].chosen.values(), 0
     table = towns._view.engine.read("SELECT town, shoe FROM main.people", 60)
     for town, answers_ in found.items():
         shoes = np.sort(table.column("shoe").to_numpy()[table.column("town").to_numpy() == town])
@@ -534,7 +534,7 @@ def _off(cells: Any, wanted: Any, chosen: Any) -> Any:
 def test_modes_per_unknown_key_are_chosen_as_often_as_their_mechanism_says(towns: Curator) -> None:
     """Given the counts, by the mass of the choice; and not by that of a ninth or nine times the epsilon."""
     offered, found = picked(towns, "SELECT town, MODE(pet) AS pet FROM people GROUP BY town")
-    [[mechanism]] = offered.blocks[0].picked
+    [[mechanism]] = offered.blocks[0].chosen.values()
     table = towns._view.engine.read("SELECT town, pet FROM main.people", 60)
     pets, wrong = ["cat", "dog", "fish", "none"], 0
     assert found.keys() == TOWNS.keys()

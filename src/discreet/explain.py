@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 
 from discreet.accounting import Accountant
@@ -14,7 +14,7 @@ from discreet.offer import Offer
 from discreet.parts import Part, block_parts
 from discreet.policy.policy import Policy
 from discreet.show import each_row, left_out, shared_by
-from discreet.sql.plan import Measurement, Way
+from discreet.sql.plan import RolledUp, Shared, Statistic, Way
 
 Spell = Callable[[Numbers], str]  # as the engine's SQL
 
@@ -47,9 +47,9 @@ def _block(index: int, offered: Offer, policy: Policy, accountant: Accountant, s
     """What is read and noised for one aggregation of private rows."""
     each, lines = offered.blocks[index], list[str]()
     block, due = each.block, {part.id for part in offered.due if part.block == index}
-    if block.same_as is not None:
+    if isinstance(block.kind, Shared):
         return []
-    parts = {place: part for part in block_parts(index, block) for place in part.places}
+    parts = {statistic: part for part in block_parts(index, block) for statistic in part.statistics}
 
     def cost(part: Part, *mechanisms: Mechanism) -> str:
         if part.id in offered.stored:
@@ -58,37 +58,33 @@ def _block(index: int, offered: Offer, policy: Policy, accountant: Accountant, s
             return "Free: measured already, as above."
         return f"This costs {accountant.budget(accountant.price(mechanism.loss() for mechanism in mechanisms))}."
 
-    def is_due(places: Iterable[int]) -> bool:
-        return any(parts[place].id in due for place in places)
-
-    measured, one_shot = range(len(block.measurements)), block.one_shot
     if each.threshold is not None:
-        if is_due(parts):
+        [whole] = block_parts(index, block)
+        if whole.id in due:
             passes = f", in {block.passes} parts of the keys" if block.passes > 1 else ""
             lines.append(f"Count people for each key that exists{passes}: {spell(block.people)}")
         lines.append(
             f"Keep the keys whose noisy count reaches {_threshold(each.threshold)}: "
             f"one {policy.unit} touches at most {block.touched} keys. So {shared_by(each.threshold.threshold + 1)} "
-            f"{cost(parts[0], each.threshold)}"
+            f"{cost(whole, each.threshold)}"
         )
-    if is_due(measured[one_shot:]):
+    if any(parts[statistic.id].id in due for statistic in block.measured):
         groups = (
             "the keys that were kept"
             if block.unknown
-            else f"{block.cells:,} public groups{'' if block.estimates else ', with one more of each key, for NULL'}"
+            else f"{block.cells:,} public groups{'' if block.aggregates else ', with one more of each key, for NULL'}"
             if block.keys
             else "one group"
         )
         sums = len(block.readings)
         lines.append(f"Read {sums} exact sum{'s' * (sums > 1)} for {groups}: {spell(block.sums)}")
-    for place in measured[one_shot:]:
-        [mechanism] = each.added(place)
-        lines.append(f"{_noise(block.measurements[place], mechanism, policy)} {cost(parts[place], mechanism)}")
-    for place in range(len(measured), len(block.names)):
-        pick, choices = block.pick_at(place), each.chosen(place)
+    for statistic in block.measured:
+        noise = each.added[statistic.id]
+        lines.append(f"{_noise(statistic, noise, policy)} {cost(parts[statistic.id], noise)}")
+    for pick in block.picks:
         rule = "how many rows have each" if pick.kind == "mode" else "how near each is to the wanted rank"
         chosen = f"For {pick.name}: choose among {pick.domain.size:,} public values by {rule}."
-        lines.append(f"{chosen} {cost(parts[place], *choices)}")
+        lines.append(f"{chosen} {cost(parts[pick.id], *each.chosen[pick.id])}")
     return lines
 
 
@@ -100,7 +96,8 @@ def _threshold(mechanism: Threshold) -> str:
 
 def _way(way: Way, offered: Offer) -> str:
     """How several groupings of the same rows are had, and why so."""
-    rolled = [each for each in (offered.plan.blocks[index].rolled for index in way.blocks) if each is not None]
+    kinds = (offered.plan.blocks[index].kind for index in way.blocks)
+    rolled = [kind for kind in kinds if isinstance(kind, RolledUp)]
     if way.together is None:
         return f"Each of {len(way.blocks)} groupings of the same rows is measured by itself: {way.why}."
     if not rolled:
@@ -119,19 +116,19 @@ def _way(way: Way, offered: Offer) -> str:
     )
 
 
-def _noise(measurement: Measurement, mechanism: Additive, policy: Policy) -> str:
-    """How far one person moves a measurement and what is added to it, in the units of each aggregate it is for."""
-    parts = len(measurement.forms)
+def _noise(statistic: Statistic, mechanism: Additive, policy: Policy) -> str:
+    """How far one person moves a statistic and what is added to it, in the units of each aggregate it is for."""
+    parts = len(statistic.forms)
     verb = "adding or removing" if policy.neighbors == "add_remove" else "changing"
     numbers = "a number" if parts == 1 else f"{parts} numbers, measured together,"
-    (first, name), *others = measurement.told.items()
-    text = f"For {name}: {verb} one {policy.unit} moves {numbers} by {_in_units(measurement, mechanism, first)}"
-    also = (f"; in the units of {name}, by {_in_units(measurement, mechanism, unit)}" for unit, name in others)
+    (first, name), *others = statistic.told.items()
+    text = f"For {name}: {verb} one {policy.unit} moves {numbers} by {_in_units(statistic, mechanism, first)}"
+    also = (f"; in the units of {name}, by {_in_units(statistic, mechanism, unit)}" for unit, name in others)
     return "".join([text, *also, "."])
 
 
-def _in_units(measurement: Measurement, mechanism: Additive, unit: Fraction) -> str:
-    sensitivity, size = measurement.sensitivity, number(mechanism.spread * unit)
+def _in_units(statistic: Statistic, mechanism: Additive, unit: Fraction) -> str:
+    sensitivity, size = statistic.sensitivity, number(mechanism.spread * unit)
     l1, l2 = sensitivity.l1 * unit, sensitivity.l2_squared**0.5 * float(unit)
     moved = number(l1) if mechanism.norm == "l1" else number(l2)
     steps = "" if unit == 1 else f", in steps of {number(unit)}"

@@ -15,7 +15,7 @@ from discreet.offer import BlockOffer, Offer
 from discreet.parts import Part, block_parts
 from discreet.sql.after.finish import Noisy, added_up
 from discreet.sql.picks import Pick
-from discreet.sql.plan import Block
+from discreet.sql.plan import Block, RolledUp, Shared, Statistic
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 from discreet.vault.released import Released
@@ -43,25 +43,31 @@ def released(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | No
 
 
 def noisy(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
-    """The blocks' numbers from those of all parts; a block that is added up from another has sums of that one's."""
+    """The blocks' numbers from those of all parts; of blocks that are rolled up or shared, from those of another."""
     own = [_noisy(index, each.block, released) for index, each in enumerate(offered.blocks)]
     for index, each in enumerate(offered.blocks):
-        if (rolled := each.block.rolled) is not None:
-            source = offered.blocks[rolled.block].block
-            own[index] = replace(own[index], numbers=added_up(each.block, source, own[rolled.block].numbers))
-    return own
+        if isinstance(kind := each.block.kind, RolledUp):
+            source = offered.blocks[kind.block].block
+            numbers = added_up(kind, each.block.sizes, source.sizes, own[kind.block].numbers)
+            own[index] = replace(own[index], numbers=numbers)
+    return [own[_measured_in(index, each.block)] for index, each in enumerate(offered.blocks)]
+
+
+def _measured_in(index: int, block: Block) -> int:
+    return block.kind.block if isinstance(block.kind, Shared) else index
 
 
 def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
-    numbers, survivors = dict[int, tuple[Any, ...]](), None
+    """What was released of a block's own parts."""
+    numbers, survivors = dict[str, tuple[Any, ...]](), None
     for part in block_parts(index, block):
         left = released[part.id]
         survivors = left.survivors
-        numbers |= dict(zip(part.places, left.numbers, strict=True))
-    measured = len(block.measurements)
+        numbers |= dict(zip(part.statistics, left.numbers, strict=True))
+    own = {each.id for each in block.picks}
     return Noisy(
-        numbers=[numbers[place] for place in range(measured)],
-        picks=[np.stack(numbers[place], axis=1) for place in range(measured, len(block.names))],
+        numbers={name: each for name, each in numbers.items() if name not in own},
+        picks={name: np.stack(each, axis=1) for name, each in numbers.items() if name in own},
         survivors=survivors,
     )
 
@@ -69,17 +75,25 @@ def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
 def _public(each: BlockOffer, parts: Sequence[Part], allowance: Allowance, fetch: Fetch) -> dict[str, Released]:
     """All keys are public: every group of the grid gets a number, whether or not anybody is in it."""
     block, found, exact = each.block, dict[str, Released](), None
+    statistics, picks = _by_id(block)
     for part in parts:
-        [place] = part.places
-        for mechanism in each.added(place):
+        if statistic := statistics.get(part.id):
             exact = exact or fetch(block.sums)
-            moved, forms = block.measurements[place].sensitivity, block.measurements[place].forms
-            left = allowance.measure(mechanism, exact, moved=moved, sizes=block.sizes, forms=forms)
-            found[part.id] = Released(numbers=(left,))
-        if choices := each.chosen(place):
-            left = _pick(block, block.pick_at(place), choices, allowance, fetch)
-            found[part.id] = Released(numbers=(left,))
+            left = allowance.measure(
+                each.added[part.id],
+                exact,
+                moved=statistic.sensitivity,
+                sizes=block.sizes,
+                forms=statistic.over(block.readings),
+            )
+        else:
+            left = _pick(block, picks[part.id], each.chosen[part.id], allowance, fetch)
+        found[part.id] = Released(numbers=(left,))
     return found
+
+
+def _by_id(block: Block) -> tuple[dict[str, Statistic], dict[str, Pick]]:
+    return {each.id: each for each in block.measured}, {pick.id: pick for pick in block.picks}
 
 
 def _unknown(each: BlockOffer, part: Part, allowance: Allowance, read: Read) -> Released:
@@ -90,29 +104,29 @@ def _unknown(each: BlockOffer, part: Part, allowance: Allowance, read: Read) -> 
     block = each.block
     assert each.threshold is not None  # a block with unknown keys has one
     exact = read(block.in_passes(block.people), block.part_rows)
-    survivors, tested = allowance.threshold(each.threshold, exact, moved=block.tested, keys=len(block.unknown))
+    survivors, tested = allowance.threshold(each.threshold, exact, moved=block.touching, keys=len(block.unknown))
 
     def kept(*queries: Numbers) -> Exact:
         return allowance.keep(read(queries, block.part_rows), survivors, keys=block.unknown)
 
-    exact = kept(*block.in_passes(block.sums)) if each.measured else exact
+    statistics, picks = _by_id(block)
+    exact = kept(*block.in_passes(block.sums)) if statistics else exact
     numbers = []
-    for place in part.places:
-        for mechanism in each.added(place):
-            measurement = block.measurements[place]
+    for name in part.statistics:
+        if statistic := statistics.get(name):
             left = allowance.measure(
-                mechanism,
+                each.added[name],
                 exact,
-                moved=measurement.sensitivity,
+                moved=statistic.sensitivity,
                 sizes=block.sizes,
-                forms=measurement.forms,
+                forms=statistic.over(block.readings),
                 survivors=survivors,
                 keys=block.unknown,
             )
             numbers.append(left)
-        if choices := each.chosen(place):
-            numbers.append(_pick(block, block.pick_at(place), choices, allowance, kept, survivors))
-        elif not each.added(place):
+        elif pick := picks.get(name):
+            numbers.append(_pick(block, pick, each.chosen[name], allowance, kept, survivors))
+        else:
             numbers.append((tested,))
     return Released(numbers=tuple(numbers), survivors=survivors)
 

@@ -1,8 +1,8 @@
 """What a plan would cost and how wrong it would be: mechanisms chosen, nothing read, nothing charged.
 
 `sum` budgets get discrete Laplace noise and permute-and-flip, `zcdp` budgets discrete Gaussian noise and the
-exponential mechanism (S6, S7). The amount is split evenly among measurements, picks and thresholds; statistics that
-share rows have already been put together into one measurement by `sql.aggregates`.
+exponential mechanism (S6, S7). The amount is split evenly among statistics, picks and thresholds; what shares rows has
+already been put together into one statistic by `sql.aggregates`.
 
 The split is made as if everything were measured now. Parts that were measured before, with at least as much, are
 recalled and cost nothing (S10); the others get what the split gives them, and no more for it.
@@ -27,8 +27,8 @@ from discreet.mechanisms.simulate import Noise, Several
 from discreet.parts import Part, block_parts, parts_of
 from discreet.policy.domain import MOST_PEOPLE
 from discreet.sql.after.half_width import half_width
-from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import Block, Measurement, Plan
+from discreet.sql.picks import Pick
+from discreet.sql.plan import PEOPLE, Block, Plan, RolledUp, Shared, Statistic
 
 MOST_NOISE = 10**33  # numbers have 38 digits, and noise is rarely a hundred times its spread
 AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margins that depend on it
@@ -36,51 +36,46 @@ AT_ROWS = (100, 1_000, 10_000)  # numbers of rows for which a quote tells margin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockOffer:
-    """A block with its noise: one mechanism per measurement, those of each pick, and the threshold.
+    """A block with its noise: of each statistic and pick, by its id, what is drawn for it.
 
-    Where the threshold's own number is the first measurement (one-shot), that one has no mechanism of its own.
+    What a threshold tests has the threshold's noise, and what is rolled up from another block several times that of
+    the other's.
     """
 
     block: Block
-    threshold: Threshold | None
-    measured: tuple[Additive, ...]
-    picked: tuple[tuple[Selection, ...], ...]
-    rolled: tuple[Noise, ...] = ()  # what is on numbers that are added up from another block's
+    threshold: Threshold | None = None
+    added: Mapping[str, Additive] = field(default_factory=dict)
+    chosen: Mapping[str, tuple[Selection, ...]] = field(default_factory=dict)
+    summed: Mapping[str, Noise] = field(default_factory=dict)
 
     @property
-    def noise(self) -> tuple[Noise, ...]:
-        """What is on the numbers of each measurement."""
-        if not self.block.one_shot:
-            return self.rolled or self.measured
-        assert self.threshold is not None
-        return (self.threshold, *self.measured)
+    def noise(self) -> dict[str, Noise]:
+        """What is on the numbers of each statistic."""
+        found: dict[str, Noise] = {**self.added, **self.summed}
+        if self.threshold is not None and self.block.tested is not None:
+            found[self.block.tested.id] = self.threshold
+        return found
 
-    def added(self, place: int) -> tuple[Additive, ...]:
-        """The noise of the statistic at a place, if it is a measurement that the threshold has not."""
-        own = place - self.block.one_shot
-        return self.measured[own : own + 1] if own >= 0 else ()
-
-    def chosen(self, place: int) -> tuple[Selection, ...]:
-        """The choices of the statistic at a place, if it is a pick."""
-        own = place - len(self.block.measurements)
-        return self.picked[own] if own >= 0 else ()
+    def drawn(self, statistic: str) -> tuple[Mechanism, ...]:
+        """The mechanisms of a statistic or pick, but for a threshold."""
+        return (self.added[statistic],) if statistic in self.added else self.chosen.get(statistic, ())
 
     def of(self, part: Part) -> tuple[Mechanism, ...]:
         """The mechanisms of a part, in the order in which they are used."""
         first = () if self.threshold is None else (self.threshold,)
-        return (*first, *(each for place in part.places for each in (*self.added(place), *self.chosen(place))))
+        return (*first, *(each for statistic in part.statistics for each in self.drawn(statistic)))
 
     def using(self, part: Part, mechanisms: Sequence[Any]) -> BlockOffer:
         """The same with other mechanisms for a part, in that order."""
         rest = iter(mechanisms)
         threshold = None if self.threshold is None else next(rest)
-        measured, picked = list(self.measured), list(self.picked)
-        for place in part.places:
-            for _ in self.added(place):
-                measured[place - self.block.one_shot] = next(rest)
-            if choices := self.chosen(place):
-                picked[place - len(self.block.measurements)] = tuple(next(rest) for _ in choices)
-        return replace(self, threshold=threshold, measured=tuple(measured), picked=tuple(picked))
+        added, chosen = dict(self.added), dict(self.chosen)
+        for statistic in part.statistics:
+            if statistic in added:
+                added[statistic] = next(rest)
+            elif statistic in chosen:
+                chosen[statistic] = tuple(next(rest) for _ in chosen[statistic])
+        return replace(self, threshold=threshold, added=added, chosen=chosen)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,10 +100,18 @@ class Offer:
     @property
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """All that the answer rests on, whenever it was paid for, in the order of `statistics`."""
-        return tuple(mechanism for part in self.parts for mechanism in self.of(part.in_order))
+        return tuple(mechanism for part in self.parts for mechanism in self.of(self._as_written(part)))
 
     def of(self, part: Part) -> tuple[Mechanism, ...]:
         return self.blocks[part.block].of(part)
+
+    def _as_written(self, part: Part) -> Part:
+        """The same part with its statistics in the order of the statement."""
+        if len(part.statistics) == 1:
+            return part
+        block = self.blocks[part.block].block
+        own = (each.id for each in block.every if each.id in part.statistics)
+        return replace(part, statistics=tuple(own))
 
     @property
     def due(self) -> tuple[Part, ...]:
@@ -130,7 +133,7 @@ class Offer:
                 if part.id in stored:
                     blocks[index] = blocks[index].using(part, stored[part.id].mechanisms)
         known = {part.id: stored[part.id].charge for part in self.parts if part.id in stored}
-        found = replace(self, blocks=tuple(_rolled(each, blocks) for each in blocks), stored=known)
+        found = replace(self, blocks=tuple(_with_others(each, blocks) for each in blocks), stored=known)
         return replace(found, cost=accountant.price(each.loss() for part in found.due for each in found.of(part)))
 
     def paid(self, charge: int) -> Offer:
@@ -147,17 +150,19 @@ class Offer:
 
     def shared_by(self) -> tuple[int, ...]:
         """Of each test of keys that are not public: how many people must share a value for it to be shown, about."""
-        tests = (each.threshold for each in self.blocks if each.threshold is not None and each.block.same_as is None)
-        return tuple(test.threshold + 1 for test in tests)
+        own = (each for each in self.blocks if not isinstance(each.block.kind, Shared))
+        return tuple(each.threshold.threshold + 1 for each in own if each.threshold is not None)
 
     def _told(self, part: Part) -> list[dict[str, Any]]:
         each, found = self.blocks[part.block], list[dict[str, Any]]()
         if each.threshold is not None:
             found.append(_tested(each.block, each.threshold))
-        for place in sorted(part.places):
-            for noise in each.added(place):
-                found += _statistics(each.block.measurements[place], noise)
-            found += [_choice(each.block.pick_at(place), choice) for choice in each.chosen(place)]
+        for statistic in each.block.measured:
+            if statistic.id in part.statistics:
+                found += _statistics(statistic, each.added[statistic.id])
+        for pick in each.block.picks:
+            if pick.id in part.statistics:
+                found += [_choice(pick, choice) for choice in each.chosen[pick.id]]
         return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:
@@ -168,11 +173,12 @@ class Offer:
     def margins(self, column: int, *, assuming: int | None) -> tuple[float, ...] | None:
         """The half-widths of an output column, one for each grouping that stands in it."""
         shown, found = self.plan.columns[column], list[float]()
-        for block, place in (*([shown.estimate] if shown.estimate else []), *shown.also):
-            estimate = self.plan.blocks[block].estimates[place]
-            if isinstance(estimate, Picked):
+        for block, number in (*([shown.estimate] if shown.estimate else []), *shown.also):
+            aggregate = self.plan.blocks[block].aggregates[number]
+            if isinstance(aggregate, Pick):
                 return None
-            margin = estimate.margin(self.blocks[block].noise[estimate.measurement], assuming=assuming)
+            statistic, estimate = aggregate
+            margin = estimate.margin(self.blocks[block].noise[statistic.id], assuming=assuming)
             if margin is None:
                 return None
             found.append(margin)
@@ -206,10 +212,10 @@ class Offer:
         """The columns that are quantiles, with their choices."""
         for column in self.plan.columns:
             if column.estimate is not None:
-                block, place = column.estimate
-                estimate = self.plan.blocks[block].estimates[place]
-                if isinstance(estimate, Picked) and self.plan.blocks[block].picks[estimate.pick].kind == "quantile":
-                    yield column.name, self.blocks[block].picked[estimate.pick]
+                block, number = column.estimate
+                pick = self.plan.blocks[block].aggregates[number]
+                if isinstance(pick, Pick) and pick.kind == "quantile":
+                    yield column.name, self.blocks[block].chosen[pick.id]
 
 
 def _ranks(choices: tuple[Selection, ...]) -> int:
@@ -218,9 +224,9 @@ def _ranks(choices: tuple[Selection, ...]) -> int:
     return max(ranks for choice in choices if (ranks := choice.ranks(sure)) is not None)
 
 
-def _statistics(measurement: Measurement, mechanism: Additive) -> list[dict[str, Any]]:
-    """A measurement as it is told: in the units of its column, of which `step` is the grid's (1 for a count)."""
-    sensitivity = measurement.sensitivity
+def _statistics(statistic: Statistic, mechanism: Additive) -> list[dict[str, Any]]:
+    """A statistic as it is told: in the units of its column, of which `step` is the grid's (1 for a count)."""
+    sensitivity = statistic.sensitivity
     return [
         {
             "name": name,
@@ -232,7 +238,7 @@ def _statistics(measurement: Measurement, mechanism: Additive) -> list[dict[str,
             "mechanism": type(mechanism).__name__,
             "scale": float(mechanism.spread * unit),
         }
-        for unit, name in measurement.told.items()
+        for unit, name in statistic.told.items()
     ]
 
 
@@ -260,7 +266,7 @@ def _tested(block: Block, mechanism: Threshold) -> dict[str, Any]:
     """The number that a threshold tests: people per key."""
     touched = block.touched * (2 if mechanism.neighbors == "change_one" else 1)
     return {
-        "name": block.measurements[0].name if block.one_shot else "people per key",
+        "name": PEOPLE if block.tested is None else block.tested.name,
         "l0": touched,
         "l1": touched,
         "l2": math.sqrt(touched),
@@ -276,12 +282,13 @@ def offer(plan: Plan, accountant: Accountant, *, amount: Fraction, limit: Charge
     parts = parts_of(plan)
     if not parts:
         return Offer(plan=plan, blocks=(), cost=FREE)
-    own = [plan.blocks[part.block] for part in parts if plan.blocks[part.block].unknown]  # one part each
-    count = sum(len(part.places) for part in parts) + sum(1 - block.one_shot for block in own)
+    tested = [(part, block.tested) for part in parts if (block := plan.blocks[part.block]).tested]  # one part each
+    extra = sum(statistic is not None and statistic.id not in part.statistics for part, statistic in tested)
+    count = sum(len(part.statistics) for part in parts) + extra
     share = amount / count
-    delta = delta_for_keys(amount, of=limit) / len(own) if own else Fraction(0)
+    delta = delta_for_keys(amount, of=limit) / len(tested) if tested else Fraction(0)
     each = [_block(block, accountant, share, delta) for block in plan.blocks]
-    found = Offer(plan=plan, blocks=tuple(_rolled(block, each) for block in each), cost=FREE, parts=parts)
+    found = Offer(plan=plan, blocks=tuple(_with_others(block, each) for block in each), cost=FREE, parts=parts)
     prices = {part.id: accountant.price(each.loss() for each in found.of(part)) for part in parts}
     found = replace(found, prices=prices)
     return replace(found, cost=accountant.price(mechanism.loss() for mechanism in found.mechanisms))
@@ -291,25 +298,27 @@ def _block(block: Block, accountant: Accountant, share: Fraction, delta: Fractio
     paid = currency(accountant.name)
     return BlockOffer(
         block=block,
-        threshold=_threshold(block, paid, share, delta) if block.unknown else None,
-        measured=tuple(_noise(each, paid, share) for each in block.measurements[block.one_shot :]),
-        picked=tuple(pick.mechanisms(accountant.name, share) for pick in block.picks),
+        threshold=None if block.tested is None else _threshold(block, paid, share, delta),
+        added={each.id: _noise(each, paid, share) for each in block.measured},
+        chosen={pick.id: pick.mechanisms(accountant.name, share) for pick in block.picks},
     )
 
 
-def _rolled(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
-    """A block that is added up from another has that one's noise, several times."""
-    found = each.block.rolled
-    if found is None:
-        return each
-    noise = blocks[found.block].measured
-    several = tuple(Several(noise=one, draws=found.draws) for one in noise)
-    return replace(each, rolled=noise if found.draws == 1 else several)
+def _with_others(each: BlockOffer, blocks: Sequence[BlockOffer]) -> BlockOffer:
+    """A block whose numbers are another's has that one's noise; where they are added up, several times."""
+    match each.block.kind:
+        case Shared(block=first):
+            return replace(_with_others(blocks[first], blocks), block=each.block)
+        case RolledUp(block=source, draws=draws):
+            noise = blocks[source].added
+            several = {name: Several(noise=one, draws=draws) for name, one in noise.items()}
+            return replace(each, summed=noise if draws == 1 else several)
+    return each
 
 
-def _noise(measurement: Measurement, paid: Currency, share: Fraction) -> Additive:
+def _noise(statistic: Statistic, paid: Currency, share: Fraction) -> Additive:
     """Noise whose numbers an answer can hold, which is 38 digits; otherwise nothing is charged for nothing."""
-    noise = paid.noise(amount=share, moved=measurement.sensitivity)
+    noise = paid.noise(amount=share, moved=statistic.sensitivity)
     if noise.spread > MOST_NOISE:
         raise UsageError("This epsilon is so small that the answer would have more digits than fit. Give a larger one.")
     return noise

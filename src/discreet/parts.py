@@ -14,24 +14,19 @@ Privacy
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from discreet.sql.identity import digest
-from discreet.sql.plan import Block, Plan
+from discreet.sql.identity import PEOPLE, digest
+from discreet.sql.plan import Block, Plan, Shared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Statistics of one block, by their places: its measurements, then its picks; in the order of measuring."""
+    """Statistics and picks of one block, by their ids, in the order of measuring and of what is released."""
 
     id: str
     block: int
-    places: tuple[int, ...]
-
-    @property
-    def in_order(self) -> Part:
-        """The same, in the order of the statement."""
-        return self if len(self.places) == 1 else replace(self, places=tuple(sorted(self.places)))
+    statistics: tuple[str, ...]
 
 
 def parts_of(plan: Plan) -> tuple[Part, ...]:
@@ -44,12 +39,13 @@ def parts_of(plan: Plan) -> tuple[Part, ...]:
 
 
 def block_parts(index: int, block: Block) -> Iterator[Part]:
-    """The parts that one block needs, whether or not another has them too."""
-    if not block.unknown:
-        for place, name in enumerate(block.names):
-            yield Part(id=name, block=index, places=(place,))
+    """The parts that one block is measured by, whether or not another has them too."""
+    if isinstance(block.kind, Shared):
         return
-    tested = block.names[0] if block.one_shot else "people"
-    order = sorted(range(len(block.names)), key=lambda place: block.names[place])
-    name = digest("discreet statistics of unknown keys", tested, *(block.names[place] for place in order))
-    yield Part(id=name, block=index, places=tuple(order))
+    if block.tested is None:
+        own = [each.id for each in block.measured] + [pick.id for pick in block.picks]
+        yield from (Part(id=name, block=index, statistics=(name,)) for name in own)
+        return
+    every = sorted(each.id for each in block.every if each.id != PEOPLE)
+    name = digest("discreet statistics of unknown keys", block.tested.id, *every)
+    yield Part(id=name, block=index, statistics=tuple(every))

@@ -34,7 +34,7 @@ from discreet.sql.after.finish import Noisy, answered, half_widths, noisy_table,
 from discreet.sql.after.joint import joint_margins
 from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Plan, empty_plan, prove
+from discreet.sql.plan import Plan, Shared, empty_plan, prove
 from discreet.sql.text.dialect import Dialect, named_dialect
 from discreet.sql.text.parse import refuse_depth
 from discreet.vault.allowance import Allowance
@@ -186,7 +186,9 @@ class View:
     def _rehearse(self, found: Plan) -> None:
         """Try what will run, on tables without rows and made-up numbers: what cannot be computed is refused unpaid."""
         try:
-            for query in (query for block in found.blocks if block.same_as is None for query in block.queries):
+            for query in (
+                query for block in found.blocks if not isinstance(block.kind, Shared) for query in block.queries
+            ):
                 self.engine.check(query)
         except EngineFailure:
             raise Rejected(
@@ -268,7 +270,7 @@ class View:
         tables = {name: self.public[name] for name in offered.plan.public}
         tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
         for index, each in enumerate(offered.blocks):
-            if each.block.estimates:  # otherwise it is there for others to be added up from
+            if each.block.aggregates:  # otherwise it is there for others to be added up from
                 name = table_name(index)
                 tables[name] = noisy_table(each.block, noisy[index], each.noise, self._after, name=name)
         listed = offered.plan.listed

@@ -153,9 +153,9 @@ def test_a_claim_that_is_too_small_is_found_out(policy: Policy, monkeypatch: pyt
     def smaller(*arguments: Any) -> Offer:
         offered = real(*arguments)
         first = offered.blocks[0]
-        claim = first.block.measurements[0]
+        claim = first.block.statistics[0]
         less = replace(claim, sensitivity=replace(claim.sensitivity, l1=1, l2_squared=1, linf=1))
-        block = replace(first.block, measurements=(less,))
+        block = replace(first.block, statistics=(less,))
         return replace(offered, blocks=(replace(first, block=block),))
 
     monkeypatch.setattr(question, "_offered", smaller)

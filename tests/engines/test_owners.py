@@ -20,7 +20,7 @@ from discreet.errors import PolicyError
 from discreet.policy.owners import EachRow, Together
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
-from discreet.sql.plan import prove
+from discreet.sql.plan import Shared, prove
 from sql import harness
 
 Prepared = Callable[..., dict[str, Rows]]
@@ -155,8 +155,8 @@ def claimed(plans: list[Any]) -> list[list[tuple[int, int]]]:
         [
             (each.sensitivity.l1, each.sensitivity.linf)
             for block in found.blocks
-            if block.same_as is None
-            for each in block.measurements
+            if not isinstance(block.kind, Shared)
+            for each in block.measured
         ]
         for found in plans
     ]
@@ -170,12 +170,12 @@ def numbers(policy: Policy, tables: dict[str, pa.Table], plans: list[Any], place
     for each in plans:
         found.append([])
         for block in each.blocks:
-            if block.same_as is None:
+            if not isinstance(block.kind, Shared):
                 read = engine.read(harness.spelled(block.sums), 60)
                 keys = len(block.places)
                 rows = [tuple(row.values()) for row in read.to_pylist()]
                 vector = {row[:keys]: tuple(map(harness.whole, row[keys:])) for row in rows}
-                found[-1] += [harness.forms_of(vector, part.forms) for part in block.measurements]
+                found[-1] += [harness.forms_of(vector, part.over(block.readings)) for part in block.measured]
     engine.close()
     return found
 

@@ -30,7 +30,7 @@ from discreet.sql.after.finish import answered, half_widths, noisy_table, rehear
 from discreet.sql.after.naming import table_name
 from discreet.sql.analyze import plan
 from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Key, Plan, prove
+from discreet.sql.plan import Block, Key, Plan, Shared, prove
 from discreet.sql.text.parse import refuse_depth
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
@@ -63,7 +63,7 @@ def verdict(sql: str, world: World, source: random.Random) -> str:
     if isinstance(planned, str):
         return planned
     for block in planned.blocks:
-        if block.same_as is None:
+        if not isinstance(block.kind, Shared):
             _measured(block, world)
             for pick in block.picks:
                 _picked(block, pick, world)
@@ -91,7 +91,7 @@ def _planned(sql: str, world: World) -> Plan | str:
 
 def _rehearsed(planned: Plan, world: World) -> None:
     """What `Curator` tries before it charges: on tables without rows, and on made-up numbers."""
-    for query in (query for block in planned.blocks if block.same_as is None for query in block.queries):
+    for query in (query for block in planned.blocks if not isinstance(block.kind, Shared) for query in block.queries):
         try:
             world.cursors[EMPTY].execute(f"PREPARE checked AS {Spelling().numbers(query)}")
         except duckdb.Error:
@@ -153,11 +153,12 @@ def _finished(offered: Offer, noisy: list[Any], public: dict[str, Any], world: W
 def _noisy(offered: Offer, noisy: list[Any]) -> None:
     """Of nobody all numbers are zero; at so small an epsilon a zero is released with probability 1/2000 at most."""
     for each, left in zip(offered.blocks, noisy, strict=True):
-        for measurement, parts in zip(each.block.measurements, left.numbers, strict=False):
+        for statistic in each.block.measured:
+            parts = left.numbers[statistic.id]
             numbers = [int(number) for part in parts for number in part]
             zeros = sum(number == 0 for number in numbers)
             if len(numbers) >= 6 and zeros > 5 + len(numbers) / 50:
-                raise Violation(f"{measurement.name}: {zeros} of {len(numbers)} numbers left without noise")
+                raise Violation(f"{statistic.name}: {zeros} of {len(numbers)} numbers left without noise")
 
 
 @contextmanager
@@ -197,7 +198,7 @@ def fetched(world: World, query: Numbers) -> dict[str, list[tuple[Any, ...]]]:
 
 def _measured(block: Block, world: World) -> None:
     width = len(block.keys)
-    if block.measurements:
+    if block.measured:
         exact = fetched(world, block.sums)
         for rows in exact.values():
             _once(rows, width, block.sums)
@@ -205,8 +206,8 @@ def _measured(block: Block, world: World) -> None:
                 _on_grid(block, row)
         _fit(block, exact["alone"], width)
         _rows_of_one(block, world)
-        for measurement in block.measurements:
-            vectors = {name: _forms(rows, width, measurement.forms) for name, rows in exact.items()}
+        for measurement in block.measured:
+            vectors = {name: _forms(rows, width, measurement.over(block.readings)) for name, rows in exact.items()}
             claim = measurement.sensitivity
             for before, after in world.pairs:
                 moved = _moved(vectors[before], vectors[after])

@@ -67,19 +67,21 @@ def test_the_check_sees_violations() -> None:
         "SELECT clinic, SUM(cost) FROM visits GROUP BY clinic", here.policy, here.public, here.evaluate
     )
     block = planned.blocks[0]
-    measurement = block.measurements[0]
+    statistic = block.statistics[0]
     assert isinstance(block.source, Scan)
     stage = block.source.stage
     # A window whose partition is no person: everybody's rows of a clinic.
     across = Over(Fold("count", ()), Column(stage, "clinic"))
     counted = Factor(Column("s", "n"), 0, 9, 1, False)
+    large = Factor(Column(stage, "big") * 4, 0, 9, 1, False)
     everybody = Stage(Select(block.source, (("n", across),)), "s")
-    small = replace(measurement, sensitivity=replace(measurement.sensitivity, l1=0, l2_squared=0, linf=0))
+    small = replace(statistic, sensitivity=replace(statistic.sensitivity, l1=0, l2_squared=0, linf=0))
+    across_people = replace(statistic, reads=(Sum((counted,)),))
     wrong = (
-        replace(block, measurements=(small,)),
-        replace(block, readings=(Sum((Factor(Column(stage, "big") * 4, 0, 9, 1, False),)),)),
+        replace(block, statistics=(small,)),
+        replace(block, statistics=(replace(statistic, reads=(Sum((large,)),)),)),
         replace(block, places=(Column(stage, "cost"),)),
-        replace(block, source=everybody, places=(), keys=(), readings=(Sum((counted,)),)),
+        replace(block, source=everybody, places=(), keys=(), statistics=(across_people,)),
     )
     unseen = list(wrong)
     for here in (world("shop", source) for _ in range(15)):  # the last is not seen in 1 of 20: in none of 15, 1e-19

@@ -32,7 +32,7 @@ _OWNERS = 'conditions = [f"{self.expression(owner_of(source))} = {self.expressio
 _RESERVE = "        charge = self._reserve(request)\n"
 _OVERRAN = '            self._journal.append({"kind": "overrun", "charge": reservation.id, "analyst": analyst})\n'
 _READ = "        work(allowed(bytes(32), request.inside, request.paid), 0)\n"
-_IDENTITY = 'tuple(digest(f"discreet statistic {VERSION}", read, text) for text in texts)'
+_IDENTITY = 'digest(f"discreet statistic {VERSION}", read, rows.also(value))'
 
 BUGS = (
     bug(
@@ -93,9 +93,9 @@ BUGS = (
     ),
     bug(
         "threshold on rows instead of persons",
-        "sql/plan.py",
-        "people: Reading = Sum() if self.rows == 1 else Persons()",
-        "people: Reading = Sum()",
+        "sql/requests/assembly.py",
+        "reads=(Sum() if rows == 1 else Persons(),)",
+        "reads=(Sum(),)",
         FUZZ,
         BRUTE,
     ),
@@ -110,7 +110,7 @@ BUGS = (
         "recall of the same numbers of other people",
         "sql/identity.py",
         _IDENTITY,
-        _IDENTITY.replace("read, text", "text"),
+        _IDENTITY.replace("read, rows", "rows"),
         f"{HARD}::test_other_questions_have_other_answers",
     ),
     bug(
@@ -602,8 +602,8 @@ BUGS = (
     bug(
         "another's noise in the certificate",
         "offer.py",
-        "_statistics(each.block.measurements[place], noise)",
-        "_statistics(each.block.measurements[place - each.block.one_shot], noise)",
+        "_statistics(statistic, each.added[statistic.id])",
+        "_statistics(statistic, next(iter(each.added.values())))",
         "tests/test_certificates.py",
     ),
     bug(

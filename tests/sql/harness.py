@@ -25,7 +25,7 @@ from discreet.offer import offer
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
 from discreet.sql.picks import Pick
-from discreet.sql.plan import Block, Plan
+from discreet.sql.plan import Block, Plan, Shared
 
 from . import policies
 
@@ -146,12 +146,13 @@ def statistics(plan: Plan) -> list[tuple[str, str]]:
     """What a plan measures, with l1, l2 and linf; how far a person moves the ranks of a pick, or touches keys."""
     found = []
     for block in plan.blocks:
-        if block.same_as is not None:
+        if isinstance(block.kind, Shared):
             continue
         if block.unknown:
             touched = block.touched * (2 if block.neighbors == "change_one" else 1)
             found.append(("keys", str(touched)))
-        for each in block.measurements:
+        shown = [each for each in block.statistics if each.tested and each.estimates]
+        for each in (*shown, *block.measured):
             sensitivity = each.sensitivity
             found.append((each.name, f"{sensitivity.l1} {_root(sensitivity.l2_squared)} {sensitivity.linf}"))
         for pick in block.picks:
@@ -225,5 +226,5 @@ def picks_of(case: Case, neighbors: str) -> Iterator[tuple[Block, Pick, tuple[An
     policy = policies.policy(case.policy, neighbors)
     offered = offer(plan_of(case, neighbors), accountant_of(policy), amount=Fraction(1), limit=terms_of(policy).limit)
     for each in offered.blocks:
-        for pick, mechanisms in zip(each.block.picks, each.picked, strict=True):
-            yield each.block, pick, mechanisms
+        for pick in each.block.picks:
+            yield each.block, pick, each.chosen[pick.id]

@@ -163,7 +163,6 @@ def test_margins_of_noise_beyond_64_bits() -> None:
     """Draws of a very large scale are Python's integers, of which numpy takes no root."""
     noise = DiscreteLaplace(scale=Fraction(10**22), l1=Fraction(10**20))
     together = Together(
-        measurement=0,
         degree=2,
         widths=(25_000, 25_000),
         steps=(Fraction(1), Fraction(1)),
@@ -172,5 +171,5 @@ def test_margins_of_noise_beyond_64_bits() -> None:
     )
     parts = tuple(np.array([5 * 10**20, 0], dtype=object) for _ in range(9))
     assert np.isfinite(together.margins(parts, noise)).all()
-    spread = Spread(measurement=0, lo=0, width=10**9, step=Fraction(1), sample=True, root=True)
+    spread = Spread(lo=0, width=10**9, step=Fraction(1), sample=True, root=True)
     assert np.isfinite(spread.margins(parts[:3], noise)).all()

@@ -217,16 +217,16 @@ def every_block(change: Callable[[Block], Block]) -> Patch:
 def _measured(block: Block, **changed: Callable[[Any], Any]) -> Block:
     parts = tuple(
         replace(each, **{name: change(getattr(each, name)) for name, change in changed.items()})
-        for each in block.measurements
+        for each in block.statistics
     )
-    return replace(block, measurements=parts)
+    return replace(block, statistics=parts)
 
 
 PLANTS["twice what is measured"] = every_block(
     lambda block: _measured(block, forms=lambda forms: tuple(tuple(2 * each for each in form) for form in forms))
 )
 PLANTS["one more of every reading"] = every_block(
-    lambda block: _measured(block, forms=lambda forms: (*forms, tuple(1 for _ in block.readings)))
+    lambda block: _measured(block, forms=lambda forms: (*forms, tuple(1 for _ in forms[0])))
 )
 PLANTS["thresholds on one key"] = every_block(lambda block: replace(block, touched=min(block.touched, 1)))
 PLANTS["choices of fewer rows"] = every_block(
@@ -234,9 +234,9 @@ PLANTS["choices of fewer rows"] = every_block(
 )
 PLANTS["conditions that number rows are forgotten"] = every_block(lambda block: replace(block, conditions=()))
 PLANTS["distinct values without their ends"] = every_block(
-    lambda block: replace(
+    lambda block: _measured(
         block,
-        readings=tuple(replace(each, ends=None) if isinstance(each, Distinct) else each for each in block.readings),
+        reads=lambda reads: tuple(replace(each, ends=None) if isinstance(each, Distinct) else each for each in reads),
     )
 )
 

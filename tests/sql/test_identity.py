@@ -35,9 +35,15 @@ def asked(sql: str) -> plan.Plan:
     return harness.planned(sql, policies.policy("hospital"), name="hospital")
 
 
+def known_by(block: plan.Block) -> list[str]:
+    """The ids of what is measured for a block itself, but for what is there to be tested alone."""
+    shown = [each for each in block.statistics if each.tested and each.estimates]
+    return [each.id for each in (*shown, *block.measured, *block.picks)]
+
+
 def told(sql: str) -> str:
     found = asked(sql)
-    names = [name[:16] for block in found.blocks for name in block.names]
+    names = [name[:16] for block in found.blocks for name in known_by(block)]
     return f"{identity.question(found)} {','.join(names)} {sql}"
 
 
@@ -66,10 +72,12 @@ def test_every_line_has_every_field(kind: type) -> None:
 def test_a_class_without_a_line_is_refused() -> None:
     @dataclass(frozen=True)
     class Skewed:
-        measurement: int = 0
+        pass
 
     found = asked("SELECT COUNT(*) FROM people")
-    other = replace(found, blocks=(replace(found.blocks[0], estimates=(Skewed(),)),))
+    [statistic] = found.blocks[0].statistics
+    skewed = replace(statistic, estimates=((0, Skewed()),))  # type: ignore[arg-type]
+    other = replace(found, blocks=(replace(found.blocks[0], statistics=(skewed,)),))
     with pytest.raises(Unproved, match="no line for Skewed"):
         identity.question(other)
 
@@ -108,8 +116,8 @@ def test_the_matrix_is_told_apart_as_by_all_that_python_writes_of_it() -> None:
 
 def _unnamed(block: plan.Block) -> plan.Block:
     stages: dict[str, str] = {}
-    measured = tuple(replace(each, name="", units=()) for each in block.measurements)
-    named = replace(block, measurements=measured, picks=tuple(replace(each, name="") for each in block.picks))
+    statistics = tuple(replace(each, name="", units=(), id="") for each in block.statistics)
+    named = replace(block, statistics=statistics, picks=tuple(replace(each, name="", id="") for each in block.picks))
     return algebra.with_stages(named, lambda stage: stages.setdefault(stage, str(len(stages))))
 
 
@@ -117,6 +125,7 @@ def test_a_field_of_any_node_counts() -> None:
     """Change each place of a block by itself: the identity changes, or the place is a name."""
     found = asked("SELECT diagnosis, SUM(age), MEDIAN(income) FROM people WHERE age > 30 GROUP BY diagnosis")
     block = found.blocks[0]
+    [statistic] = block.statistics
     others = [
         replace(block, rows=block.rows + 1),
         replace(block, touched=block.touched + 1),
@@ -125,17 +134,21 @@ def test_a_field_of_any_node_counts() -> None:
         replace(block, conditions=(*block.conditions, Constant(True))),
         replace(block, keys=()),
         replace(block, places=(Constant(0),)),
-        replace(block, readings=(*block.readings, Sum())),
-        replace(block, measurements=block.measurements[:-1]),
+        replace(block, statistics=(replace(statistic, reads=(Sum(),)),)),
+        replace(block, statistics=(replace(statistic, forms=((2,),)),)),
+        replace(block, statistics=(replace(statistic, additive=False),)),
+        replace(block, statistics=()),
         replace(block, picks=()),
-        replace(block, one_shot=True),
-        replace(block, estimates=block.estimates[:-1]),
+        replace(block, statistics=(replace(statistic, tested=True),)),
+        replace(block, statistics=(replace(statistic, estimates=()),)),
+        replace(block, kind=plan.Shared(block=0)),
+        replace(block, kind=plan.RolledUp(block=0, keys=(0,), draws=1)),
         replace(block, derived=("a0 + 1",)),
     ]
     texts = [identity.question(replace(found, blocks=(each,))) for each in (block, *others)]
     assert all(one != other for one, other in combinations(texts, 2))
-    measured = tuple(replace(each, name="another", units=()) for each in block.measurements)
-    named = replace(block, measurements=measured, picks=tuple(replace(each, name="another") for each in block.picks))
+    statistics = tuple(replace(each, name="another", units=()) for each in block.statistics)
+    named = replace(block, statistics=statistics, picks=tuple(replace(each, name="another") for each in block.picks))
     assert identity.question(replace(found, blocks=(named,))) == texts[0]
 
 
@@ -143,7 +156,7 @@ def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> N
     """Change each place that its numbers depend on: another statistic. What stands beside it changes nothing."""
     found = asked("SELECT diagnosis, SUM(age), MEDIAN(income) FROM people WHERE age > 30 GROUP BY diagnosis")
     block = found.blocks[0]
-    [measured], [pick] = block.measurements, block.picks
+    [measured], [pick] = block.statistics, block.picks
     more = replace(measured, sensitivity=replace(measured.sensitivity, l1=measured.sensitivity.l1 + 1))
     others = [
         replace(block, rows=block.rows + 1),
@@ -153,24 +166,26 @@ def test_a_statistic_is_known_by_what_is_read_of_whom_and_by_nothing_else() -> N
         replace(block, keys=()),
         replace(block, places=(Constant(0),)),
         replace(block, source=Scan("visits", "t0")),
-        replace(block, readings=(Sum(),), picks=(replace(pick, quantiles=(Fraction(1, 3),)),)),
-        replace(block, measurements=(more,), picks=(replace(pick, condition=Constant(True)),)),
-        replace(block, measurements=(replace(measured, forms=((2,),)),), picks=(replace(pick, position=Constant(1)),)),
+        replace(
+            block, statistics=(replace(measured, reads=(Sum(),)),), picks=(replace(pick, quantiles=(Fraction(1, 3),)),)
+        ),
+        replace(block, statistics=(more,), picks=(replace(pick, condition=Constant(True)),)),
+        replace(block, statistics=(replace(measured, forms=((2,),)),), picks=(replace(pick, position=Constant(1)),)),
     ]
-    names = [name for each in identity.named((block, *others)) for name in each.names]
+    names = [name for each in identity.named((block, *others)) for name in known_by(each)]
     assert len(names) == 2 * len(set(names)) / 2 == 2 * (1 + len(others))
     alike = [
-        replace(block, estimates=(), derived=("a0 + 1",), readings=(*block.readings, Sum())),
-        replace(block, measurements=(replace(measured, name="x", units=()),), picks=(replace(pick, listed=True),)),
+        replace(block, derived=("a0 + 1",), statistics=(replace(measured, estimates=()),)),
+        replace(block, statistics=(replace(measured, name="x", units=()),), picks=(replace(pick, listed=True),)),
     ]
-    wide = replace(alike[0], measurements=(replace(measured, forms=((*measured.forms[0], 0),)),))
-    assert {each.names for each in identity.named((block, wide, alike[1]))} == {tuple(names[:2])}
+    assert {tuple(known_by(each)) for each in identity.named((block, *alike))} == {tuple(names[:2])}
     for sql in (
         "SELECT MEDIAN(income) FROM people",
         "SELECT MEDIAN(income), SUM(age), COUNT(DISTINCT zip) FROM people",
     ):
         [first, *_] = asked(sql).blocks
-        assert first.names[-1] == asked("SELECT 2 * MEDIAN(income) AS x FROM people").blocks[0].names[0]
+        [other] = asked("SELECT 2 * MEDIAN(income) AS x FROM people").blocks
+        assert first.picks[-1].id == other.picks[0].id
 
 
 @pytest.mark.parametrize(

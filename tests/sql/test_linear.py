@@ -101,7 +101,8 @@ def test_numbers_that_share_their_draws() -> None:
     """COUNT and SUM of AVG's two parts: A the sum of x - lo, B of hi - x, so that a combination of them may be one."""
     found = offered("SELECT COUNT(age), SUM(age), AVG(age), 120 * COUNT(age) - SUM(age) AS rest FROM people")
     (mechanism,) = found.mechanisms
-    lo, width = found.plan.blocks[0].estimates[2].lo, found.plan.blocks[0].estimates[2].width  # type: ignore[union-attr]
+    _, mean = found.plan.blocks[0].aggregates[2]  # type: ignore[misc]
+    lo, width = mean.lo, mean.width  # type: ignore[attr-defined]
     assert (lo, width) == (0, 120)
     half, slack = found.margin(3, assuming=None), 60  # B itself, and what rounding the count, 120 times, may add
     assert half == pytest.approx(mechanism.margin(0.95) + slack)  # type: ignore[union-attr]

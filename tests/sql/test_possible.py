@@ -82,7 +82,7 @@ def test_a_person_is_in_no_more_groups_than_are_left(neighbors: Any) -> None:
     sql = "SELECT clinic, COUNT(DISTINCT person_id) AS n FROM visits WHERE clinic IN ('Hill', 'Market') GROUP BY clinic"
     (block,) = harness.planned(sql, policy, name="hospital").blocks
     assert isinstance(block.keys[0], Joint)
-    assert block.measurements[0].sensitivity.l1 == 2
+    assert block.statistics[0].sensitivity.l1 == 2
 
 
 def test_grouping_sets_keep_their_grid(curator: Curator) -> None:

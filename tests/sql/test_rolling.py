@@ -18,6 +18,7 @@ from scipy import stats
 
 from discreet.budget import Charge
 from discreet.curator import Curator, accountant_of, terms_of
+from discreet.errors import Unproved
 from discreet.explain import explanation
 from discreet.mechanisms import DiscreteGaussian, DiscreteLaplace
 from discreet.mechanisms.simulate import Several
@@ -27,7 +28,7 @@ from discreet.sql import rolling
 from discreet.sql.after.finish import Noisy, added_up, noisy_table
 from discreet.sql.after.margins import half_width, ratio_quantile
 from discreet.sql.after.naming import table_name
-from discreet.sql.plan import Block, Key, Plan
+from discreet.sql.plan import Block, Key, Plan, RolledUp, Shared
 from discreet.sql.values.value import Number
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
@@ -78,7 +79,25 @@ def each_itself(blocks: Any, again: Any, **_: object) -> tuple[tuple[Block, ...]
     ],
 )
 def test_what_is_measured(sql: str, neighbors: str, accountant: str, measured: int) -> None:
-    assert sum(len(block.measurements) for block in planned(sql, neighbors, accountant).blocks) == measured
+    assert sum(len(block.measured) for block in planned(sql, neighbors, accountant).blocks) == measured
+
+
+def test_a_block_that_is_shared_with_one_that_is_rolled_up_has_its_numbers() -> None:
+    """Three groupings and one of them again: the finest is measured, once."""
+    once = "SELECT sex, smoker, SUM(income) AS s FROM people GROUP BY CUBE (sex, smoker)"
+    again = "SELECT sex, NULL, SUM(income) FROM people GROUP BY sex"
+    found = offered(f"{once} UNION ALL {again}")
+    shared = [each for each in found.blocks if isinstance(each.block.kind, Shared)]
+    assert len(shared) == 1
+    assert len(found.parts) == len(offered(once).parts) == 1
+    assert isinstance(shared[0].block.kind, Shared)
+    assert shared[0].noise == found.blocks[shared[0].block.kind.block].noise != {}
+
+
+def test_a_statistic_is_made_of_what_is_read_alone() -> None:
+    [block] = planned("SELECT SUM(age) FROM people").blocks
+    with pytest.raises(Unproved, match="what is not read"):
+        block.statistics[0].over(())
 
 
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
@@ -200,31 +219,31 @@ def noised(each: BlockOffer, source: BlockOffer, purse: Any, times: int, name: s
         renamed = f"k{index + 1}" if index < len(source.block.keys) else column
         values = np.array([harness.whole(value) for value in exact.column(column).to_pylist()], dtype=object)
         columns[renamed] = pa.array(np.tile(values, times), pa.int64())
-    assert each.block.rolled is not None
-    rolled = replace(each.block.rolled, keys=(0, *(place + 1 for place in each.block.rolled.keys)))
-    block = replace(each.block, keys=(key, *each.block.keys), rolled=rolled)
+    assert isinstance(each.block.kind, RolledUp)
+    rolled = replace(each.block.kind, keys=(0, *(place + 1 for place in each.block.kind.keys)))
+    block = replace(each.block, keys=(key, *each.block.keys), kind=rolled)
     finer = replace(source.block, keys=(key, *source.block.keys))
     secret = Stream.fresh().bits(256).to_bytes(32, "little")
     tables = []
     for amount in (1, 10**40):
         allowance = Allowance(key=secret, accountant=purse, paid=Charge(amount=Fraction(10) ** 90))
-        quiet = [
-            replace(noise, scale=noise.scale / amount)
+        quiet = {
+            name: replace(noise, scale=noise.scale / amount)
             if isinstance(noise, DiscreteLaplace)
             else replace(noise, sigma=noise.sigma / amount)  # type: ignore[type-var]
-            for noise in source.measured
-        ]
-        numbers = [
-            allowance.measure(
-                noise,
+            for name, noise in source.added.items()
+        }
+        numbers = {
+            statistic.id: allowance.measure(
+                quiet[statistic.id],
                 Exact(pa.table(columns)),
-                moved=measurement.sensitivity,
+                moved=statistic.sensitivity,
                 sizes=finer.sizes,
-                forms=measurement.forms,
+                forms=statistic.over(source.block.readings),
             )
-            for noise, measurement in zip(quiet, source.block.measurements, strict=True)
-        ]
-        noisy = Noisy(numbers=added_up(block, finer, numbers), picks=[], survivors=None)
+            for statistic in source.block.measured
+        }
+        noisy = Noisy(numbers=added_up(rolled, block.sizes, finer.sizes, numbers), picks={}, survivors=None)
         table = noisy_table(block, noisy, each.noise, _run, name=name)
         if block.derived:
             value = _run(f'SELECT CAST({block.derived[0]} AS DOUBLE) AS d FROM "{name}"', {name: table})
@@ -242,12 +261,12 @@ def test_margins_of_what_is_added_up_cover(kind: str, accountant: str) -> None:
     if accountant == "zcdp":  # the same plan, whose margins must hold whatever noise is on it
         limit = terms_of(policies.policy("hospital", "add_remove", accountant)).limit
         found = offer(found.plan, purse, amount=purse.allot(epsilon=Fraction(1)), limit=limit)
-    coarse = [each for each in found.blocks if each.block.rolled is not None and len(each.block.keys) in (0, 1)]
+    coarse = [each for each in found.blocks if isinstance(each.block.kind, RolledUp) and len(each.block.keys) in (0, 1)]
     assert len(coarse) == 4
     caught = False
     for each in coarse:
-        assert each.block.rolled is not None
-        source = found.blocks[each.block.rolled.block]
+        assert isinstance(each.block.kind, RolledUp)
+        source = found.blocks[each.block.kind.block]
         table, truth = noised(each, source, purse, ANSWERS, table_name(found.blocks.index(each)))
         value, margin = ("d", "d0") if each.block.derived else ("a0", "m0")
         off = np.abs(floats(table, value) - floats(truth, value)).reshape(ANSWERS, -1)

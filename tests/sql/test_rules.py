@@ -150,7 +150,7 @@ def moved_by_a_newcomer(case: Case) -> tuple[int, int]:
         connection = duckdb.connect(config={"threads": 1})
         databases.load(connection, "hospital", [tuple(present)])
         counts.append(harness.whole(connection.sql(harness.spelled(block.sums)).fetchall()[0][0]))
-    return abs(counts[1] - counts[0]), block.measurements[0].sensitivity.l1
+    return abs(counts[1] - counts[0]), block.statistics[0].sensitivity.l1
 
 
 def test_a_name_correlated_with_itself_compares_owners(shared_names: None) -> None:

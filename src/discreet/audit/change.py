@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from discreet.algebra import Numbers
 from discreet.sql.picks import Pick
-from discreet.sql.plan import Block
+from discreet.sql.plan import PEOPLE, Block
 
 Fetch = Callable[[str, Numbers], pa.Table]
 """Reads a query on a database: (database, query)."""
@@ -35,17 +35,18 @@ class Change:
 def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Iterator[Change]:
     """Every statistic of a block on every pair of neighbors."""
     for pair in pairs:
-        if block.measurements:
+        if block.measured:
             tables = [rows_of(fetch(each, block.sums)) for each in pair]
-            for measurement in block.measurements:
-                moved = movement(*(forms(rows, len(block.keys), measurement.forms) for rows in tables))
-                claim = measurement.sensitivity
+            for statistic in block.measured:
+                factors = statistic.over(block.readings)
+                moved = movement(*(forms(rows, len(block.keys), factors) for rows in tables))
+                claim = statistic.sensitivity
                 allowed = {"l0": claim.l0, "l1": claim.l1, "l2 squared": claim.l2_squared, "linf": claim.linf}
-                yield _change(measurement.name, pair, norms(moved), allowed)
+                yield _change(statistic.name, pair, norms(moved), allowed)
         touched = block.touched * (2 if block.neighbors == "change_one" else 1)
-        if block.unknown:
+        if block.tested is not None:
             moved = movement(*(cells(fetch(each, block.people)) for each in pair))
-            yield _change("people per key", pair, norms(moved), {"l0": touched, "linf": 1})
+            yield _change(PEOPLE, pair, norms(moved), {"l0": touched, "linf": 1})
         for pick in block.picks:
             moved = movement(*(cells(fetch(each, block.rows_in(pick))) for each in pair))
             yield _change(pick.name, pair, norms(moved), {"l1": rows_moved(block, pick)})
@@ -67,7 +68,7 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def forms(rows: Sequence[Sequence[Any]], width: int, factors: Sequence[Sequence[int]]) -> Cells:
-    """A measurement's exact numbers: by group and form. A group that does not exist is zero."""
+    """A statistic's exact numbers: by group and form. A group that does not exist is zero."""
     return {
         (tuple(row[:width]), index): sum(f * int(value or 0) for f, value in zip(form, row[width:], strict=True))
         for row in rows

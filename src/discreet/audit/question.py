@@ -36,7 +36,7 @@ from discreet.mechanisms import to_row
 from discreet.offer import Offer, offer
 from discreet.policy.policy import Policy
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Block, Plan
+from discreet.sql.plan import Block, Plan, Shared
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
@@ -142,7 +142,7 @@ def audited(
         people=leavers.most,
         persons=leavers.persons,
         matching=None if leavers.where is None else _matching(policy, number, leavers.where),
-        measured=tuple(each.block for each in offered.blocks if each.block.same_as is None),
+        measured=tuple(each.block for each in offered.blocks if not isinstance(each.block.kind, Shared)),
     )
     with neighborhood(policy, number, wanted=wanted) as around:
         changed = tuple(_changes(offered, around, progress))
@@ -205,7 +205,7 @@ def _matching(policy: Policy, number: int, where: str) -> tuple[Block, ...]:
 
 
 def _changes(offered: Offer, around: Neighborhood, progress: Progress | None) -> list[Change]:
-    own = [each.block for each in offered.blocks if each.block.same_as is None]
+    own = [each.block for each in offered.blocks if not isinstance(each.block.kind, Shared)]
     found = list[Change]()
     for index, pair in enumerate(around.pairs):
         for block in own:

@@ -27,7 +27,7 @@ from discreet.measure import measure
 from discreet.mechanisms.shapes import Additive, Mechanism, Noise, Selection, Threshold
 from discreet.offer import BlockOffer, Offer
 from discreet.sql.picks import Pick
-from discreet.sql.plan import Measurement
+from discreet.sql.plan import PEOPLE, Shared, Statistic
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
@@ -57,15 +57,15 @@ def outcomes(
     offered: Offer, accountant: Accountant, fetches: tuple[Fetch, Fetch], *, runs: int, progress: Progress | None
 ) -> Iterator[Outcomes]:
     """Every statistic of an offer that the two neighbors do not share, run on both of them."""
+    own = {number: each for number, each in enumerate(offered.blocks) if not isinstance(each.block.kind, Shared)}
     several = [
-        (number, place)
-        for number, each in enumerate(offered.blocks)
-        for place, choices in enumerate(each.picked)
-        if (len(choices) > 1 or each.block.picks[place].fine or each.block.unknown) and each.block.same_as is None
+        (number, pick)
+        for number, each in own.items()
+        for pick in each.block.picks
+        if len(each.chosen[pick.id]) > 1 or pick.fine or each.block.unknown
     ]
-    for each in offered.blocks:
-        if each.block.same_as is None:
-            yield from _Block(each, accountant, offered, fetches, runs, progress).outcomes()
+    for each in own.values():
+        yield from _Block(each, accountant, offered, fetches, runs, progress).outcomes()
     if several:
         yield from _one_by_one(offered, accountant, fetches, several, min(max(10, runs // 100), ONE_BY_ONE), progress)
 
@@ -89,16 +89,16 @@ class _Block:
         if self.block.unknown:
             yield from self._tested()
             return
-        if self.block.measurements:
+        if self.block.measured:
             exact = [fetch(self.block.sums) for fetch in self._fetches]
-            for mechanism, measurement in zip(self.each.measured, self.block.measurements, strict=True):
-                sides = [forms(rows_of(table), len(self.block.keys), measurement.forms) for table in exact]
+            for statistic in self.block.measured:
+                mechanism, factors = self.each.added[statistic.id], statistic.over(self.block.readings)
+                sides = [forms(rows_of(table), len(self.block.keys), factors) for table in exact]
                 scores = _noise_scores(mechanism, movement(*sides), self.block.sizes)
-                release = self._measured(mechanism, measurement, scores)
-                yield self._run(
-                    measurement.name, (mechanism,), exact, release, len(measurement.forms) * self.block.cells
-                )
-        for pick, choices in zip(self.block.picks, self.each.picked, strict=True):
+                release = self._measured(mechanism, statistic, scores)
+                yield self._run(statistic.name, (mechanism,), exact, release, len(statistic.forms) * self.block.cells)
+        for pick in self.block.picks:
+            choices = self.each.chosen[pick.id]
             if len(choices) == 1 and not pick.fine:
                 exact, size = [fetch(self.block.rows_in(pick)) for fetch in self._fetches], pick.domain.size
                 release = self._picked(choices[0], pick, movement(*map(cells, exact)))
@@ -119,8 +119,8 @@ class _Block:
         codes = np.concatenate(found[0]), np.concatenate(found[1])
         return Outcomes(name=name, mechanisms=mechanisms, codes=codes)
 
-    def _measured(self, mechanism: Additive, measurement: Measurement, scores: list[tuple[int, int, Any]]) -> Any:
-        moved, factors = measurement.sensitivity, measurement.forms
+    def _measured(self, mechanism: Additive, statistic: Statistic, scores: list[tuple[int, int, Any]]) -> Any:
+        moved, factors = statistic.sensitivity, statistic.over(self.block.readings)
 
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
             wide = Exact(_beside(table, runs, len(self.block.keys)))
@@ -147,15 +147,15 @@ class _Block:
         """Unknown keys: the threshold, and what is measured on the keys that pass it, together in one run."""
         block, exact = self.block, []
         for fetch in self._fetches:
-            measured = fetch(block.sums) if self.each.measured else None
+            measured = fetch(block.sums) if block.measured else None
             exact.append((fetch(block.people), measured))
         people = [cells(table) for table, _ in exact]
         moved = movement(*people)
         width = max(1, *(len(each) for each in people)) * block.cells
         release = _Thresholded(self.each, moved, [table for _, table in exact])
-        name = " and ".join(["people per key", *(each.name for each in block.measurements[block.one_shot :])])
+        name = " and ".join([PEOPLE, *(each.name for each in block.measured)])
         assert self.each.threshold is not None  # a block with unknown keys has one
-        found = self._run(name, (self.each.threshold, *self.each.measured), exact, release, width)
+        found = self._run(name, (self.each.threshold, *self.each.added.values()), exact, release, width)
         yield replace(found, impossible=_impossible(found.codes))
 
 
@@ -164,11 +164,11 @@ class _Thresholded:
 
     def __init__(self, each: BlockOffer, moved: Moved, tables: list[pa.Table | None]) -> None:
         self._each, self._block, self._moved = each, each.block, moved
-        self._sums = [
-            movement(*(forms(rows_of(table), len(self._block.keys), measurement.forms) for table in tables))
-            for measurement in self._block.measurements[self._block.one_shot :]
-            if all(table is not None for table in tables)
-        ]
+        block, read = each.block, [rows_of(table) for table in tables if table is not None]
+        self._sums = {
+            statistic.id: movement(*(forms(rows, len(block.keys), statistic.over(block.readings)) for rows in read))
+            for statistic in block.measured
+        }
 
     def __call__(self, allowance: Allowance, exact: tuple[pa.Table, pa.Table | None], runs: int) -> Codes:
         people, sums = exact
@@ -176,7 +176,7 @@ class _Thresholded:
         assert threshold is not None  # a block with unknown keys has one
         width = len(block.unknown)
         beside = Exact(_beside(people, runs, width))
-        survivors, tested = allowance.threshold(threshold, beside, moved=block.tested, keys=1 + width)
+        survivors, tested = allowance.threshold(threshold, beside, moved=block.touching, keys=1 + width)
         run = survivors.column(0).to_numpy().astype(np.int64)
         keys = list(zip(*(survivors.column(1 + index).to_pylist() for index in range(width)), strict=True))
         total, never = np.zeros(runs), np.zeros(runs)
@@ -199,19 +199,18 @@ class _Thresholded:
         extra = len(block.keys)
         places = pa.array(np.repeat(np.arange(runs), sums.num_rows))
         wide = _repeated(sums, runs).add_column(extra, key_column(extra), places)  # behind the keys, before the sums
-        for mechanism, measurement, moved in zip(
-            self._each.measured, block.measurements[block.one_shot :], self._sums, strict=True
-        ):
+        for statistic in block.measured:
+            mechanism = self._each.added[statistic.id]
             noisy = allowance.measure(
                 mechanism,
                 Exact(wide),
-                moved=measurement.sensitivity,
+                moved=statistic.sensitivity,
                 sizes=block.sizes,
-                forms=measurement.forms,
+                forms=statistic.over(block.readings),
                 survivors=survivors,
                 keys=(extra, *block.unknown),
             )
-            for (group, form), (one, other) in moved.items():
+            for (group, form), (one, other) in self._sums[statistic.id].items():
                 key = tuple(group[index] for index in block.unknown)
                 place = _place([part for index, part in enumerate(group) if index not in block.unknown], block.sizes)
                 here = np.flatnonzero([each == key for each in keys])
@@ -223,28 +222,25 @@ def _one_by_one(
     offered: Offer,
     accountant: Accountant,
     fetches: tuple[Fetch, Fetch],
-    picks: list[tuple[int, int]],
+    picks: list[tuple[int, Pick]],
     runs: int,
     progress: Progress | None,
 ) -> Iterator[Outcomes]:
     """The whole question again and again: for several choices, on fine grids, or among keys that must pass a test."""
-    found: dict[tuple[int, int], tuple[list[int], list[int]]] = {each: ([], []) for each in picks}
+    found: dict[tuple[int, Pick], tuple[list[int], list[int]]] = {each: ([], []) for each in picks}
     for done in range(runs):
         for side, fetch in enumerate(fetches):
             allowance = Allowance(key=fresh_secret(), accountant=accountant, paid=offered.cost)
             noisy = measure(offered, allowance, lambda sql, fetch=fetch: Exact(fetch(sql)))  # type: ignore[misc]
-            for (number, place), sides in found.items():
+            for (number, pick), sides in found.items():
                 # Wide cells: what a few hundred runs can tell apart.
-                pick = offered.blocks[number].block.picks[place]
-                chosen = np.asarray(noisy[number].picks[place]).astype(np.float64).reshape(-1)
+                chosen = np.asarray(noisy[number].picks[pick.id]).astype(np.float64).reshape(-1)
                 sides[side].append(int(chosen[0] * 16 // pick.domain.size) if len(chosen) else -1)
         if progress is not None:
             progress("one by one", (done + 1) / runs)
-    for (number, place), sides in found.items():
-        each = offered.blocks[number]
+    for (number, pick), sides in found.items():
         codes = np.array(sides[0]), np.array(sides[1])
-        name = each.block.picks[place].name
-        yield Outcomes(name=name, mechanisms=each.picked[place], codes=codes)
+        yield Outcomes(name=pick.name, mechanisms=offered.blocks[number].chosen[pick.id], codes=codes)
 
 
 # --- exact tables of many runs ----------------------------------------------------------------------------------------

@@ -19,7 +19,9 @@ from discreet.sql import identity
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.naming import aggregate_number, key_number
 from discreet.sql.analyze import plan
-from discreet.sql.plan import Block, Key, Measurement, Plan
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block, Key, Plan
+from discreet.sql.plan import Statistic as Measured
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import parse, refuse_depth
 
@@ -121,15 +123,16 @@ def _checked(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
             continue
         number = aggregate_number(place)
         assert number is not None  # what is listed is a key or an aggregate
-        estimate = block.estimates[number]
-        if not isinstance(estimate, Linear):
+        aggregate = block.aggregates[number]
+        if isinstance(aggregate, Pick) or not isinstance(aggregate[1], Linear):
             raise Rejected(
                 f"{column.name} is neither a count nor a sum.", hint="Publish SUM and COUNT; divide afterwards."
             )
+        statistic, estimate = aggregate[0], aggregate[1]
         statistics.append(
             Statistic(
                 name=column.name,
-                measurement=estimate.measurement,
+                measurement=block.statistics.index(statistic),
                 factors=estimate.factors,
                 step=estimate.step,
             )
@@ -142,8 +145,8 @@ def _checked(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
     return PeriodQuestion(
         table=table,
         block=block,
-        own=tuple(each.sensitivity for each in block.measurements),
-        signed=tuple(map(_signed, block.measurements, changed.blocks[0].measurements)),
+        own=tuple(each.sensitivity for each in block.statistics),
+        signed=tuple(map(_signed, block.statistics, changed.blocks[0].statistics)),
         keys=keys,
         statistics=tuple(statistics),
         canonical=identity.question(found),
@@ -153,6 +156,6 @@ def _checked(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
 _TAKEN = {"period", "publish", "statistic", "value", "margin"}
 
 
-def _signed(added: Measurement, changed: Measurement) -> bool:
+def _signed(added: Measured, changed: Measured) -> bool:
     """Whether one number can be moved by more than a person's own largest contribution when that person is replaced."""
     return changed.sensitivity.linf > added.sensitivity.linf

@@ -153,9 +153,11 @@ class Release:
         design = started.covering(due)
         allowance = self.allow(stream.key, self.accountant, stream.cost)
         moved = started.moved(self.schedule, asked, self.policy.neighbors)
+        block = asked.block
+        forms = [each.over(block.readings) for each in block.measured]
         measurements = [
-            allowance.steps(mechanism, design.strategy.encoder(), moved=far, sizes=asked.block.sizes, forms=each.forms)
-            for mechanism, far, each in zip(design.mechanisms, moved, asked.block.measurements, strict=True)
+            allowance.steps(mechanism, design.strategy.encoder(), moved=far, sizes=block.sizes, forms=each)
+            for mechanism, far, each in zip(design.mechanisms, moved, forms, strict=True)
         ]
         estimates = _Estimates(self.schedule, asked, design, first=len(stored) - FIRST)
         frozen = [unpacked(content) for content in streams.frozen(stream)[FIRST:]]

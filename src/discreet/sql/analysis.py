@@ -34,7 +34,7 @@ from discreet.sql.plan import (
     Key,
     Unknown,
 )
-from discreet.sql.requests.assembly import UNBOUNDED, assemble, people_first
+from discreet.sql.requests.assembly import UNBOUNDED, assemble, with_test
 from discreet.sql.requests.readings import Rows
 from discreet.sql.rows import persons, sets
 from discreet.sql.rows.groups import key_of, keys_of, possible
@@ -404,10 +404,11 @@ class Analysis:
         measured = partial(assemble, rows=rows, touched=touched, neighbors=self.policy.neighbors, node=rewrite.node)
         assembly = measured(rewrite.requests, groups=UNBOUNDED if unknown else groups)
         summed = [request for request in rewrite.requests if not request.chosen]
-        self.again[rewrite.index] = cache(lambda groups: measured(summed, groups=groups).measurements)
-        one_shot = False
-        if unknown and groups == 1:
-            assembly, one_shot = people_first(assembly, rewrite.requests, rows=relation.rows)
+        self.again[rewrite.index] = cache(lambda groups: measured(summed, groups=groups).statistics)
+        statistics = assembly.statistics
+        if unknown:
+            person = {"rows": relation.rows, "touched": keys_touched}
+            statistics = with_test(assembly, rewrite.requests, **person, neighbors=self.policy.neighbors, groups=groups)
         return Block(
             source=relation.source,
             rows=relation.rows,
@@ -416,12 +417,9 @@ class Analysis:
             conditions=relation.conditions,
             keys=tuple(found) if joint is None else (joint,),
             places=tuple(each for _, each in keys.values()) if place is None else (place,),
-            readings=assembly.readings,
-            measurements=assembly.measurements,
+            statistics=statistics,
             picks=assembly.picks,
-            estimates=assembly.estimates,
             derived=tuple(rewrite.derived),
-            one_shot=one_shot,
         )
 
     def list_keys(self, node: exp.Select, released: Released, keys: list[Key | Unknown], index: int) -> Released:

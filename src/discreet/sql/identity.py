@@ -31,8 +31,8 @@ from discreet.sql.values import value as values
 VERSION = 1
 STAGE = "stage"  # the field whose names are numbered
 
+PEOPLE = "people"  # the number that is there for a threshold alone: what is read for it follows from the rest
 _ROWS = ("source", "rows", "touched", "neighbors", "conditions", "keys", "places")
-_READ = (*_ROWS, "readings", "measurements", "picks", "one_shot")
 TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     # expressions
     algebra.Column: ("column", ("stage", "name")),
@@ -74,7 +74,7 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
     plan.Joint: ("joint", ("keys", "cells")),
     plan.Unknown: ("unknown", ("domain", "nullable")),
     Sensitivity: ("sensitivity", ("l0", "l1", "l2_squared", "linf")),
-    plan.Measurement: ("measurement", ("forms", "sensitivity", "additive")),
+    plan.Statistic: ("measurement", ("reads", "forms", "sensitivity", "additive", "tested", "estimates")),
     picks.Pick: (
         "pick",
         (
@@ -82,19 +82,19 @@ TABLE: dict[type, tuple[str, tuple[str, ...]]] = {
             "unknown",
         ),
     ),
-    plan.Rolled: ("rolled", ("block", "keys", "draws")),
-    plan.Block: ("block", (*_READ, "estimates", "derived", "same_as", "rolled")),
+    plan.Measured: ("measured", ()),
+    plan.Shared: ("shared", ("block",)),
+    plan.RolledUp: ("rolled", ("block", "keys", "draws")),
+    plan.Block: ("block", (*_ROWS, "statistics", "picks", "derived", "kind")),
     # estimates
-    picks.Picked: ("picked", ("pick",)),
-    estimates.Linear: ("linear", ("measurement", "factors", "step")),
+    estimates.Linear: ("linear", ("factors", "step")),
     **{kind: line for member in AGGREGATES for kind, line in member.estimates.items()},
 }
 # What a question calls a statistic, and the units in which it is told, change nothing that is measured. The degree of
 # a spread is told by the measurement that it reads.
 UNTOLD: dict[type, frozenset[str]] = {
-    plan.Block: frozenset({"names"}),
-    plan.Measurement: frozenset({"name", "units"}),
-    picks.Pick: frozenset({"name"}),
+    plan.Statistic: frozenset({"name", "units", "id"}),
+    picks.Pick: frozenset({"name", "number", "id"}),
     Spread: frozenset({"degree"}),
 }
 _PLAIN: dict[type, Callable[[Any], str]] = {
@@ -117,21 +117,48 @@ def question(asked: plan.Plan) -> str:
 
 
 def named(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
-    """The blocks, each with what its measurements and picks are known by."""
-    return tuple(replace(block, names=_names(block)) for block in blocks)
+    """The blocks, each with what its statistics and picks are known by.
+
+    What is rolled up from another block is known by the statistic that it is made of, and so is what is shared.
+    """
+    result = list(map(_named, blocks))
+    for index, block in enumerate(result):
+        if isinstance(block.kind, plan.RolledUp):
+            pairs = zip(block.statistics, result[block.kind.block].statistics, strict=True)
+            statistics = tuple(replace(each, id=_made_of(each, source)) for each, source in pairs)
+            result[index] = replace(block, statistics=statistics)
+    for index, block in enumerate(result):
+        if isinstance(block.kind, plan.Shared):
+            result[index] = replace(result[block.kind.block], derived=block.derived, kind=block.kind)
+    return tuple(result)
 
 
-def _names(block: plan.Block) -> tuple[str, ...]:
-    """Of each measurement, then of each pick: whose rows, in which groups, and what is read of them."""
+def _made_of(statistic: plan.Statistic, source: plan.Statistic) -> str:
+    if statistic.forms != source.forms:
+        raise Unproved("A statistic was to be rolled up from another one: nothing is asked, and nothing was charged.")
+    return source.id
+
+
+def _named(block: plan.Block) -> plan.Block:
+    """The block with ids that tell whose rows, in which groups, and what is read of them."""
     rows = _Writer()
     read = " ".join(rows.text(getattr(block, field)) for field in _ROWS)
-    texts = []
-    for each in block.measurements:
-        used = [index for index in range(len(block.readings)) if any(form[index] for form in each.forms)]
-        forms = tuple(tuple(form[index] for index in used) for form in each.forms)
-        texts.append(rows.also((tuple(block.readings[index] for index in used), forms, each.sensitivity)))
-    texts += [rows.also(replace(pick, listed=False)) for pick in block.picks]
-    return tuple(digest(f"discreet statistic {VERSION}", read, text) for text in texts)
+
+    def known(value: Any) -> str:
+        return digest(f"discreet statistic {VERSION}", read, rows.also(value))
+
+    return replace(
+        block,
+        statistics=tuple(
+            replace(each, id=PEOPLE if _only_tested(each) else known((each.reads, each.forms, each.sensitivity)))
+            for each in block.statistics
+        ),
+        picks=tuple(replace(pick, id=known(replace(pick, listed=False))) for pick in block.picks),
+    )
+
+
+def _only_tested(statistic: plan.Statistic) -> bool:
+    return statistic.tested and not statistic.estimates
 
 
 def digest(*texts: str) -> str:
@@ -146,8 +173,12 @@ def sharing(blocks: Sequence[plan.Block]) -> tuple[plan.Block, ...]:
     result = []
     for index, block in enumerate(blocks):
         first = seen.setdefault(_Writer().text(replace(block, derived=())), index)
-        result.append(block if first == index else replace(block, same_as=first))
+        result.append(block if first == index else replace(block, kind=plan.Shared(block=first)))
     return tuple(result)
+
+
+def _no_line(kind: type) -> Unproved:
+    return Unproved(f"sql.identity has no line for {kind.__name__}: nothing is asked, and nothing was charged.")
 
 
 class _Writer:
@@ -167,11 +198,40 @@ class _Writer:
             return f"[{' '.join(map(self.text, value))}]"
         if kind in _PLAIN:
             return _PLAIN[kind](value)
+        if kind is plan.Block:
+            return self._block(value)
         if kind not in TABLE:
-            raise Unproved(f"sql.identity has no line for {kind.__name__}: nothing is asked, and nothing was charged.")
-        tag, fields = TABLE[kind]
+            raise _no_line(kind)
+        return self._line(value)
+
+    def _line(self, value: Any, *places: int) -> str:
+        """A line of the table; `places` come behind its tag."""
+        tag, fields = TABLE[type(value)]
         parts = (self._stage(value.stage) if field == STAGE else self.text(getattr(value, field)) for field in fields)
-        return f"({' '.join((tag, *parts))})"
+        return f"({' '.join((tag, *map(str, places), *parts))})"
+
+    def _block(self, block: plan.Block) -> str:
+        """A block as `VERSION` 1 writes it: what is read first, and what is made of it by its place among that."""
+        kind, shown = block.kind, [each for each in block.statistics if not _only_tested(each)]
+        own = [] if isinstance(kind, plan.RolledUp) else shown
+        readings = tuple(dict.fromkeys(reading for each in own for reading in each.reads))
+        parts = [*(self.text(getattr(block, field)) for field in _ROWS), self.text(readings)]
+        made = [(each.over(readings), each.sensitivity, each.additive) for each in own]
+        measured = [f"(measurement {' '.join(map(self.text, each))})" for each in made]
+        parts.append(f"[{' '.join(measured)}]")
+        parts += [self.text(block.picks), self.text(any(each.tested for each in shown))]
+        placed = [(number, place, estimate) for place, each in enumerate(shown) for number, estimate in each.estimates]
+        texts = {number: self._estimate(place, estimate) for number, place, estimate in placed}
+        texts |= {pick.number: f"(picked {place})" for place, pick in enumerate(block.picks)}
+        parts.append(f"[{' '.join(texts[number] for number in sorted(texts))}]")
+        shared = kind.block if isinstance(kind, plan.Shared) else None
+        rolled = kind if isinstance(kind, plan.RolledUp) else None
+        return f"(block {' '.join((*parts, self.text(block.derived), self.text(shared), self.text(rolled)))})"
+
+    def _estimate(self, place: int, estimate: Any) -> str:
+        if type(estimate) not in TABLE:
+            raise _no_line(type(estimate))
+        return self._line(estimate, place)
 
     def _stage(self, name: str) -> str:
         return f"${self._stages.setdefault(name, len(self._stages))}"

@@ -9,7 +9,7 @@ from sqlglot import exp
 from discreet.policy.policy import Policy
 from discreet.sql import work
 from discreet.sql.check import Checker
-from discreet.sql.plan import Block
+from discreet.sql.plan import Block, Shared
 from discreet.sql.text.parse import reject
 
 
@@ -23,7 +23,7 @@ def check_work(
     limits, checker = policy.limits, Checker(policy=policy)
     allowed = float(work.SHARE * min(limits.seconds, limits.deadline or limits.seconds))
     told = work.Work(rows=checker.rows, letters=letters)
-    queries = [(query, block) for block in blocks if block.same_as is None for query in block.queries]
+    queries = [(query, block) for block in blocks if not isinstance(block.kind, Shared) for query in block.queries]
     needed = sum(block.passes * told.seconds(query) for query, block in queries)
     if needed > allowed:
         rows = max(checker.rows(query.source) for query, _ in queries)
@@ -38,7 +38,8 @@ def check_work(
 
 def check_room(tree: exp.Expression, blocks: Sequence[Block], policy: Policy) -> None:
     """Refuse a question of which more would come back from the engine than there is memory for (S21)."""
-    needed, allowed = sum(block.held for block in blocks if block.same_as is None), policy.limits.python_memory
+    needed = sum(block.held for block in blocks if not isinstance(block.kind, Shared))
+    allowed = policy.limits.python_memory
     if needed > allowed:
         raise reject(
             tree,

@@ -47,6 +47,8 @@ class Pick:
     groups: int
     neighbors: Neighbors
     unknown: bool = False  # groups of keys that are not public: how many is known only once they are found
+    number: int = 0  # of the aggregate in the statement
+    id: str = ""  # what it is known by (`sql.identity`)
 
     @property
     def relation(self) -> Neighbors:
@@ -154,10 +156,3 @@ class Pick:
         """A row's cell."""
         # Privacy: a grid of more than 2^63 cells must not make an error of the rows that lie beyond them.
         return widened(self.position, self.domain.size)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picked:
-    """A column of the noisy table that was picked."""
-
-    pick: int

@@ -1,9 +1,9 @@
 """A Plan: what will be read, what will be noised, what runs after. A value; printable; it has seen no data.
 
-Block         one exact SELECT over private rows: keys, sums
-Measurement   integer combinations of those sums that get noise of one scale, with their sensitivities
-Estimate      a column of the noisy table, computed from noisy numbers (post-processing, free)
-after         SQL over the noisy tables and the public ones, for everything that stands above the aggregation
+Block       one aggregation of private rows: its keys, and the statistics and picks that are made in each group
+Statistic   numbers that get noise of one scale: what is read, how far one person moves it, what is computed of it
+Pick        a value that is chosen (`sql.picks`)
+after       SQL over the noisy tables and the public ones, for everything that stands above the aggregation
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from discreet.algebra import (
 )
 from discreet.algebra import Column as ColumnOf
 from discreet.budget import Neighbors
+from discreet.errors import Unproved
 from discreet.mechanisms.shapes import Keys, Nearby, nearby
 from discreet.policy.policy import Policy
 from discreet.sql.after.again import Again
@@ -42,7 +43,7 @@ from discreet.sql.after.estimates import Estimate, as_written, number_type
 from discreet.sql.after.linear import Form
 from discreet.sql.check import Bound, Checker
 from discreet.sql.nearest import nearest
-from discreet.sql.picks import Pick, Picked
+from discreet.sql.picks import Pick
 from discreet.sql.sensitivity import Sensitivity
 from discreet.sql.text.parse import quoted
 from discreet.sql.values.unify import flag_as_number
@@ -50,6 +51,7 @@ from discreet.sql.values.value import Coded, Day, Domain, Flag, Moment, Number, 
 
 MOST_DIGITS = 40  # of the position of a key in its domain
 PublicDomain = Number | Coded | Flag | Day | Moment
+PEOPLE = "people per key"  # what a threshold tests where no aggregate counts people
 PASSES = 5  # in which people are counted for unknown keys
 HELD = 64  # bytes for each number of each group: exact, noisy, estimated, and in the answer
 PART_BYTES, MOST_PART_ROWS = 1 << 24, 1 << 17  # of exact rows with unknown keys that are held at once
@@ -145,15 +147,32 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """Numbers that get noise of one scale: `forms[i]` are the factors of the block's sums in the i-th of them."""
+class Statistic:
+    """Numbers that get noise of one scale, with all that belongs to them; what noise that is, an offer says by `id`.
+
+    `forms` are the numbers: factors of what is read, in the order of `reads`. `sensitivity` says how far one person
+    moves all of them in all groups together. `estimates` are computed of the noisy numbers, each under the number that
+    its aggregate has in the statement. A statistic that is `tested` counts people per unknown key: a threshold adds its
+    noise, and decides which keys are shown.
+    """
 
     name: str
+    reads: tuple[Reading, ...]
     forms: tuple[tuple[int, ...], ...]
     sensitivity: Sensitivity
     additive: bool  # the numbers of a coarser group are the sums of its parts'; not so of distinct values
+    estimates: tuple[tuple[int, Estimate], ...] = ()
+    tested: bool = False
     # Each aggregate that is computed from them, and what 1 is in its own units; no part of what is measured (S10).
     units: tuple[tuple[str, Fraction], ...] = field(default=(), repr=False)
+    id: str = ""  # what it is known by (`sql.identity`)
+
+    def over(self, readings: Sequence[Reading]) -> tuple[tuple[int, ...], ...]:
+        """The forms as factors of all that a query reads."""
+        own = [dict(zip(self.reads, form, strict=True)) for form in self.forms]
+        if not set(self.reads) <= set(readings):
+            raise Unproved("A statistic was to be made of what is not read: nothing is asked.")
+        return tuple(tuple(form.get(reading, 0) for reading in readings) for form in own)
 
     @property
     def told(self) -> dict[Fraction, str]:
@@ -165,12 +184,27 @@ class Measurement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rolled:
-    """Where a block's numbers come from that are not measured: sums over the cells of another block, after noise."""
+class Measured:
+    """A block whose numbers are measured for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A block that reads the same as an earlier one: measured once, used twice."""
+
+    block: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledUp:
+    """A block whose statistics are sums over the cells of another block's, after noise; picks are its own."""
 
     block: int
     keys: tuple[int, ...]  # which of that block's keys are this one's, in this one's order
     draws: int  # noisy numbers that are added up to one
+
+
+Kind = Measured | Shared | RolledUp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -184,15 +218,38 @@ class Block:
     conditions: tuple[Expression, ...]
     keys: tuple[Key | Unknown | Joint, ...]
     places: tuple[Expression, ...]  # of each key: its position among public values, or the value itself
-    readings: tuple[Reading, ...]
-    measurements: tuple[Measurement, ...]
+    statistics: tuple[Statistic, ...]  # where some keys are not public, the first is the one that is tested
     picks: tuple[Pick, ...]
-    estimates: tuple[Estimate | Picked, ...]
     derived: tuple[str, ...]  # expressions over the noisy table's columns whose margins are asked for
-    one_shot: bool  # the first measurement counts people per unknown key, which is also what is tested
-    same_as: int | None = None  # an earlier block that reads the same: measured once, used twice
-    rolled: Rolled | None = None  # then sums and measurements are those of another block
-    names: tuple[str, ...] = ()  # what each measurement, then each pick, is known by (`sql.identity`)
+    kind: Kind = Measured()
+
+    @property
+    def tested(self) -> Statistic | None:
+        """What the threshold tests: people per unknown key. None where all keys are public."""
+        return next((each for each in self.statistics if each.tested), None)
+
+    @property
+    def measured(self) -> tuple[Statistic, ...]:
+        """The statistics that get noise by themselves: neither by a threshold nor in another block."""
+        rolled = isinstance(self.kind, RolledUp)
+        return () if rolled else tuple(each for each in self.statistics if not each.tested)
+
+    @property
+    def every(self) -> tuple[Statistic | Pick, ...]:
+        """All that has an id of its own."""
+        return (*self.statistics, *self.picks)
+
+    @property
+    def aggregates(self) -> dict[int, tuple[Statistic, Estimate] | Pick]:
+        """What each aggregate of the statement is, by its number: an estimate of a statistic, or a pick."""
+        found: dict[int, tuple[Statistic, Estimate] | Pick] = {pick.number: pick for pick in self.picks}
+        found |= {number: (each, estimate) for each in self.statistics for number, estimate in each.estimates}
+        return dict(sorted(found.items()))
+
+    @property
+    def readings(self) -> tuple[Reading, ...]:
+        """What is read for the statistics that are measured, each once."""
+        return tuple(dict.fromkeys(reading for each in self.measured for reading in each.reads))
 
     @property
     def sizes(self) -> list[int]:
@@ -216,7 +273,7 @@ class Block:
         return tuple(index for index, key in enumerate(self.keys) if isinstance(key, Unknown))
 
     @property
-    def tested(self) -> Keys:
+    def touching(self) -> Keys:
         """What one person has of the unknown keys: 1 in each of at most `touched`."""
         return Keys(most=self.touched, neighbors=self.neighbors)
 
@@ -243,7 +300,9 @@ class Block:
         Measured, and rounded up. What there is of unknown keys is read in parts; how much of it stays follows from the
         keys that have left, and has a limit of its own (`Allowance`).
         """
-        numbers = len(self.parts) + len(self.estimates) + sum(len(each.forms) for each in self.measurements)
+        shown = (each for each in self.statistics if each.tested and each.estimates)
+        forms = sum(len(each.forms) for each in (*shown, *self.measured))
+        numbers = len(self.parts) + len(self.aggregates) + forms
         coded = [key.domain.values for key in self.parts if isinstance(key.domain, Coded)]
         letters = sum(max((len(str(value)) for value in values), default=0) for values in coded)
         cells = sum(pick.groups * pick.domain.size for pick in self.picks if not pick.fine and not pick.unknown)
@@ -269,18 +328,13 @@ class Block:
         part = call("hash", *(self.places[place] for place in self.unknown)) % self.passes
         return tuple(replace(query, where=(*query.where, part.equals(place))) for place in range(self.passes))
 
-    def pick_at(self, place: int) -> Pick:
-        """The pick at a place among the block's statistics, which come after its measurements."""
-        return self.picks[place - len(self.measurements)]
-
     @property
     def people(self) -> Aggregate:
-        """People per unknown key, for the threshold; where a person has one row, rows are people."""
-        people: Reading = Sum() if self.rows == 1 else Persons()
-        tested = self.readings[self.measurements[0].forms[0].index(1)] if self.one_shot else people
+        """People per unknown key, for the threshold."""
+        reads = () if self.tested is None else self.tested.reads
         keys = tuple(self.places[place] for place in self.unknown)
         known = tuple(index for index, place in enumerate(self.unknown) if not self.parts[place].nullable)
-        return Aggregate(self.source, keys, (tested,), self.conditions, known)
+        return Aggregate(self.source, keys, reads, self.conditions, known)
 
     @property
     def sums(self) -> Aggregate:
@@ -307,16 +361,17 @@ class Block:
         """Everything that the engine may be asked for, at some epsilon: what can be tried before it is paid."""
         if self.unknown:
             yield self.in_passes(self.people)[0]
-        if self.measurements[self.one_shot :]:
+        if self.measured:
             yield self.in_passes(self.sums)[0]
         for pick in self.picks:
             near = nearby(pick.mechanisms("sum", Fraction(1)))
             yield self.near(pick, near) if near else self.rows_in(pick)
 
     @property
-    def read(self) -> tuple[Source, tuple[Expression, ...], tuple[Reading, ...]]:
-        """The rows and what is read of them, whatever they are grouped by."""
-        return self.source, self.conditions, self.readings
+    def read(self) -> tuple[object, ...]:
+        """The rows and what is made of them for estimates, whatever they are grouped by."""
+        made = tuple((each.reads, each.forms) for each in self.statistics if each.estimates)
+        return self.source, self.conditions, made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -325,7 +380,7 @@ class Column:
 
     name: str
     measured: bool
-    estimate: tuple[int, int] | None  # (block, estimate) where the column is an aggregate as it was measured
+    estimate: tuple[int, int] | None  # (block, aggregate) where the column is an aggregate as it was measured
     also: tuple[tuple[int, int], ...] = ()  # further ones that stand in the same column, as of grouping sets
     forms: tuple[Form, ...] = ()  # of computed ones that are linear in noise: one, or one for each grouping
 
@@ -417,13 +472,22 @@ def prove(plan: Plan, policy: Policy) -> None:
     checker = Checker(policy=policy)
     for block in plan.blocks:
         sizes = [None if isinstance(key, Unknown) else key.size for key in block.keys]
-        for each in block.measurements:
-            claim = Bound(l1=each.sensitivity.l1, l2_squared=each.sensitivity.l2_squared, linf=each.sensitivity.linf)
-            checker.require(claim, block.sums, each.forms, neighbors=block.neighbors, sizes=sizes)
+        for each in block.measured:
+            forms = each.over(block.sums.readings)
+            checker.require(_claim(each), block.sums, forms, neighbors=block.neighbors, sizes=sizes)
         if block.unknown:
-            checker.require_touched(block.touched, block.people)
+            if block.tested is None:
+                raise Unproved("Keys that are not public were to be shown untested: nothing is asked.")
+            people, keys = block.people, [None] * len(block.unknown)
+            checker.require(_claim(block.tested), people, block.tested.forms, neighbors=block.neighbors, sizes=keys)
+            checker.require_touched(block.touched, people)
         for pick in block.picks:
             checker.require_rows(pick.rows, block.rows_in(pick))
+
+
+def _claim(statistic: Statistic) -> Bound:
+    far = statistic.sensitivity
+    return Bound(l1=far.l1, l2_squared=far.l2_squared, linf=far.linf)
 
 
 def key_position(value: Expression, domain: PublicDomain, *, nullable: bool) -> Expression:

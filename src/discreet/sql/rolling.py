@@ -26,10 +26,10 @@ import numpy as np
 from discreet.algebra import Expression, call, with_stages
 from discreet.budget import AccountantName
 from discreet.mechanisms.currency import currency
-from discreet.sql.plan import Block, Joint, Key, Measurement, Rolled, Way
+from discreet.sql.plan import Block, Joint, Key, RolledUp, Shared, Statistic, Way
 
 Names = frozenset[Expression]  # of the keys of a grouping: each by its place, over stages numbered alike
-Again = Callable[[int], tuple[Measurement, ...]]  # what a block measures, over so many groups
+Again = Callable[[int], tuple[Statistic, ...]]  # what a block measures, over so many groups
 
 
 def rolled(
@@ -52,13 +52,15 @@ def rolled(
                 for index in served:
                     result[index] = family.added_up(index, source, place=len(result))
                 result.append(family.block(source))
+    for index, block in enumerate(blocks):
+        if isinstance(block.kind, Shared):  # with a block that may be rolled up by now
+            result[index] = replace(result[block.kind.block], derived=block.derived, kind=block.kind)
     return tuple(result), tuple(ways)
 
 
 def _measured(block: Block) -> int:
     """Noisy numbers per group, among which the amount is split."""
-    own = len(block.measurements) + len(block.picks) + bool(block.unknown) - block.one_shot
-    return own if block.same_as is None else 0
+    return 0 if isinstance(block.kind, Shared) else len(block.statistics) + len(block.picks)
 
 
 def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
@@ -67,10 +69,9 @@ def _families(blocks: Sequence[Block]) -> Iterator[tuple[int, ...]]:
         return
     found: dict[object, list[int]] = {}
     for index, block in enumerate(blocks):
-        if block.same_as is None:
-            forms = tuple(each.forms for each in block.measurements)
+        if not isinstance(block.kind, Shared):
             read = with_stages(block.read, _numbering())
-            found.setdefault((read, forms, block.rows, bool(block.unknown)), []).append(index)
+            found.setdefault((read, block.rows, bool(block.unknown)), []).append(index)
     yield from (tuple(each) for each in found.values() if len(each) > 1)
 
 
@@ -88,11 +89,11 @@ def _not_added_up(blocks: Sequence[Block], members: Sequence[int]) -> str:
         return "their keys are not public"
     if any(len(set(blocks[index].places)) < len(blocks[index].places) for index in members):
         return "two of their keys are one"
-    measurements = [each for index in members for each in blocks[index].measurements]
-    distinct = [each.name for each in measurements if not each.additive]
+    statistics = [each for index in members for each in blocks[index].statistics]
+    distinct = [each.name for each in statistics if not each.additive]
     if distinct:
         return f"{distinct[0]} of a group is not the sum of its parts'"
-    return "" if measurements else f"{blocks[members[0]].picks[0].name} is chosen in each group, not added up"
+    return "" if statistics else f"{blocks[members[0]].picks[0].name} is chosen in each group, not added up"
 
 
 # --- the choice -------------------------------------------------------------------------------------------------------
@@ -206,14 +207,13 @@ class _Family:
             next(iter(self.blocks.values())),
             keys=tuple(key for key, _ in keys.values()),
             places=tuple(place for _, place in keys.values()),
-            measurements=self.again(self.cells(source)),
+            statistics=tuple(replace(each, estimates=()) for each in self.again(self.cells(source))),
             picks=(),
-            estimates=(),
             derived=(),
         )
 
     def added_up(self, index: int, source: Names, *, place: int) -> Block:
         order = [name for name in self.keys if name in source]
         places = tuple(order.index(name) for name in self.names[index])
-        rolled = Rolled(block=place, keys=places, draws=self.cells(source - self.sets[index]))
-        return replace(self.blocks[index], readings=(), measurements=(), rolled=rolled)
+        kind = RolledUp(block=place, keys=places, draws=self.cells(source - self.sets[index]))
+        return replace(self.blocks[index], kind=kind)

@@ -1,7 +1,8 @@
 """From noisy numbers to an aggregate and its margin: post-processing, which costs nothing.
 
-An estimate is a value: which measurement it reads, and how. `components` are the noisy numbers of that measurement,
-one integer array per form, one entry per group. Margins are half-widths with a coverage of at least 95 % (S11).
+An estimate stands with the statistic that it is computed of (`sql.plan.Statistic`). `components` are the noisy numbers
+of that statistic, one integer array per form, one entry per group. Margins are half-widths with a coverage of at least
+95 % (S11).
 """
 
 from __future__ import annotations
@@ -27,9 +28,6 @@ Floats = npt.NDArray[np.float64]
 
 class Estimate(Protocol):
     """A column of the noisy table."""
-
-    @property
-    def measurement(self) -> int: ...
 
     def values(self, components: Components) -> pa.Array:
         """The estimates, one per group."""
@@ -81,7 +79,6 @@ def _decimals(units: npt.NDArray[np.int64], kind: pa.DataType) -> pa.Array:
 class Linear:
     """COUNT and SUM: a combination of the noisy numbers, rounded to whole units of `step`."""
 
-    measurement: int
     factors: tuple[Fraction, ...]
     step: Fraction
 

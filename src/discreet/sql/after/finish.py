@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -29,18 +29,18 @@ from discreet.sql.after.naming import (
     margin_name,
     table_name,
 )
-from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import Block, Column, Joint, Plan, Unknown
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block, Column, Joint, Plan, RolledUp, Unknown
 from discreet.sql.text.dialect import WRITER
 from discreet.sql.values.value import Text, few_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noisy:
-    """What left a block: noisy numbers for each measurement, and for each pick the cells chosen in each group."""
+    """What left a block, by id: each statistic's noisy numbers, and the cells that each pick chose in each group."""
 
-    numbers: Sequence[Components]
-    picks: Sequence[Any]
+    numbers: Mapping[str, Components]
+    picks: Mapping[str, Any]
     survivors: pa.Table | None  # unknown keys that passed the threshold
 
 
@@ -48,42 +48,47 @@ Run = Callable[[str, dict[str, pa.Table]], pa.Table]
 MOST_MOVED = 1 << 20  # rows with redrawn noise that are held at once
 
 
-def noisy_table(block: Block, noisy: Noisy, mechanisms: Sequence[Noise], run: Run, *, name: str) -> pa.Table:
+def noisy_table(block: Block, noisy: Noisy, noise: Mapping[str, Noise], run: Run, *, name: str) -> pa.Table:
     """The block's noisy table: keys; each aggregate with its margins; and the margins of computed columns."""
     columns = keys_of(block, noisy.survivors)
-    for index, estimate in enumerate(block.estimates):
-        if isinstance(estimate, Picked):
-            columns[aggregate_name(index)] = picked(block.picks[estimate.pick], noisy.picks[estimate.pick])
-            columns[margin_name(index)] = pa.nulls(len(columns[aggregate_name(index)]), pa.float64())
+    for number, aggregate in block.aggregates.items():
+        if isinstance(aggregate, Pick):
+            columns[aggregate_name(number)] = picked(aggregate, noisy.picks[aggregate.id])
+            columns[margin_name(number)] = pa.nulls(len(columns[aggregate_name(number)]), pa.float64())
             continue
-        numbers, mechanism = noisy.numbers[estimate.measurement], mechanisms[estimate.measurement]
-        columns[aggregate_name(index)] = estimate.values(numbers)
-        within = estimate.margins(numbers, mechanism)
+        statistic, estimate = aggregate
+        numbers = noisy.numbers[statistic.id]
+        columns[aggregate_name(number)] = estimate.values(numbers)
+        within = estimate.margins(numbers, noise[statistic.id])
         wide = ~np.isfinite(within)  # noise as wide as anything: no margin
-        columns[margin_name(index)] = arrow.array(within, mask=wide)
+        columns[margin_name(number)] = arrow.array(within, mask=wide)
     if block.derived:
-        margins = _derived_margins(block, noisy, mechanisms, run, name, pa.table(columns))
+        margins = _derived_margins(block, noisy, noise, run, name, pa.table(columns))
         columns |= {computed_name(index): margin for index, margin in enumerate(margins)}
     return pa.table(columns)
 
 
-def added_up(block: Block, source: Block, numbers: Sequence[Components]) -> list[Components]:
-    """The numbers of a block that is rolled up from another: sums of released numbers over the keys it has not."""
-    assert block.rolled is not None
-    rest = tuple(axis for axis in range(len(source.keys)) if axis not in block.rolled.keys)
-    order = (*block.rolled.keys, *rest)
-    shown = tuple(slice(size) for size in block.sizes)  # without the cells for a NULL that is not meant
+def added_up(
+    kind: RolledUp, sizes: Sequence[int], finer: Sequence[int], numbers: Mapping[str, Components]
+) -> dict[str, Components]:
+    """The numbers of a block that is rolled up: sums of another's released numbers over the keys that it has not.
+
+    `sizes` are those of its own keys, and `finer` those of the other block's.
+    """
+    rest = tuple(axis for axis in range(len(finer)) if axis not in kind.keys)
+    order = (*kind.keys, *rest)
+    shown = tuple(slice(size) for size in sizes)  # without the cells for a NULL that is not meant
 
     def coarser(values: Any) -> Any:
         largest = max((abs(int(end)) for end in (values.min(), values.max())), default=0)
         exact = values if largest * len(values) < 2**63 else values.astype(object)
-        grid = exact.reshape(source.sizes).transpose(order)[shown]
-        return grid.reshape(math.prod(block.sizes), -1).sum(axis=1)
+        grid = exact.reshape(finer).transpose(order)[shown]
+        return grid.reshape(math.prod(sizes), -1).sum(axis=1)
 
-    return [tuple(coarser(values) for values in components) for components in numbers]
+    return {name: tuple(map(coarser, components)) for name, components in numbers.items()}
 
 
-def half_widths(plan: Plan, noise: Sequence[Sequence[Noise]]) -> dict[str, pa.Table]:
+def half_widths(plan: Plan, noise: Sequence[Mapping[str, Noise]]) -> dict[str, pa.Table]:
     """The table of half-widths that are the same in every row, if `plan.after` reads it."""
     if not plan.combined:
         return {}
@@ -99,12 +104,11 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
     pass is for noise to decide.
     """
     statements = dict.fromkeys((plan.after, unfiltered(plan.after)))
-    sources = [block if block.rolled is None else plan.blocks[block.rolled.block] for block in plan.blocks]
     for sign in (1, -1, 0):
         tables = {
-            table_name(index): _rehearsed(block, [len(each.forms) for each in source.measurements], sign)
-            for index, (block, source) in enumerate(zip(plan.blocks, sources, strict=True))
-            if block.estimates  # others are there to be added up
+            table_name(index): _rehearsed(block, sign)
+            for index, block in enumerate(plan.blocks)
+            if block.aggregates  # others are there to be added up
         }
         if plan.combined:
             names = [constant_name(index) for index in range(len(plan.combined))]
@@ -112,7 +116,7 @@ def rehearsals(plan: Plan) -> Iterator[tuple[str, dict[str, pa.Table]]]:
         yield from ((sql, tables) for sql in statements)
 
 
-def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
+def _rehearsed(block: Block, sign: int) -> pa.Table:
     keys = tuple(replace(key, domain=cast(Any, few_of(key.domain))) for key in block.parts)
     unknown = [key for key in keys if isinstance(key, Unknown)]
     names = [arrow.array(["a", "b"] if isinstance(key.domain, Text) else [0, 0]) for key in unknown]
@@ -120,15 +124,15 @@ def _rehearsed(block: Block, forms: Sequence[int], sign: int) -> pa.Table:
     few = replace(block, keys=keys)
     columns = {name: values[:64] for name, values in keys_of(few, survivors).items()}
     rows = len(columns[key_name(0)]) if keys else 1
-    for index, estimate in enumerate(block.estimates):
-        if isinstance(estimate, Picked):
-            pick = block.picks[estimate.pick]
-            cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(pick.quantiles))))
-            columns[aggregate_name(index)] = picked(pick, cells)
+    for number, aggregate in block.aggregates.items():
+        if isinstance(aggregate, Pick):
+            cells = np.tile(np.arange(rows)[:, None], (1, max(1, len(aggregate.quantiles))))
+            columns[aggregate_name(number)] = picked(aggregate, cells)
         else:
-            numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in range(forms[estimate.measurement]))
-            columns[aggregate_name(index)] = estimate.values(numbers)
-        columns[margin_name(index)] = pa.nulls(rows, pa.float64())
+            statistic, estimate = aggregate
+            numbers = tuple(sign * (1000 + 7 * np.arange(rows)) for _ in statistic.forms)
+            columns[aggregate_name(number)] = estimate.values(numbers)
+        columns[margin_name(number)] = pa.nulls(rows, pa.float64())
     columns |= {computed_name(index): pa.nulls(rows, pa.float64()) for index in range(len(block.derived))}
     return pa.table(columns)
 
@@ -161,7 +165,7 @@ def keys_of(block: Block, survivors: pa.Table | None) -> dict[str, pa.Array]:
 def _derived_margins(
     block: Block,
     noisy: Noisy,
-    mechanisms: Sequence[Noise],
+    noise: Mapping[str, Noise],
     run: Run,
     name: str,
     table: pa.Table,
@@ -173,13 +177,13 @@ def _derived_margins(
     bound: that counts as infinitely far, as in Fieller's interval. Groups are taken in parts, so that few rows are held
     at once.
     """
-    noises = [mechanisms[index] for index, numbers in enumerate(noisy.numbers) for _ in numbers]
+    noises = [noise[statistic] for statistic, numbers in noisy.numbers.items() for _ in numbers]
     drawn = redrawn(noises, max(60, redraws(table.num_rows) // 2))
     at_once = max(1, MOST_MOVED // (2 * (len(drawn[0]) + len(noises))))
     parts = list[list[pa.Array]]()
     for begin in range(0, max(1, table.num_rows), at_once):
         here = slice(begin, begin + at_once)
-        numbers = [tuple(values[here] for values in components) for components in noisy.numbers]
+        numbers = {name: tuple(values[here] for values in each) for name, each in noisy.numbers.items()}
         rows = table.slice(begin, at_once)
         moved = _moved(block, numbers, rows, noises, drawn)
         parts.append([_derived_margin(derived, rows, moved, noises, drawn, run, name) for derived in block.derived])
@@ -192,23 +196,24 @@ def _steps(noises: Sequence[Noise]) -> list[int]:
 
 
 def _moved(
-    block: Block, numbers: Sequence[Components], rows: pa.Table, noises: Sequence[Noise], drawn: Sequence[Any]
+    block: Block, numbers: Mapping[str, Components], rows: pa.Table, noises: Sequence[Noise], drawn: Sequence[Any]
 ) -> pa.Table:
     """Rows of a noisy table, again and again: with redrawn noise off, then on; then with each number off, then on."""
     groups, times = rows.num_rows, 2 * (len(drawn[0]) + len(noises))
     again = arrow.array(np.tile(np.arange(groups), times))
     moved = {key: rows.column(key).take(again) for key in rows.column_names if key_number(key) is not None}
-    shifts, shifted = iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True)), []
-    for components in numbers:
+    shifts, shifted = iter(zip(drawn, _steps(noises), np.eye(len(noises), dtype=np.int64), strict=True)), {}
+    for name, components in numbers.items():
         found = []
         for values in components:
             off, step, place = next(shifts)
             alone = place.astype(off.dtype) * step
             found.append(np.tile(values, times) + np.repeat(np.concatenate((-off, off, -alone, alone)), groups))
-        shifted.append(tuple(found))
-    for index, estimate in enumerate(block.estimates):
-        if not isinstance(estimate, Picked):  # no expression with a pick in it gets here
-            moved[aggregate_name(index)] = estimate.values(shifted[estimate.measurement])
+        shifted[name] = tuple(found)
+    for number, aggregate in block.aggregates.items():
+        if not isinstance(aggregate, Pick):  # no expression with a pick in it gets here
+            statistic, estimate = aggregate
+            moved[aggregate_name(number)] = estimate.values(shifted[statistic.id])
     return pa.table(moved)
 
 

@@ -10,41 +10,43 @@ from discreet.mechanisms.combined import CONFIDENCE, Part
 from discreet.mechanisms.simulate import Noise, part
 from discreet.sql.after.estimates import Linear
 from discreet.sql.after.linear import Form
-from discreet.sql.picks import Picked
-from discreet.sql.plan import Block
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block, Shared
 
 
 def half_width(
-    form: Form, blocks: Sequence[Block], noise: Sequence[Sequence[Noise]], *, assuming: int | None
+    form: Form, blocks: Sequence[Block], noise: Sequence[Mapping[str, Noise]], *, assuming: int | None
 ) -> float | None:
     """The half-width of a form with the noise of each block; None where it depends on more than that."""
     numbers = {number: factor for number, factor in form.factors.items() if factor}
     if len(numbers) == 1:
         ((number, factor),) = numbers.items()
-        estimate = blocks[number.block].estimates[number.estimate]
-        if isinstance(estimate, Picked):
+        aggregate = blocks[number.block].aggregates[number.estimate]
+        if isinstance(aggregate, Pick):
             return None
-        known = estimate.margin(noise[number.block][estimate.measurement], assuming=assuming)
+        statistic, estimate = aggregate
+        known = estimate.margin(noise[number.block][statistic.id], assuming=assuming)
         return None if known is None else float(abs(factor)) * known + float(form.slack)
-    rows: dict[tuple[tuple[str, ...], int], dict[tuple[int, int], Fraction]] = {}
+    rows: dict[tuple[tuple[str, ...], int], dict[tuple[str, int], Fraction]] = {}
     slack = form.slack
     for number, factor in numbers.items():
-        estimate = blocks[number.block].estimates[number.estimate]
-        if not isinstance(estimate, Linear):
+        aggregate = blocks[number.block].aggregates[number.estimate]
+        if isinstance(aggregate, Pick) or not isinstance(aggregate[1], Linear):
             return None
+        statistic, estimate = aggregate[0], aggregate[1]
         if estimate.rounds:
             slack += abs(factor) * estimate.step / 2
         draws = rows.setdefault((number.row, _same(blocks, number.block)), {})
         for place, each in enumerate(estimate.factors):
-            draw = estimate.measurement, place
+            draw = statistic.id, place
             draws[draw] = draws.get(draw, Fraction(0)) + factor * each * estimate.step
     return combined.as_float(_together(rows, blocks, noise) + slack)
 
 
 def _together(
-    rows: Mapping[tuple[tuple[str, ...], int], Mapping[tuple[int, int], Fraction]],
+    rows: Mapping[tuple[tuple[str, ...], int], Mapping[tuple[str, int], Fraction]],
     blocks: Sequence[Block],
-    noise: Sequence[Sequence[Noise]],
+    noise: Sequence[Mapping[str, Noise]],
 ) -> Fraction:
     """Rows of tables that were measured apart have noise of their own. Others may share some of it or none.
 
@@ -65,23 +67,22 @@ def _together(
     return sum((combined.half_width(row, sure) for row in parts.values()), Fraction(0))
 
 
-def _parts(noise: Sequence[Noise], draws: Mapping[tuple[int, int], Fraction]) -> list[Part]:
-    return [part(noise[measurement], factor) for (measurement, _), factor in draws.items()]
+def _parts(noise: Mapping[str, Noise], draws: Mapping[tuple[str, int], Fraction]) -> list[Part]:
+    return [part(noise[statistic], factor) for (statistic, _), factor in draws.items()]
 
 
 def _same(blocks: Sequence[Block], block: int) -> int:
     """The first block that reads the same."""
-    first = blocks[block].same_as
-    return block if first is None else first
+    kind = blocks[block].kind
+    return kind.block if isinstance(kind, Shared) else block
 
 
 def _source(blocks: Sequence[Block], block: int) -> int:
     """The first of the blocks whose draws are in this one's numbers, or in those of one that has some of them too."""
-    rolled = blocks[_same(blocks, block)].rolled
-    found = {_same(blocks, block) if rolled is None else _same(blocks, rolled.block)}
-    while True:  # a statistic that two blocks have is measured once
-        names = {name for index in found for name in blocks[index].names}
-        more = {index for index, each in enumerate(blocks) if not names.isdisjoint(each.names)}
+    found = {block}
+    while True:  # a statistic that two blocks have is measured once, and one that is rolled up is the other's
+        names = {each.id for index in found for each in blocks[index].statistics}
+        more = {index for index, each in enumerate(blocks) if names & {one.id for one in each.statistics}}
         if more <= found:
             return min(found)
         found |= more

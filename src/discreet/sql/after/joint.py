@@ -24,8 +24,9 @@ from discreet.sql.after.estimates import Linear
 from discreet.sql.after.finish import Noisy, Run, added_up, keys_of, picked, simulated_half_widths
 from discreet.sql.after.kinds import DRAW, Kind
 from discreet.sql.after.naming import aggregate_name, key_name, table_name
-from discreet.sql.picks import Picked
-from discreet.sql.plan import Block, Plan
+from discreet.sql.picks import Pick
+from discreet.sql.plan import Block, Plan, RolledUp, Shared
+from discreet.sql.plan import Measured as BlockMeasured
 
 Floats = npt.NDArray[np.float64]
 MOST_MOVED = 1 << 20  # rows of changed tables that are held at once
@@ -68,16 +69,18 @@ class _Moves:
 def measured(block: Block) -> Measured:
     """How a block's noisy table depends on noise."""
     kinds = {key_name(index): Kind.PUBLIC for index in range(len(block.parts))}
-    for index, estimate in enumerate(block.estimates):
-        straight = Kind.STRAIGHT if isinstance(estimate, Linear) else Kind.SMOOTH
-        kinds[aggregate_name(index)] = Kind.UNKNOWN if isinstance(estimate, Picked) else straight
+    for number, aggregate in block.aggregates.items():
+        if isinstance(aggregate, Pick):
+            kinds[aggregate_name(number)] = Kind.UNKNOWN
+        else:
+            kinds[aggregate_name(number)] = Kind.STRAIGHT if isinstance(aggregate[1], Linear) else Kind.SMOOTH
     return Measured(kinds=kinds, selected=bool(block.unknown))
 
 
 def joint_margins(
     plan: Plan,
     noisy: Sequence[Noisy],
-    noise: Sequence[Sequence[Noise]],
+    noise: Sequence[Mapping[str, Noise]],
     answer: pa.Table,
     public: Mapping[str, pa.Table],
     run: Run,
@@ -104,15 +107,15 @@ def joint_margins(
 
 def _own(plan: Plan) -> list[int]:
     """The blocks whose numbers have noise of their own."""
-    return [index for index, block in enumerate(plan.blocks) if block.same_as is None and block.rolled is None]
+    return [index for index, block in enumerate(plan.blocks) if isinstance(block.kind, BlockMeasured)]
 
 
-def _moves(plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Sequence[Noise]]) -> _Moves | None:
+def _moves(plan: Plan, noisy: Sequence[Noisy], noise: Sequence[Mapping[str, Noise]]) -> _Moves | None:
     """None where there are too many numbers to change them often enough."""
     noises: list[Noise] = []
     for index in _own(plan):
-        for each, components in zip(noise[index], noisy[index].numbers, strict=True):
-            noises += [each] * sum(map(len, components))
+        for statistic, components in noisy[index].numbers.items():
+            noises += [noise[index][statistic]] * sum(map(len, components))
     rows = sum(_rows(plan.blocks[index], noisy[index]) for index in range(len(plan.blocks)))
     pairs = min(_PAIRS[1], MOST_MOVED // (2 * max(rows, 1)))
     if not noises or pairs < _PAIRS[0]:
@@ -131,42 +134,45 @@ def _rows(block: Block, noisy: Noisy) -> int:
 
 def _tables(plan: Plan, noisy: Sequence[Noisy], moves: _Moves) -> dict[str, pa.Table]:
     """Every noisy table, once for each change."""
-    own: dict[int, list[list[tuple[Any, ...]]]] = {}  # numbers of a block, change by change
+    own: dict[int, list[dict[str, tuple[Any, ...]]]] = {}  # numbers of a block by statistic, change by change
     begin = 0
     for index in _own(plan):
-        measured = []
-        for components in noisy[index].numbers:
+        measured = {}
+        for statistic, components in noisy[index].numbers.items():
             moved = []
             for values in components:
                 moved.append(np.asarray(values)[None, :] + moves.of(begin, begin + len(values)))
                 begin += len(values)
-            measured.append(moved)
-        own[index] = [[tuple(each[change] for each in moved) for moved in measured] for change in range(moves.changes)]
+            measured[statistic] = moved
+        own[index] = [
+            {statistic: tuple(each[change] for each in moved) for statistic, moved in measured.items()}
+            for change in range(moves.changes)
+        ]
     for index, block in enumerate(plan.blocks):
-        if block.rolled is not None and block.same_as is None:
-            source = plan.blocks[block.rolled.block]
-            own[index] = [added_up(block, source, numbers) for numbers in own[block.rolled.block]]
+        if isinstance(kind := block.kind, RolledUp):
+            finer = plan.blocks[kind.block].sizes
+            own[index] = [added_up(kind, block.sizes, finer, numbers) for numbers in own[kind.block]]
     tables = {DRAWS: pa.table({DRAW: arrow.array(np.arange(moves.changes))})}
     for index, block in enumerate(plan.blocks):
-        if block.estimates:
-            first = index if block.same_as is None else block.same_as
+        if block.aggregates:
+            first = block.kind.block if isinstance(block.kind, Shared) else index
             tables[table_name(index)] = _changed(block, noisy[index], own[first])
     return tables
 
 
-def _changed(block: Block, noisy: Noisy, numbers: Sequence[Sequence[tuple[Any, ...]]]) -> pa.Table:
+def _changed(block: Block, noisy: Noisy, numbers: Sequence[Mapping[str, tuple[Any, ...]]]) -> pa.Table:
     rows, changes = _rows(block, noisy), len(numbers)
     again = arrow.array(np.tile(np.arange(rows), changes))
     columns = {name: values.take(again) for name, values in keys_of(block, noisy.survivors).items()}
-    for index, estimate in enumerate(block.estimates):
-        if isinstance(estimate, Picked):  # of which nothing is known here: whatever reads it is of kind UNKNOWN
-            columns[aggregate_name(index)] = picked(block.picks[estimate.pick], noisy.picks[estimate.pick]).take(again)
+    for number, aggregate in block.aggregates.items():
+        if isinstance(aggregate, Pick):  # of which nothing is known here: whatever reads it is of kind UNKNOWN
+            columns[aggregate_name(number)] = picked(aggregate, noisy.picks[aggregate.id]).take(again)
             continue
-        count = len(numbers[0][estimate.measurement])
+        statistic, estimate = aggregate
         together = tuple(
-            np.concatenate([each[estimate.measurement][place] for each in numbers]) for place in range(count)
+            np.concatenate([each[statistic.id][place] for each in numbers]) for place in range(len(statistic.forms))
         )
-        columns[aggregate_name(index)] = estimate.values(together)
+        columns[aggregate_name(number)] = estimate.values(together)
     columns[DRAW] = arrow.array(np.repeat(np.arange(changes), rows))
     return pa.table(columns)
 

@@ -22,7 +22,6 @@ class Standardized(ABC):
     is divided by it has no margin.
     """
 
-    measurement: int
     degree: int
     width: int
     power: ClassVar[int]

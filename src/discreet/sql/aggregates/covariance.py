@@ -27,7 +27,6 @@ class Together:
     with degree 2, the mean of u² is the share of i = 2.
     """
 
-    measurement: int
     degree: int
     widths: tuple[int, int]
     steps: tuple[Fraction, Fraction]
@@ -106,7 +105,6 @@ class Covariance(Pair):
 
     def estimate(self, corner: Corner) -> Estimate:
         return Together(
-            measurement=corner.measurement,
             degree=self.degrees[0],
             widths=corner.widths,
             steps=corner.steps,
@@ -131,7 +129,7 @@ MEMBER = Member(
         exp.CovarSamp: _pair(sample=True, correlation=False),
         exp.Corr: _pair(sample=False, correlation=True),
     },
-    estimates={Together: ("together", ("measurement", "degree", "widths", "steps", "sample", "correlation"))},
+    estimates={Together: ("together", ("degree", "widths", "steps", "sample", "correlation"))},
     line=(
         "`COVAR_POP`, `COVAR_SAMP`, `CORR`",
         "products of such parts of two columns (each on at most 32,768 steps)",

@@ -32,9 +32,7 @@ class GeometricMean(Moment):
     degree: ClassVar[int] = 1
 
     def estimate(self, place: Place) -> Estimate:
-        return Exponential(
-            measurement=place.measurement, lo=place.lo, width=place.width, step=place.step, degree=place.degree
-        )
+        return Exponential(lo=place.lo, width=place.width, step=place.step, degree=place.degree)
 
 
 def _geomean(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
@@ -50,7 +48,7 @@ MEMBER = Member(
     tags=("geometric mean",),
     names=("GEOMEAN",),
     named={"geomean": _geomean, "geometric_mean": _geomean},
-    estimates={Exponential: ("exponential", ("measurement", "lo", "width", "step", "degree"))},
+    estimates={Exponential: ("exponential", ("lo", "width", "step", "degree"))},
     line=(
         "`GEOMEAN(x)`, lo > 0",
         "exp of the mean of ln x, to a millionth",

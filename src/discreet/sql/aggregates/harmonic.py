@@ -39,7 +39,6 @@ class HarmonicMean(Moment):
 
     def estimate(self, place: Place) -> Estimate:
         return Reciprocal(
-            measurement=place.measurement,
             lo=place.lo,
             width=place.width,
             step=place.step,
@@ -75,7 +74,7 @@ MEMBER = Member(
     tags=("harmonic mean",),
     names=("HARMONIC_MEAN",),
     named={"harmonic_mean": _harmonic},
-    estimates={Reciprocal: ("reciprocal", ("measurement", "lo", "width", "step", "degree", "whole"))},
+    estimates={Reciprocal: ("reciprocal", ("lo", "width", "step", "degree", "whole"))},
     line=(
         "`HARMONIC_MEAN(x)`, lo > 0",
         "1 over the mean of 1 / x",

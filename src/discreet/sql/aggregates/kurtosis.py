@@ -41,7 +41,7 @@ class Kurtosis(Moment):
     degree: ClassVar[int] = 4
 
     def estimate(self, place: Place) -> FourthMoment:
-        return FourthMoment(measurement=place.measurement, degree=place.degree, width=place.width, sample=self.sample)
+        return FourthMoment(degree=place.degree, width=place.width, sample=self.sample)
 
 
 def _kurtosis(*, sample: bool) -> Reader:
@@ -56,7 +56,7 @@ MEMBER = Member(
     names=("KURTOSIS",),
     readers={exp.Kurtosis: _kurtosis(sample=True)},
     named={"kurtosis_pop": _kurtosis(sample=False)},
-    estimates={FourthMoment: ("fourth-moment", ("measurement", "degree", "width", "sample"))},
+    estimates={FourthMoment: ("fourth-moment", ("degree", "width", "sample"))},
     line=(
         "`KURTOSIS`, `KURTOSIS_POP`",
         "five sums that make (hi − lo)⁴ in every row (on at most 32,768 steps)",

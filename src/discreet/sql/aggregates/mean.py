@@ -28,7 +28,6 @@ class Mean:
     Of a higher degree, A and B are put together from the parts that a variance and the like measure.
     """
 
-    measurement: int
     lo: int
     width: int
     step: Fraction
@@ -104,7 +103,7 @@ class Average(Moment):
     degree: ClassVar[int] = 1
 
     def estimate(self, place: Place) -> Estimate:
-        return Mean(measurement=place.measurement, lo=place.lo, width=place.width, step=place.step, degree=place.degree)
+        return Mean(lo=place.lo, width=place.width, step=place.step, degree=place.degree)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +147,7 @@ MEMBER = Member(
     tags=("mean",),
     names=("AVG",),
     readers={exp.Avg: _mean},
-    estimates={Mean: ("mean", ("measurement", "lo", "width", "step", "degree"))},
+    estimates={Mean: ("mean", ("lo", "width", "step", "degree"))},
     line=(
         "`AVG(x)`; `SUM(x)` beside `COUNT(x)` or `COUNT(*)`",
         "the sums of x − lo and of hi − x, together",

@@ -31,7 +31,6 @@ class Line:
     variance of x there is no margin.
     """
 
-    measurement: int
     widths: tuple[int, int]
     steps: tuple[Fraction, Fraction]
     starts: tuple[Fraction, Fraction]  # the low ends of y and of x
@@ -109,7 +108,6 @@ class Regression(Pair):
     def estimate(self, corner: Corner) -> Estimate:
         y, x = grid(self.value), grid(self.other)
         return Line(
-            measurement=corner.measurement,
             widths=corner.widths,
             steps=corner.steps,
             starts=(y.at(y.lo), x.at(x.lo)),
@@ -127,7 +125,6 @@ class Determination(Pair):
 
     def estimate(self, corner: Corner) -> Estimate:
         return Explained(
-            measurement=corner.measurement,
             degree=2,
             widths=corner.widths,
             steps=corner.steps,
@@ -154,8 +151,8 @@ MEMBER = Member(
     names=("REGR_SLOPE", "REGR_INTERCEPT", "REGR_R2"),
     readers={exp.RegrSlope: _line(slope=True), exp.RegrIntercept: _line(slope=False), exp.RegrR2: _explained},
     estimates={
-        Line: ("line", ("measurement", "widths", "steps", "starts", "slope")),
-        Explained: ("explained", ("measurement", "degree", "widths", "steps", "sample", "correlation")),
+        Line: ("line", ("widths", "steps", "starts", "slope")),
+        Explained: ("explained", ("degree", "widths", "steps", "sample", "correlation")),
     },
     line=(
         "`REGR_SLOPE(y, x)`, `REGR_INTERCEPT(y, x)`; `REGR_R2(y, x)`",

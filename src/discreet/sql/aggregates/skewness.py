@@ -36,7 +36,7 @@ class Skewness(Moment):
     degree: ClassVar[int] = 3
 
     def estimate(self, place: Place) -> ThirdMoment:
-        return ThirdMoment(measurement=place.measurement, degree=place.degree, width=place.width)
+        return ThirdMoment(degree=place.degree, width=place.width)
 
 
 def _skewness(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
@@ -47,7 +47,7 @@ MEMBER = Member(
     tags=("skewness",),
     names=("SKEWNESS",),
     readers={exp.Skewness: _skewness},
-    estimates={ThirdMoment: ("third-moment", ("measurement", "degree", "width"))},
+    estimates={ThirdMoment: ("third-moment", ("degree", "width"))},
     line=(
         "`SKEWNESS`",
         "four sums that make (hi − lo)³ in every row (on at most 32,768 steps)",

@@ -26,7 +26,6 @@ class Spread:
     kurtosis there are more of them, of a higher degree.
     """
 
-    measurement: int
     lo: int
     width: int
     step: Fraction
@@ -82,7 +81,6 @@ class Variance(Moment):
 
     def estimate(self, place: Place) -> Spread:
         return Spread(
-            measurement=place.measurement,
             lo=place.lo,
             width=place.width,
             step=place.step,
@@ -109,7 +107,7 @@ MEMBER = Member(
         exp.StddevSamp: _variance(sample=True, root=True),
         exp.StddevPop: _variance(sample=False, root=True),
     },
-    estimates={Spread: ("spread", ("measurement", "lo", "width", "step", "sample", "root"))},
+    estimates={Spread: ("spread", ("lo", "width", "step", "sample", "root"))},
     line=(
         "`VARIANCE`, `VAR_SAMP`, `VAR_POP`, `STDDEV`, `STDDEV_SAMP`, `STDDEV_POP`",
         "three sums that make (hi − lo)² in every row",

@@ -1,7 +1,7 @@
-"""All requests of one aggregation as few measurements: which exact sums are read, and how they get noise together.
+"""All requests of one aggregation as few statistics: which exact sums are read, and how they get noise together.
 
 - What is alone over its value is one number: COUNT(*), COUNT(x), COUNT(DISTINCT owner), SUM(x).
-- Moments over the same value are the parts of one measurement, of the highest degree d among them: for v = x - lo and
+- Moments over the same value are the parts of one statistic, of the highest degree d among them: for v = x - lo and
   W = hi - lo, the sums of binomial(d, i) v^i (W - v)^(d - i), which make W^d in every row. So noise on all of them
   costs what noise on one does, and count, sum, mean and variance come out of any degree that is high enough.
 - COUNT(*) beside any of these over the same rows is a further part: rows without x count as a whole width of their own.
@@ -14,21 +14,21 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from sqlglot import exp
 
-from discreet.algebra import Careful, Case, Constant, Expression, Reading, Sum
+from discreet.algebra import Careful, Case, Constant, Expression, Persons, Reading, Sum
 from discreet.budget import Neighbors
 from discreet.sql.after.estimates import Estimate, Linear
 from discreet.sql.aggregates.count import Count
 from discreet.sql.aggregates.count import Rows as AllRows
 from discreet.sql.aggregates.sum import Total
 from discreet.sql.exclusive import exclusive
-from discreet.sql.picks import Pick, Picked
-from discreet.sql.plan import Measurement, key_position
+from discreet.sql.picks import Pick
+from discreet.sql.plan import PEOPLE, Statistic, key_position
 from discreet.sql.requests.readings import Rows, bernstein, coarse
 from discreet.sql.requests.request import (
     Alone,
@@ -43,40 +43,42 @@ from discreet.sql.requests.request import (
     constant_width,
     range_of,
 )
-from discreet.sql.sensitivity import Sensitivity
+from discreet.sql.sensitivity import Sensitivity, of_persons
 from discreet.sql.text.parse import reject
 from discreet.sql.values.numbers import grid
 from discreet.sql.values.value import Coded, Day, Flag, Number
 from discreet.sql.values.value import Moment as Instant
 
 Target = tuple[Expression, object, Expression | None]  # a value, its range, and a condition on the rows
-Wanted = Sequence[tuple[int, Request]]  # requests for the same number, with their places
+Wanted = Sequence[tuple[int, Request]]  # requests for the same number, with their numbers
+Combination = dict[Reading, int]  # factors of what is read
 MOST_CLUSTERED = 48  # numbers that are taken together: the proof tries every pair of them
 UNBOUNDED = 2**31  # groups, where their number is not public
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A measurement before all readings are known: forms as {index of reading: factor}."""
+    """A statistic in the making: requests may still be added to it."""
 
     labels: dict[str, Fraction]  # each aggregate as it was written, and what one step of the grid is in its own units
-    forms: list[dict[int, int]]
-    sensitivity: Callable[[Extent], Sensitivity]
+    forms: list[Combination]
+    sensitivity: Sensitivity
     additive: bool
+    estimates: dict[int, Estimate]  # by the request's number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
-    readings: tuple[Reading, ...]
-    measurements: tuple[Measurement, ...]
+    """Statistics and picks; each has the numbers of the requests that it answers."""
+
+    statistics: tuple[Statistic, ...]
     picks: tuple[Pick, ...]
-    estimates: tuple[Estimate | Picked, ...]  # one per request, in order
 
 
 def assemble(
     requests: list[Request], *, rows: Rows, touched: int, groups: int, neighbors: Neighbors, node: exp.Expression
 ) -> Assembly:
-    """Measurements that serve all requests at the least noise (see the module's text), and each request's estimate."""
+    """Statistics that serve all requests at the least noise (see the module's text), with each request's estimate."""
     extent = Extent(rows=rows.most, touched=touched, groups=groups, neighbors=neighbors)
     making = _Making(rows=rows, extent=extent, node=node)
     numbered = list(enumerate(requests))
@@ -104,7 +106,7 @@ def assemble(
         for cluster in clusters:
             if each is cluster[0]:
                 making.side_by_side(cluster)
-    return making.assembly(len(requests))
+    return making.assembly()
 
 
 def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
@@ -192,7 +194,7 @@ def _one_number(wanted: list[tuple[int, Single | Moment]]) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class _Making:
-    """Measurements in the making."""
+    """Statistics in the making."""
 
     rows: Rows
     extent: Extent
@@ -200,14 +202,13 @@ class _Making:
     readings: list[Reading] = field(default_factory=list)
     parts: list[_Part] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
-    estimates: dict[int, Estimate | Picked] = field(default_factory=dict)
-    corners: dict[tuple[object, ...], Corner] = field(default_factory=dict)
+    corners: dict[tuple[object, ...], tuple[Corner, _Part]] = field(default_factory=dict)
 
-    def read(self, reading: Reading) -> int:
-        """Where an exact number stands; each is fetched once."""
+    def read(self, reading: Reading) -> Reading:
+        """Note that this is read, in the order in which things are read first; each is fetched once."""
         if reading not in self.readings:
             self.readings.append(reading)
-        return self.readings.index(reading)
+        return reading
 
     def choose(self, index: int, request: Choice) -> None:
         value, extent = request.value, self.extent
@@ -224,6 +225,7 @@ class _Making:
             groups=extent.groups,
             neighbors=extent.neighbors,
             unknown=extent.groups >= UNBOUNDED,
+            number=index,
         )
         if request.kind == "mode" and pick.fine:
             raise reject(
@@ -231,21 +233,21 @@ class _Making:
                 f"{request.label} has too many values for {extent.groups} groups.",
                 "Group by fewer columns.",
             )
-        self.estimates[index] = Picked(pick=len(self.picks))
         self.picks.append(pick)
 
     def alone(self, wanted: Wanted) -> None:
         """One number, told under several names."""
         first = wanted[0][1]
         assert isinstance(first, Alone)
-        form = {self.read(first.reading(self.rows, self.node)): 1}
         labels = {request.label: request.step or Fraction(1) for _, request in wanted}
-        for index, request in wanted:
-            self.estimates[index] = Linear(
-                measurement=len(self.parts), factors=(Fraction(1),), step=labels[request.label]
-            )
-        additive = first.additive(self.extent.touched)
-        self.parts.append(_Part(labels=labels, forms=[form], sensitivity=first.sensitivity, additive=additive))
+        part = _Part(
+            labels=labels,
+            forms=[{self.read(first.reading(self.rows, self.node)): 1}],
+            sensitivity=first.sensitivity(self.extent),
+            additive=first.additive(self.extent.touched),
+            estimates={index: Linear(factors=(Fraction(1),), step=labels[request.label]) for index, request in wanted},
+        )
+        self.parts.append(part)
 
     def side_by_side(self, cluster: Sequence[Wanted]) -> None:
         """Numbers of which a row adds to one at most, as one vector: noise on all of them costs what it does on one."""
@@ -253,7 +255,8 @@ class _Making:
             self.alone(cluster[0])
             return
         labels: dict[str, Fraction] = {}
-        forms: list[dict[int, int]] = []
+        forms: list[Combination] = []
+        estimates: dict[int, Estimate] = {}
         width = _width(cluster[0][0][1])
         assert width is not None
         for place, wanted in enumerate(cluster):
@@ -263,8 +266,8 @@ class _Making:
             for index, request in wanted:
                 labels[request.label] = step = request.step or Fraction(1)
                 factors = tuple(Fraction(each == place) for each in range(len(cluster)))
-                self.estimates[index] = Linear(measurement=len(self.parts), factors=factors, step=step)
-        self._append(labels, forms, width)
+                estimates[index] = Linear(factors=factors, step=step)
+        self._append(labels, forms, width, estimates)
 
     def together(self, wanted: Wanted, companions: list[tuple[int, AllRows]]) -> None:
         """Moments over one value, and the rows beside them: parts of a constant width."""
@@ -286,22 +289,21 @@ class _Making:
         if companions:
             everybody = self.read(Sum(where=first.condition))
             forms.append({everybody: width**degree, powers[0]: -(width**degree)})
-        labels = {}
+        labels, estimates = {}, {}
         every: list[tuple[int, Moment | AllRows]] = [*moments, *companions]
         for index, request in every:
             value = request.value if isinstance(request, Moment) else first.value
             step = grid(value).step if degree else Fraction(1)
             labels[request.label] = step**degree
             place = Place(
-                measurement=len(self.parts),
                 degree=degree,
                 lo=lo,
                 width=width,
                 step=step,
                 with_rows=bool(companions),
             )
-            self.estimates[index] = request.estimate(place)
-        self._append(labels, forms, width**degree)
+            estimates[index] = request.estimate(place)
+        self._append(labels, forms, width**degree, estimates)
 
     def pair(self, index: int, request: Pair) -> None:
         """Products of the parts of two columns, each taken to few steps, so that fourth powers stay exact integers."""
@@ -309,7 +311,7 @@ class _Making:
         if key not in self.corners:
             x, y = coarse(request.value), coarse(request.other)
             widths = grid(x).hi, grid(y).hi
-            self.corners[key] = Corner(measurement=len(self.parts), widths=widths, steps=(grid(x).step, grid(y).step))
+            corner = Corner(widths=widths, steps=(grid(x).step, grid(y).step))
             degrees, powers = request.degrees, {}
             for i, j in itertools.product(*(range(degree + 1) for degree in degrees)):
                 factors = (
@@ -319,55 +321,60 @@ class _Making:
                 powers[i, j] = self.read(self.rows.product(factors, request.condition, self.node))
             forms = []
             for a, b in itertools.product(*map(bernstein, (0, 0), widths, degrees)):
-                form: dict[int, int] = {}
+                form: Combination = {}
                 for (i, p), (j, q) in itertools.product(a.items(), b.items()):
                     form[powers[i, j]] = form.get(powers[i, j], 0) + p * q
                 forms.append(form)
-            self._append({}, forms, widths[0] ** degrees[0] * widths[1] ** degrees[1])
-        corner, (one, two) = self.corners[key], request.degrees
-        self.parts[corner.measurement].labels[request.label] = corner.steps[0] ** one * corner.steps[1] ** two
-        self.estimates[index] = request.estimate(corner)
+            part = self._append({}, forms, widths[0] ** degrees[0] * widths[1] ** degrees[1], {})
+            self.corners[key] = corner, part
+        (corner, part), (one, two) = self.corners[key], request.degrees
+        part.labels[request.label] = corner.steps[0] ** one * corner.steps[1] ** two
+        part.estimates[index] = request.estimate(corner)
 
-    def _append(self, labels: dict[str, Fraction], forms: list[dict[int, int]], width: int) -> None:
-        def sensitivity(extent: Extent) -> Sensitivity:
-            return constant_width(extent, width=width, parts=len(forms))
+    def _append(
+        self, labels: dict[str, Fraction], forms: list[Combination], width: int, estimates: dict[int, Estimate]
+    ) -> _Part:
+        sensitivity = constant_width(self.extent, width=width, parts=len(forms))
+        part = _Part(labels=labels, forms=forms, sensitivity=sensitivity, additive=True, estimates=estimates)
+        self.parts.append(part)
+        return part
 
-        self.parts.append(_Part(labels=labels, forms=forms, sensitivity=sensitivity, additive=True))
+    def assembly(self) -> Assembly:
+        return Assembly(statistics=tuple(map(self._statistic, self.parts)), picks=tuple(self.picks))
 
-    def assembly(self, requests: int) -> Assembly:
-        return Assembly(
-            readings=tuple(self.readings),
-            measurements=tuple(map(self._measurement, self.parts)),
-            picks=tuple(self.picks),
-            estimates=tuple(self.estimates[index] for index in range(requests)),
-        )
-
-    def _measurement(self, part: _Part) -> Measurement:
-        return Measurement(
+    def _statistic(self, part: _Part) -> Statistic:
+        used = tuple(each for each in self.readings if any(form.get(each) for form in part.forms))
+        return Statistic(
             name=", ".join(part.labels),
-            forms=tuple(tuple(form.get(index, 0) for index in range(len(self.readings))) for form in part.forms),
-            sensitivity=part.sensitivity(self.extent),
+            reads=used,
+            forms=tuple(tuple(form.get(each, 0) for each in used) for form in part.forms),
+            sensitivity=part.sensitivity,
             additive=part.additive,
             units=tuple(part.labels.items()),
+            estimates=tuple(part.estimates.items()),
         )
 
 
-def people_first(assembly: Assembly, requests: list[Request], *, rows: int) -> tuple[Assembly, bool]:
-    """The measurement that counts people, first, if there is one: a threshold on it needs no number of its own (S5)."""
-    for request, estimate in zip(requests, assembly.estimates, strict=True):
-        counts = isinstance(request, Alone) and request.counts_people(rows)
-        if counts and request.condition is None and isinstance(estimate, Linear):
-            first = estimate.measurement
-            if len(assembly.measurements[first].forms) == 1:
-                others = [index for index in range(len(assembly.measurements)) if index != first]
-                return _reordered(assembly, [first, *others]), True
-    return assembly, False
+def with_test(
+    assembly: Assembly, requests: Sequence[Request], *, rows: int, touched: int, neighbors: Neighbors, groups: int
+) -> tuple[Statistic, ...]:
+    """The statistics with the one first that the threshold tests, which is people per key (S5).
 
-
-def _reordered(assembly: Assembly, order: list[int]) -> Assembly:
-    estimates = tuple(
-        each if isinstance(each, Picked) else replace(each, measurement=order.index(each.measurement))  # type: ignore[type-var]
-        for each in assembly.estimates
+    Where a statistic counts people anyway, and no public keys part them into `groups`, that one is tested and the test
+    needs no number of its own.
+    """
+    own = {number: each for each in assembly.statistics for number, _ in each.estimates}
+    for number, request in enumerate(requests if groups == 1 else ()):
+        counts = isinstance(request, Alone) and request.condition is None and request.counts_people(rows)
+        if counts and len(own[number].forms) == 1:
+            others = (each for each in assembly.statistics if each is not own[number])
+            return (replace(own[number], tested=True), *others)
+    people = Statistic(
+        name=PEOPLE,
+        reads=(Sum() if rows == 1 else Persons(),),  # where a person has one row, rows are people
+        forms=((1,),),
+        sensitivity=of_persons(touched=touched, groups=UNBOUNDED, neighbors=neighbors),
+        additive=False,
+        tested=True,
     )
-    measurements = tuple(assembly.measurements[index] for index in order)
-    return replace(assembly, measurements=measurements, estimates=estimates)
+    return (people, *assembly.statistics)

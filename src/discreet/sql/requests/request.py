@@ -102,7 +102,6 @@ class Place:
     without a value.
     """
 
-    measurement: int
     degree: int
     lo: int
     width: int
@@ -116,7 +115,7 @@ class Place:
     def linear(self, factors: tuple[Fraction, ...], *, rest: Fraction, step: Fraction) -> Linear:
         """A combination of the parts; `rest` is the factor of the last one, if there is one."""
         every = (*factors, rest) if self.with_rows else factors
-        return Linear(measurement=self.measurement, factors=every, step=step)
+        return Linear(factors=every, step=step)
 
     def count(self, *, rest: Fraction) -> Linear:
         return self.linear((self.unit,) * (self.degree + 1), rest=rest, step=Fraction(1))
@@ -138,7 +137,6 @@ class Moment(Request, ABC):
 class Corner:
     """Where a pair finds its parts: products of those of both values, each in `widths` steps from its low end."""
 
-    measurement: int
     widths: tuple[int, int]
     steps: tuple[Fraction, Fraction]
 
