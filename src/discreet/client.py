@@ -13,6 +13,7 @@ import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote as quoted
 from urllib.parse import urlsplit
@@ -50,7 +51,14 @@ class RemoteQuote:
     margins: Mapping[str, Any]
     cost: Budget
     left: Budget
+    max_rows: Mapping[str, int]
+    shared_by: tuple[int, ...]
     told: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        from discreet.show import quote_text
+
+        return quote_text(self)
 
     def as_json(self) -> dict[str, Any]:
         return dict(self.told)
@@ -112,6 +120,8 @@ class Client:
             margins=told["margins"],
             cost=Budget.from_json(told["cost"]),
             left=Budget.from_json(told["left"]),
+            max_rows=told["max_rows"],
+            shared_by=tuple(told.get("shared_by", ())),
             told=told,
         )
 
@@ -137,6 +147,14 @@ class Client:
         found: list[dict[str, Any]] = told["answers"]
         return found
 
+    @cached_property
+    def analyst(self) -> str:
+        """In whose name the token asks."""
+        known = self._json("GET", "/session")["analyst"]
+        if not isinstance(known, str):
+            raise UsageError("The token is an auditor's, who reads and never asks.")
+        return known
+
     # --- around them --------------------------------------------------------------------------------------------------
 
     def left(self, *, analyst: str | None = None) -> Budget:
@@ -160,13 +178,8 @@ class Client:
 
     def _require(self, analyst: str | None) -> None:
         """Refuse to ask in another's name than the token's."""
-        if analyst is None:
-            return
-        known = getattr(self._own, "analyst", None)
-        if known is None:
-            known = self._own.analyst = self._json("GET", "/session")["analyst"]
-        if analyst != known:
-            raise UsageError(f"The token asks as {known}, not as {analyst}.")
+        if analyst is not None and analyst != self.analyst:
+            raise UsageError(f"The token asks as {self.analyst}, not as {analyst}.")
 
     # --- the wire -----------------------------------------------------------------------------------------------------
 

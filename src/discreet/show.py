@@ -8,13 +8,12 @@ import math
 import unicodedata
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from discreet.budget import FEWER, number, with_margin
+from discreet.budget import FEWER, Budget, number, with_margin
 from discreet.pages import blocks
 
 if TYPE_CHECKING:
-    from discreet.offer import Quote
     from discreet.vault.answer import Answer
 
 
@@ -181,7 +180,30 @@ def _ranks(margin: dict[str, Any]) -> str:
     return f"within {margin['ranks']:,} ranks{ties}"
 
 
-def quote_text(quote: Quote) -> str:
+class Quoted(Protocol):
+    """What is shown of a quote, wherever it comes from."""
+
+    @property
+    def cost(self) -> Budget: ...
+
+    @property
+    def left(self) -> Budget: ...
+
+    @property
+    def margins(self) -> Mapping[str, Any]: ...
+
+    @property
+    def statistics(self) -> Sequence[Mapping[str, Any]]: ...
+
+    @property
+    def shared_by(self) -> Sequence[int]: ...
+
+    @property
+    def max_rows(self) -> Mapping[str, int]: ...
+
+
+def quote_text(quote: Quoted) -> str:
+    """Return a quote in lines: cost, margins, and what is measured by which noise."""
     lines = [f"cost {quote.cost}; left {quote.left}"]
     for name, margin in quote.margins.items():
         if isinstance(margin, dict) and "ranks" in margin:

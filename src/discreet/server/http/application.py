@@ -8,6 +8,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -52,6 +53,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         (503, "The ledger is unavailable, or the server stops"),
     )
 }
+OPEN = (f"{ROOT}/health", f"{ROOT}/login")  # for everybody
 OURS = (Refusal, DiscreetError, Denied, Crowded, Stopping, NoRoom)
 
 door_routes = APIRouter()
@@ -146,6 +148,7 @@ def application(door: Doorway, *, secure: bool, origins: Sequence[str] = ()) -> 
     app.add_exception_handler(RequestValidationError, _wrong)
     for router in (door_routes, questions.router, curating.router, publishing.router, jobs.router):
         app.include_router(router, prefix=ROOT, responses=ERRORS)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
     pages.add(app)
     if origins:
         app.add_middleware(
@@ -156,6 +159,27 @@ def application(door: Doorway, *, secure: bool, origins: Sequence[str] = ()) -> 
             expose_headers=["X-Discreet-Link"],
         )
     return guard
+
+
+_IN_JSON = {"application/json": {"schema": {"$ref": "#/components/schemas/ErrorReply"}}}  # whatever else is sent
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """Return the routes by OpenAPI, with the two ways to say who asks; made once."""
+    if app.openapi_schema is None:
+        found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
+        reception: Reception = app.state.reception
+        found.setdefault("components", {})["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer"},
+            "session": {"type": "apiKey", "in": "cookie", "name": reception.cookie},
+        }
+        for path, methods in found["paths"].items():
+            for told in methods.values():
+                told["security"] = [] if path in OPEN else [{"token": []}, {"session": []}]
+                for status in ERRORS:
+                    told["responses"][str(status)]["content"] = _IN_JSON
+        app.openapi_schema = found
+    return app.openapi_schema
 
 
 async def _other(request: Request, error: Exception) -> Response:

@@ -1,0 +1,413 @@
+r"""`shell`: a terminal for analysts, on a policy of this machine or on a server elsewhere.
+
+A statement ends with a semicolon and may have many lines. What begins with a backslash is a command: \help lists them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from discreet.cli.question import Epsilon, Margin
+from discreet.errors import DiscreetError, UsageError
+
+if TYPE_CHECKING:
+    from discreet.budget import Budget
+    from discreet.client import Client
+    from discreet.curator import Curator
+    from discreet.vault.answer import Answer
+
+HELP = r"""SELECT ...;          ask; a statement ends with ;
+\quote SELECT ...;   what it would cost and how wrong it would be, free
+\explain SELECT ...; what would happen, in sentences, free
+\tables [NAME]       tables, or the columns of one
+\budget              what is left
+\epsilon 0.1         what an answer may cost, from here on
+\margin 100          instead: how wrong it may be
+\i FILE.sql          ask what a file holds
+\help, \q            this; leave"""
+KEYWORDS = (
+    *("SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "JOIN", "USING", "WITH", "CASE", "WHEN"),
+    *("THEN", "ELSE", "END", "AND", "OR", "NOT", "IN", "BETWEEN", "LIKE", "IS", "NULL", "AS", "DESC", "DISTINCT"),
+    *("COUNT(*)", "COUNT(", "SUM(", "AVG(", "MIN(", "MAX(", "MEDIAN(", "VARIANCE(", "STDDEV(", "QUANTILE_CONT("),
+)
+COMMANDS = ("\\quote", "\\explain", "\\tables", "\\budget", "\\epsilon", "\\margin", "\\i", "\\help", "\\q")
+MOST_HISTORY = 2_000
+UNCLOSED = "never closed"
+
+
+class Source(Protocol):
+    """Whom the shell asks."""
+
+    @property
+    def name(self) -> str: ...
+
+    def ask(self, sql: str, price: Mapping[str, Any]) -> Answer: ...
+
+    def quote(self, sql: str, price: Mapping[str, Any]) -> object: ...
+
+    def explain(self, sql: str, price: Mapping[str, Any]) -> str: ...
+
+    def left(self) -> Budget: ...
+
+    def tables(self) -> list[dict[str, Any]]: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """A policy on this machine."""
+
+    curator: Curator
+    name: str
+
+    def ask(self, sql: str, price: Mapping[str, Any]) -> Answer:
+        return self.curator.ask(sql, analyst=self.name, **self._price(price))
+
+    def quote(self, sql: str, price: Mapping[str, Any]) -> object:
+        return self.curator.quote(sql, analyst=self.name, **self._price(price))
+
+    def explain(self, sql: str, price: Mapping[str, Any]) -> str:
+        return self.curator.explain(sql, analyst=self.name, **self._price(price))
+
+    def left(self) -> Budget:
+        return self.curator.left(analyst=self.name)
+
+    def tables(self) -> list[dict[str, Any]]:
+        from discreet.server.http.tables import tables_of
+
+        found: list[dict[str, Any]] = tables_of(self.curator)["tables"]
+        return found
+
+    def _price(self, price: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return what was set, or the policy's default for this analyst."""
+        share = self.curator.policy.analysts.get(self.name)
+        if price or share is None or share.per_question is None:
+            return price
+        return {"epsilon": share.per_question}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """A server."""
+
+    client: Client
+    name: str
+
+    def ask(self, sql: str, price: Mapping[str, Any]) -> Answer:
+        return self.client.ask(sql, **price)
+
+    def quote(self, sql: str, price: Mapping[str, Any]) -> object:
+        return self.client.quote(sql, **price)
+
+    def explain(self, sql: str, price: Mapping[str, Any]) -> str:
+        return self.client.explain(sql, **price)
+
+    def left(self) -> Budget:
+        return self.client.left()
+
+    def tables(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.client.tables()["tables"]
+        return found
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(shell)
+
+
+def shell(
+    target: Annotated[str, typer.Argument(metavar="POLICY|URL", help="A policy file, or a server: https://host:8080.")],
+    files: Annotated[
+        list[str] | None, typer.Argument(metavar="[FILE.sql]...", help="Ask what these hold, and leave; - is stdin.")
+    ] = None,
+    analyst: Annotated[str | None, typer.Option(envvar="DISCREET_ANALYST", help="Who asks.")] = None,
+    token: Annotated[str | None, typer.Option(envvar="DISCREET_TOKEN", help="The token for a server.")] = None,
+    epsilon: Epsilon = None,
+    margin: Margin = None,
+) -> None:
+    """A terminal for analysts: SQL, \\tables, \\budget, \\quote; history and completion from the policy."""
+    session = Session(source=_source(target, analyst, token))
+    if epsilon is not None:
+        session.price["epsilon"] = epsilon
+    if margin is not None:
+        session.price["margin"] = margin
+    if files or not sys.stdin.isatty():
+        for file in files or ["-"]:
+            session.run_all(_text(file))
+        return
+    _converse(session)
+
+
+def _source(target: str, analyst: str | None, token: str | None) -> Source:
+    if not re.match(r"https?://", target):
+        from discreet.cli.question import opened
+
+        if analyst is None:
+            raise UsageError("Who asks? Give --analyst NAME, or set DISCREET_ANALYST.")
+        return Here(curator=opened(target), name=analyst)
+    import discreet
+
+    if token is None:
+        if not sys.stdin.isatty():
+            raise UsageError("A server needs a token: set DISCREET_TOKEN (discreet user token makes one).")
+        token = getpass.getpass("Token: ")
+    client = discreet.connect(target, token=token)
+    known = client.analyst
+    if analyst is not None and analyst != known:
+        raise UsageError(f"The token asks as {known}, not as {analyst}.")
+    return Elsewhere(client=client, name=known)
+
+
+def _text(file: str) -> str:
+    from discreet.cli.question import statement
+
+    return statement("-", None) if file == "-" else statement(None, Path(file))
+
+
+# --- one session ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class Session:
+    """What is set, and what each line does."""
+
+    source: Source
+    price: dict[str, str] = field(default_factory=dict)
+    ended: bool = False
+
+    def run_all(self, text: str) -> None:
+        """Run every statement and command of a text; the first error ends it."""
+        for each in pieces(text):
+            self.run(each)
+
+    def run(self, text: str) -> None:
+        """Run one statement, or one command."""
+        if not text.startswith("\\"):
+            from discreet.cli.tables import print_answer
+
+            print_answer(self.source.ask(text, self.price))
+            return
+        name, _, rest = text[1:].partition(" ")
+        command = _RUN.get(name)
+        if command is None:
+            raise UsageError(f"There is no command \\{name}. \\help lists them.")
+        command(self, rest.strip().rstrip(";").strip())
+
+    def quote(self, rest: str) -> None:
+        _say(str(self.source.quote(_needed(rest), self.price)))
+
+    def explain(self, rest: str) -> None:
+        _say(self.source.explain(_needed(rest), self.price))
+
+    def budget(self, rest: str) -> None:
+        _say(f"left {self.source.left()}")
+
+    def epsilon(self, rest: str) -> None:
+        self._set("epsilon", rest)
+
+    def margin(self, rest: str) -> None:
+        self._set("margin", rest)
+
+    def _set(self, name: str, value: str) -> None:
+        if value:
+            self.price.clear()
+            self.price[name] = value
+        _say(", ".join(f"{name} {value}" for name, value in self.price.items()) or "nothing is set: \\epsilon 0.1")
+
+    def tables(self, rest: str) -> None:
+        found = self.source.tables()
+        if not rest:
+            for table in found:
+                _say(f"{table['name']}  {_kind(table)}")
+            return
+        columns = {table["name"]: table["columns"] for table in found}
+        if rest not in columns:
+            raise UsageError(f"There is no table {rest}. \\tables lists them.")
+        for column in columns[rest]:
+            _say(f"{column['name']}  {column['says']}")
+
+    def include(self, rest: str) -> None:
+        if not rest:
+            raise UsageError("Name a file: \\i questions.sql")
+        self.run_all(_text(rest))
+
+    def help(self, rest: str) -> None:
+        _say(HELP)
+
+    def leave(self, rest: str) -> None:
+        self.ended = True
+
+
+_RUN: Mapping[str, Callable[[Session, str], None]] = {
+    "quote": Session.quote,
+    "explain": Session.explain,
+    "budget": Session.budget,
+    "epsilon": Session.epsilon,
+    "margin": Session.margin,
+    "tables": Session.tables,
+    "i": Session.include,
+    "help": Session.help,
+    "?": Session.help,
+    "q": Session.leave,
+    "quit": Session.leave,
+}
+
+
+def _needed(sql: str) -> str:
+    if not sql:
+        raise UsageError("Write the question behind it: \\quote SELECT COUNT(*) FROM people")
+    return sql
+
+
+def _kind(table: Mapping[str, Any]) -> str:
+    if table["public"]:
+        return "public: free and exact"
+    rows = table["max_rows"]
+    return f"private: at most {rows} {'row' if rows == 1 else 'rows'} of each, answered with noise"
+
+
+def _say(text: str) -> None:
+    from discreet.show import printable
+
+    print(printable(text))
+
+
+# --- text to statements -----------------------------------------------------------------------------------------------
+
+
+def is_complete(text: str) -> bool:
+    """Say whether a statement ends here: at a semicolon that stands in no text, name or comment."""
+    from discreet.server.pgwire.faults import Fault
+    from discreet.server.pgwire.lexer import tokens
+
+    try:
+        found = [*tokens(text)]
+    except Fault as fault:
+        return UNCLOSED not in fault.message and text.rstrip().endswith(";")
+    return bool(found) and found[-1].kind == "symbol" and found[-1].text == ";"
+
+
+def pieces(text: str) -> Iterator[str]:
+    """Yield the statements and commands of a text; what stands at the end without a semicolon is one too."""
+    waiting: list[str] = []
+    for line in text.splitlines():
+        if not waiting and line.strip().startswith("\\") and not _is_question(line):
+            yield line.strip()
+            continue
+        waiting.append(line)
+        if is_complete("\n".join(waiting)):
+            yield from _split("\n".join(waiting))
+            waiting = []
+    if "".join(waiting).strip():
+        yield from _split("\n".join(waiting))
+
+
+def _is_question(line: str) -> bool:
+    """Say whether a command takes a question, which may go on for lines."""
+    return line.strip().startswith(("\\quote ", "\\explain "))
+
+
+def _split(text: str) -> list[str]:
+    """Return the statements of a text, as they stand; one that cannot be read is left to the language to refuse."""
+    from discreet.server.pgwire.faults import Fault
+    from discreet.server.pgwire.lexer import split
+
+    if text.lstrip().startswith("\\"):
+        return [" ".join(text.split())]
+    try:
+        return [each.text for each in split(text)]
+    except Fault:
+        return [text]
+
+
+# --- with somebody at the keyboard ------------------------------------------------------------------------------------
+
+
+def _converse(session: Session) -> None:
+    """Read, answer, and go on after errors, until \\q or the end."""
+    _say(f"discreet: {session.source.name} asks. \\help lists commands, \\q leaves.")
+    with _line_editing(session.source):
+        waiting: list[str] = []
+        while not session.ended:
+            try:
+                line = input("...> " if waiting else f"{session.source.name}> ")
+            except EOFError:
+                print()
+                return
+            except KeyboardInterrupt:
+                print()
+                waiting = []
+                continue
+            waiting.append(line)
+            text = "\n".join(waiting)
+            if not text.strip():
+                waiting = []
+            elif is_complete(text) or (text.startswith("\\") and not _is_question(text)):
+                waiting = []
+                _try(session, text)
+
+
+def _try(session: Session, text: str) -> None:
+    from discreet.show import printable
+
+    try:
+        session.run_all(text)
+    except KeyboardInterrupt:
+        _say("Stopped. What was charged stays charged; asking the same again is free.")
+    except DiscreetError as error:
+        print(printable(str(error)), file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _line_editing(source: Source) -> Iterator[None]:
+    """Editing, history and completion by readline, where Python has it."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    words = sorted({*KEYWORDS, *COMMANDS, *_names(source)})
+    readline.set_completer(completer(words))
+    readline.set_completer_delims(" \t\n,;()=<>+-*/\"'")
+    readline.parse_and_bind("tab: complete")
+    path = _history_file()
+    with contextlib.suppress(OSError):
+        readline.read_history_file(path)
+    try:
+        yield
+    finally:
+        readline.set_history_length(MOST_HISTORY)
+        with contextlib.suppress(OSError):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
+            readline.write_history_file(path)
+
+
+def _names(source: Source) -> Iterator[str]:
+    for table in source.tables():
+        yield table["name"]
+        for column in table["columns"]:
+            yield column["name"]
+
+
+def completer(words: list[str]) -> Callable[[str, int], str | None]:
+    """Return a function for readline: the word of this number that begins with a text, whatever its case."""
+
+    def complete(text: str, number: int) -> str | None:
+        found = [word for word in words if word.lower().startswith(text.lower())]
+        return found[number] if number < len(found) else None
+
+    return complete
+
+
+def _history_file() -> Path:
+    home = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(home) / "discreet" / "history"

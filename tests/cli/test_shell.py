@@ -1,0 +1,158 @@
+r"""`discreet shell`: statements, commands, files and stdin; and at a keyboard through a pty."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from discreet import cli, town
+from discreet.cli.shell import completer, is_complete, pieces
+from discreet.curator import create_ledger
+from discreet.policy.policy import Policy
+
+COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex;"
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = town.build(tmp_path_factory.mktemp("shell") / "town", people=400)
+    create_ledger(Policy.read(path))
+    return Path(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "complete"),
+    [
+        ("SELECT 1;", True),
+        ("SELECT 1", False),
+        ("SELECT ';", False),
+        ("SELECT ';' -- ;", False),
+        ("SELECT ';'; -- done", True),
+        ('SELECT ";', False),
+        ("SELECT /* ; */ 1", False),
+        ("SELECT /* ;", False),
+        ("SELECT € ;", True),
+        ("", False),
+    ],
+)
+def test_a_statement_ends_at_its_own_semicolon(text: str, complete: bool) -> None:
+    assert is_complete(text) == complete
+
+
+def test_a_text_has_statements_and_commands() -> None:
+    text = "SELECT 1;\n\\budget\nSELECT\n  ';'\n; SELECT 2;\n\\quote SELECT\n 3;\nSELECT 4"
+    assert [*pieces(text)] == ["SELECT 1", "\\budget", "SELECT\n  ';'", "SELECT 2", "\\quote SELECT 3;", "SELECT 4"]
+
+
+def test_completion_is_by_the_beginning_of_a_word() -> None:
+    complete = completer(["people", "person_id", "PERCENT"])
+    assert [complete("PE", number) for number in range(4)] == ["people", "person_id", "PERCENT", None]
+
+
+def test_files_are_asked(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "questions.sql"
+    file.write_text(f"-- by sex\n{COUNT}\n\\budget\n\\tables\n\\tables people\n\\quote SELECT COUNT(*) FROM visits\n")
+    assert cli.run(["shell", str(policy), str(file), "--analyst", "bob", "--epsilon", "0.1"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("±") >= 4
+    assert "left ε" in said
+    assert "people  private: at most 1 row of each" in said
+    assert "sex  one of F, M, X" in said
+
+
+def test_the_first_error_ends_a_file_with_its_code(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DISCREET_ANALYST", "bob")
+    file = tmp_path / "questions.sql"
+    for text, code in (("SELECT age FROM people;", 4), ("\\nonsense", 2), ("\\tables nowhere", 2), ("\\quote", 2)):
+        file.write_text(f"{text}\n\\budget\n")
+        assert cli.run(["shell", str(policy), str(file), "--epsilon", "0.1"]) == code
+        assert "left" not in capsys.readouterr().out
+    monkeypatch.delenv("DISCREET_ANALYST")
+    assert cli.run(["shell", str(policy), str(file)]) == 2
+    assert "--analyst" in capsys.readouterr().err
+
+
+def test_stdin_is_asked(policy: Path) -> None:
+    command = [sys.executable, "-m", "discreet", "shell", str(policy), "-"]
+    text = f"\\epsilon 0.1\n{COUNT}\n\\explain SELECT COUNT(*) FROM visits\n"
+    environment = {**os.environ, "DISCREET_ANALYST": "bob"}
+    found = subprocess.run(command, input=text, capture_output=True, text=True, timeout=240, env=environment)
+    assert found.returncode == 0, found.stderr
+    assert "±" in found.stdout
+    assert "1. " in found.stdout or "1  " in found.stdout
+
+
+class Terminal:
+    """A shell at a pty: what is typed, and what is seen."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        self._own, other = pty.openpty()
+        self.process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other, env=environment)
+        os.close(other)
+        self.seen = ""
+
+    def wait_for(self, pattern: str) -> str:
+        """Read until a pattern is seen; return what was read before it ends."""
+        until = time.monotonic() + 200
+        while not (found := re.search(pattern, self.seen)):
+            assert time.monotonic() < until, self.seen
+            if select.select([self._own], [], [], 1.0)[0]:
+                try:
+                    self.seen += os.read(self._own, 1 << 16).decode("utf-8", "replace")
+                except OSError:
+                    raise AssertionError(self.seen) from None
+        read, self.seen = self.seen[: found.end()], self.seen[found.end() :]
+        return read
+
+    def type(self, text: str) -> None:
+        os.write(self._own, text.encode())
+
+    def close(self) -> int:
+        try:
+            return self.process.wait(60)
+        finally:
+            os.close(self._own)
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "XDG_STATE_HOME": str(tmp_path), "TERM": "dumb", "PYTHONIOENCODING": "utf-8"}
+
+
+def test_at_a_keyboard(policy: Path, tmp_path: Path, state: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "discreet", "shell", str(policy), "--analyst", "bob"]
+    first = Terminal(command, state)
+    first.wait_for("bob> ")
+    first.type("\\epsilon 0.1\n")
+    first.wait_for("epsilon 0.1\r\nbob> ")
+    first.type("SELECT sex, COUNT(*) AS n\n")
+    first.wait_for(r"\.\.\.> ")
+    first.type("FROM peo\t GROUP BY sex;\n")  # Tab completes the table's name
+    assert "people" in first.wait_for("left ε")
+    first.wait_for("bob> ")
+    first.type("SELECT age FROM people;\n")  # refused: the session goes on
+    first.wait_for("Rejected")
+    first.wait_for("bob> ")
+    first.type("SELECT 'never closed\n")
+    first.wait_for(r"\.\.\.> ")
+    first.process.send_signal(signal.SIGINT)  # Ctrl-C forgets what was begun
+    first.wait_for("bob> ")
+    first.type("\\budget\n")
+    first.wait_for("left ε")
+    first.wait_for("bob> ")
+    first.type("\\q\n")
+    assert first.close() == 0
+    history = tmp_path / "discreet" / "history"
+    assert "\\budget" in history.read_text()
+    assert history.stat().st_mode & 0o777 == 0o600
