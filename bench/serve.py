@@ -1,4 +1,4 @@
-"""What the Postgres door adds to a question, how many it answers, and what a flood does to others.
+"""What the doors (Postgres, HTTP) add to a question, how many it answers, and what a flood does to others.
 
     python bench/serve.py [--questions 2000] [--connections 64] [--logins 0]
 
@@ -11,6 +11,7 @@ if a target is missed; the figures go to bench/results/serve.json too.
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import logging
 import random
@@ -34,6 +35,7 @@ from server.wire_client import Client, Reply, bind, describe, execute, parse  # 
 
 RESULTS = Path(__file__).parent / "results"
 OVERHEAD = 2.0  # milliseconds, of the median
+HTTP_OVERHEAD = 3.0
 TURNS = 5
 RATE, P99, FAIR = 120.0, 3.0, 2.0  # questions a second, seconds, times
 
@@ -49,7 +51,7 @@ def timed(work: Callable[[], object], clock: Clock = time.perf_counter) -> float
 
 
 def overhead(folder: Path, repeats: int) -> dict[str, float]:
-    """Medians in milliseconds: a bare ask, and the same through the simple and the extended protocol.
+    """Medians in milliseconds: a bare ask, and the same through the simple and the extended protocol and by HTTP.
 
     Also of processor time, the client's included: on a busy machine the other is mostly waiting for a turn.
     """
@@ -67,7 +69,15 @@ def overhead(folder: Path, repeats: int) -> dict[str, float]:
         def bare(sql: str) -> None:
             curator.ask(sql, analyst="alice", epsilon="0.01")
 
+        connection = http.client.HTTPConnection("127.0.0.1", town.http, timeout=60)
+        headers = {"Authorization": f"Bearer {town.users.add_token('alice')}", "Content-Type": "application/json"}
+
+        def by_http(sql: str) -> None:
+            connection.request("POST", "/api/v1/ask", json.dumps({"sql": sql, "epsilon": "0.01"}), headers)
+            assert len(json.loads(connection.getresponse().read())["rows"]) == 1
+
         ways: dict[str, Callable[[str], None]] = {"bare": bare, "simple": by_query, "extended": by_messages}
+        ways["http"] = by_http
         for index in range(repeats):
             clocks: dict[str, Clock] = {"": time.perf_counter, "_cpu": time.process_time}
             for place, (name, way) in enumerate((f"{name}{end}", way) for end in clocks for name, way in ways.items()):
@@ -233,6 +243,7 @@ def _targets(found: dict[str, Any]) -> dict[str, bool]:
     return {
         "simple overhead": spent["simple"] - spent["bare"] <= OVERHEAD,
         "extended overhead": spent["extended"] - spent["bare"] <= OVERHEAD,
+        "http overhead": spent["http"] - spent["bare"] <= HTTP_OVERHEAD,
         "admitted exactly": busy["answered"] == min(busy["fit"], busy["questions"]),
         "rate": busy["per_second"] >= RATE,
         "p99": busy["p99"] <= P99,
