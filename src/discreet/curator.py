@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from discreet.census.running import PublicationRun
     from discreet.continual.running import Release
+    from discreet.policy.dictionary import Listing
     from discreet.synthetic.axis import Intervals
     from discreet.synthetic.compare import Comparison
     from discreet.synthetic.describe import Commission, Purse, Work
@@ -382,6 +383,12 @@ class Curator:
                 for entry in self._ledger.entries(None)
                 if entry.text.lstrip().upper().startswith(("SELECT", "WITH", "("))
             )
+
+    def tables(self) -> tuple[Listing, ...]:
+        """What everybody may know of the tables: columns, types, ranges, values, keys. Free; from the policy."""
+        from discreet.policy.dictionary import dictionary
+
+        return dictionary(self.policy, self.public_columns())
 
     # --- for doors ----------------------------------------------------------------------------------------------------
 

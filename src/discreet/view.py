@@ -42,6 +42,7 @@ from discreet.vault.answer import Sheet
 from discreet.vault.exact import Exact
 from discreet.vault.released import Released, from_bytes, to_bytes
 
+_EITHER = "Give either epsilon, what the answer may cost, or margin, how wrong it may be."
 MOST_BYTES = 1 << 18  # of an answer that is kept
 MOST_PLANS, MOST_LETTERS = 256, 10_000  # plans that are kept, then all are forgotten; of questions no longer than this
 
@@ -116,9 +117,13 @@ class View:
             raise UsageError("assuming is a number of rows: a whole number from 1 to 10^18.")
         most = self.accountant.allot(epsilon=self.policy.limits.epsilon)
         spend = self.amount(epsilon) if epsilon is not None else None
-        if (epsilon is None) == (margin is None):
-            raise UsageError("Give either epsilon, what the answer may cost, or margin, how wrong it may be.")
+        if epsilon is not None and margin is not None:
+            raise UsageError(_EITHER)
         found = self.plan(sql, named_dialect(dialect))
+        if epsilon is None and margin is None:
+            if found.blocks:
+                raise UsageError(_EITHER)
+            spend = Fraction(0)  # of what is public
         if spend is None:
             wanted = amount(margin, name="margin")
             spend = amount_for_margin(

@@ -522,8 +522,8 @@ SELECT COUNT(*) FROM duckdb_tables()
 --> is not a table
 
 -- the catalog by another name
-SELECT COUNT(*) FROM information_schema.tables
---> there is no schema information_schema
+SELECT COUNT(*) FROM information_schema.views
+--> there is no table information_schema.views
 
 -- a table function
 SELECT COUNT(*) FROM range(1000000000000)
@@ -694,11 +694,11 @@ EXPLAIN ANALYZE SELECT COUNT(*) FROM people
 --> is not a question
 
 -- a description
-DESCRIBE people
---> The policy lists the tables and their columns
+DESCRIBE SELECT COUNT(*) FROM people
+--> ask it with LIMIT 0
 
 -- a list of tables
-SHOW TABLES
+SHOW DATABASES
 --> is not a question
 
 -- a summary of exact statistics

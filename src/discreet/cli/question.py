@@ -1,4 +1,4 @@
-"""`ask`, `quote` and `explain`: an analyst's verbs."""
+"""`ask`, `quote`, `explain` and `tables`: an analyst's verbs."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
     app.command()(ask)
     app.command()(quote)
     app.command()(explain)
+    app.command()(tables)
 
 
 def ask(
@@ -101,6 +102,24 @@ def explain(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
     )
     print(json.dumps({"explanation": told.split("\n")}, ensure_ascii=False) if format is Format.json else told)
+
+
+def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
+    """What everybody may know: tables, columns, types, ranges, values and keys. Free; from the policy."""
+    curator = opened(policy)
+    if format is Format.json:
+        told = {
+            "database": curator.policy.path.stem,
+            "unit": curator.policy.unit,
+            "tables": [table.as_json() for table in curator.tables()],
+        }
+        print(json.dumps(told, ensure_ascii=False))
+        return
+    from discreet.cli.tables import output, print_listing
+
+    console = output()
+    for table in curator.tables():
+        print_listing(table, console)
 
 
 def statement(sql: str | None, file: Path | None) -> str:

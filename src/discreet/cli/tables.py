@@ -17,6 +17,7 @@ from discreet.budget import Budget
 from discreet.show import cells, notes, printable
 
 if TYPE_CHECKING:
+    from discreet.policy.dictionary import Listing
     from discreet.vault.answer import Answer
 
 
@@ -46,6 +47,17 @@ def print_answer(answer: Answer, console: Console | None = None, *, quiet: bool 
     console.print(table)
     for note in () if quiet else notes(answer):
         console.print(Text(note, style="dim"), soft_wrap=True)
+
+
+def print_listing(listing: Listing, console: Console) -> None:
+    """Print a table's columns with what they may contain."""
+    console.print(plainly(f"{listing.name}: {listing.comment}"), style="bold", soft_wrap=True)
+    table = Table(show_edge=False, show_header=False, pad_edge=False, box=None)
+    for column in listing.columns:
+        key = "" if listing.public else column.key or f"{column.groups} groups"
+        table.add_row(*map(plainly, (f"  {column.name}", column.type, key, column.contains)))
+    console.print(table)
+    console.print()
 
 
 def plainly(text: str) -> Text:

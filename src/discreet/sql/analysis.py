@@ -21,7 +21,7 @@ from discreet.algebra import weight_of
 from discreet.errors import EngineFailure
 from discreet.policy.domain import Texts as DeclaredText
 from discreet.policy.policy import Policy
-from discreet.sql import rolling
+from discreet.sql import catalog, rolling
 from discreet.sql.after import after
 from discreet.sql.after.linear import Form
 from discreet.sql.after.naming import HALF_WIDTHS, constant_name, table_name
@@ -261,6 +261,8 @@ class Analysis:
     def table(self, node: exp.Table, environment: Environment) -> Relation | Released:
         if node.args.get("sample"):
             raise reject(node, _SAMPLE, "Leave it out: the answer is about everybody, and costs the same.")
+        if node.text("db").lower() == catalog.SCHEMA and not node.args.get("pivots"):
+            return catalog.listing(node, self.policy, self.public)
         if node.args.get("db"):
             raise reject(node, f"there is no schema {node.text('db')}.", f"Tables are {', '.join(self.policy.tables)}.")
         if node.args.get("pivots"):

@@ -60,7 +60,7 @@ def plan(
 
     `today` is what CURRENT_DATE means; `spell` writes a tree as SQL that `evaluate` can run over values written out.
     """
-    tree = parse(text, limit=policy.limits.statement, dialect=dialect)
+    tree = parse(text, limit=policy.limits.statement, dialect=dialect, tables=policy.tables)
     analysis = Analysis(policy=policy, public=public, evaluate=evaluate, spell=spell)
     asks_the_day = any(map(clients.is_clock, tree.walk()))
     try:

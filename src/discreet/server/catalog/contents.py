@@ -16,19 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 from discreet.arrow import array
-from discreet.policy.domain import (
-    Booleans,
-    Categories,
-    Column,
-    Dates,
-    Decimals,
-    Identifier,
-    Integers,
-    Texts,
-    Timestamps,
-    written,
-)
-from discreet.policy.policy import Policy, Table
+from discreet.policy.dictionary import dictionary
+from discreet.policy.policy import Policy
 from discreet.server.catalog import types
 from discreet.server.catalog.builtin import INFORMATION_SCHEMA, PG_CATALOG, Relation, relations, rows
 
@@ -40,7 +29,6 @@ USER_OID = 16385  # of whoever asks
 NAMESPACES = {PG_CATALOG: 11, "pg_toast": 99, "public": 2200, INFORMATION_SCHEMA: 13207}
 FIRST_OID = 16400
 _STEP = 8  # numbers for each table: itself, its row type, its array type, its key's index, its constraint
-_SHOWN = 8  # values of a list that a comment names
 _SYSTEM_COLUMNS = (
     ("tableoid", "oid", -6, 4),
     ("cmax", "cid", -5, 4),
@@ -70,60 +58,16 @@ class Described:
 def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Described, ...]:
     """The policy's tables in their order; the columns of public ones are those of the snapshot."""
     return tuple(
-        _public(FIRST_OID + _STEP * place, name, public[name])
-        if table.public
-        else _private(FIRST_OID + _STEP * place, table, policy)
-        for place, (name, table) in enumerate(policy.tables.items())
+        Described(
+            oid=FIRST_OID + _STEP * place,
+            name=table.name,
+            columns={column.name: types.from_sql(column.type) or "text" for column in table.columns},
+            key=table.primary_key,
+            comment=table.comment,
+            comments={} if table.public else {column.name: column.contains for column in table.columns},
+        )
+        for place, table in enumerate(dictionary(policy, public))
     )
-
-
-def _public(oid: int, name: str, schema: pa.Schema) -> Described:
-    return Described(
-        oid=oid,
-        name=name,
-        columns={field.name: types.name_of(field.type) for field in schema},
-        key=None,
-        comment="public: asked about for free, and exactly",
-        comments={},
-    )
-
-
-def _private(oid: int, table: Table, policy: Policy) -> Described:
-    owner = table.owner if isinstance(table.owner, str) else None
-    columns = {name: types.of_column(column) for name, column in table.columns.items()}
-    if owner is not None and owner not in columns:
-        columns = {owner: "text"} | columns
-    at_most = "one row" if table.max_rows == 1 else f"at most {table.max_rows} rows"
-    return Described(
-        oid=oid,
-        name=table.name,
-        columns=columns,
-        key=owner if table.max_rows == 1 else None,
-        comment=f"private: {at_most} of each {policy.unit}, answered with noise",
-        comments={name: _comment(column) for name, column in table.columns.items()},
-    )
-
-
-def _comment(column: Column) -> str:
-    domain = column.domain
-    if isinstance(domain, Integers):
-        said = f"whole numbers from {domain.lo} to {domain.hi}"
-    elif isinstance(domain, Decimals):
-        said = f"numbers from {written(domain.lo)} to {written(domain.hi)} in steps of {written(domain.step)}"
-    elif isinstance(domain, Categories):
-        shown = ", ".join(str(value) for value in domain.values[:_SHOWN])
-        more = f" and {domain.size - _SHOWN} more" if domain.size > _SHOWN else ""
-        said = f"one of {shown}{more}"
-    elif isinstance(domain, Dates | Timestamps):
-        said = f"from {domain.lo} to {domain.hi}"
-    elif isinstance(domain, Booleans):
-        said = "true or false"
-    elif isinstance(domain, Texts):
-        said = "text; as a group it is shown only where enough people share it"
-    else:
-        assert isinstance(domain, Identifier)
-        said = "an identifier: joined on, never asked for"
-    return f"{said}, or NULL" if column.nullable else said
 
 
 def fill(tables: tuple[Described, ...], *, database: str) -> dict[str, pa.Table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Integers, Timestamps, written
+from discreet.policy.dictionary import type_of_arrow
 from discreet.server.catalog.builtin import type_names, type_oids
 
 _TEXTS = """
@@ -105,44 +105,7 @@ def element(kind: str) -> str | None:
 
 def name_of(kind: pa.DataType) -> str:
     """The Postgres type for a column of a public table or of a result of unknown type."""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return f"_{name_of(kind.value_type)}"
-    for check, name in _BY_ARROW:
-        if check(kind):
-            return name
-    return "text"
-
-
-_BY_ARROW = (
-    (pa.types.is_boolean, "bool"),
-    (lambda kind: kind in (pa.int8(), pa.int16(), pa.uint8()), "int2"),
-    (lambda kind: kind in (pa.int32(), pa.uint16()), "int4"),
-    (lambda kind: kind in (pa.int64(), pa.uint32()), "int8"),
-    (pa.types.is_integer, "numeric"),
-    (pa.types.is_float32, "float4"),
-    (pa.types.is_floating, "float8"),
-    (pa.types.is_decimal, "numeric"),
-    (pa.types.is_date, "date"),
-    (pa.types.is_timestamp, "timestamp"),
-)
-
-
-def of_column(column: Column) -> str:
-    """The Postgres type of a private column, as answers about it have it."""
-    domain = column.domain
-    if isinstance(domain, Integers):
-        return "int8"
-    if isinstance(domain, Decimals):
-        return "float8" if "/" in written(domain.step) else "numeric"
-    if isinstance(domain, Booleans):
-        return "bool"
-    if isinstance(domain, Dates):
-        return "date"
-    if isinstance(domain, Timestamps):
-        return "timestamp"
-    if isinstance(domain, Categories) and isinstance(domain.values[0], int):
-        return "int8"
-    return "text"
+    return from_sql(type_of_arrow(kind)) or "text"
 
 
 def oid(kind: str) -> int:

@@ -146,7 +146,7 @@ class _Walk:
 
     def _source(self, node: exp.Expression, scope: Scope) -> exp.Expression:
         alias = node.alias_or_name
-        if isinstance(node, exp.Table):
+        if isinstance(node, exp.Table | exp.Values):
             known = self.tables.get(node.name)
             table: Read = PublicRead(tree=node, names=[], kinds=[], noisy=False)
             if known is not None:

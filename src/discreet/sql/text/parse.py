@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice, pairwise
@@ -19,6 +19,7 @@ from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import NO_TEXT, Rejected
 from discreet.sql.text.dialect import WRITER, Dialect, reader
+from discreet.sql.text.showing import in_words_of_select
 
 MAX_DEPTH = 100  # nested brackets and nodes; a person writes fewer than twenty
 MAX_NODES = 5_000  # a question of 64 KB of IN-list is refused before it is analyzed
@@ -33,8 +34,8 @@ _HINTS = {
     "EXPLAIN": "Leave the word out, and use discreet explain.",
     "VALUES": "Write SELECT * FROM (VALUES ...) AS t(a, b).",
     "SUMMARIZE": "Ask for what you need: SELECT COUNT(*), AVG(x), QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t.",
-    "DESCRIBE": "The policy lists the tables and their columns.",
-    "SHOW": "The policy lists the tables and their columns.",
+    "DESCRIBE": "Write DESCRIBE and a table; of a question, ask it with LIMIT 0.",
+    "SHOW": "Write SHOW TABLES, or DESCRIBE and a table.",
 }
 
 # The parser logs what it cannot read; a question is the analyst's, and goes to no log.
@@ -57,10 +58,13 @@ _UNREADABLE = tuple(
 _EXAMPLE = "Write one, for example SELECT COUNT(*) FROM a_table."
 
 
-def parse(text: str, *, limit: int, dialect: Dialect = "duckdb") -> exp.Query:
-    """The tree of one SELECT statement, or `Rejected`."""
+def parse(text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collection[str] = ()) -> exp.Query:
+    """The tree of one SELECT statement, or `Rejected`; SHOW and DESCRIBE of `tables` are SELECTs, too."""
     _check_text(text, limit)
     tree = _inside_brackets(_statement(text, dialect))
+    meant = in_words_of_select(tree, tables)
+    if meant is not None:
+        text, tree = meant, _statement(meant, "duckdb")
     if isinstance(tree, exp.Condition | exp.Alias):  # hello, or 1 + 1
         raise Rejected(f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE)
     if not isinstance(tree, exp.Select | exp.SetOperation):
