@@ -53,6 +53,11 @@ COMPUTED = lines("""
     SUM({number}) * COUNT({x}) * COUNT(*)
     COUNT(*) {/|//|%} COUNT({x}) + 1 {/|//|%} 0
     MAX({number}) - MIN({number})
+    MARGIN({COUNT|AVG|SUM|MEDIAN}({number}))
+    MARGIN(COUNT(*) / 2)
+    MARGIN(COUNT(*) / SUM(COUNT(*)) OVER ())
+    SUM({number}) - MARGIN(SUM({number}))
+    SUM(COUNT(*)) OVER (ORDER BY {COUNT(*)|1})
     """)
 GROUPINGS = lines("""
     {keys}
@@ -102,6 +107,12 @@ ABOVE = lines("""
     WITH q AS ({q}) SELECT (SELECT state FROM states WHERE level > (SELECT MIN(a0) FROM q)) AS x
     SELECT CASE WHEN a0 > (SELECT AVG(population) FROM states) THEN 'a' ELSE 'b' END FROM ({q}) AS q
     SELECT (SELECT COUNT(*) FROM people) + COUNT(*) FROM visits WHERE cost > 2
+    SELECT *, SUM(a0) OVER (ORDER BY {1|a0}) AS c, MARGIN({a0|SUM(a0) OVER ()}) AS e FROM ({q}) AS q
+    SELECT a0 - LAG(a0) OVER (ORDER BY a0) AS d, a0 - MARGIN(a0) AS lo FROM ({q}) AS q WHERE MARGIN(a0) > {0|1e9}
+    SELECT SUM(a0) AS s, MARGIN(SUM(a0)) AS e FROM ({q}) AS q {|ORDER BY e|HAVING SUM(a0) > 0}
+    SELECT MARGIN(a0) AS e FROM ({q}) AS q {UNION ALL|UNION} SELECT MARGIN(a0) FROM ({r}) AS r
+    SELECT q.a0, c.column_name FROM ({q}) AS q JOIN information_schema.columns AS c ON c.ordinal_position = q.a0
+    SELECT COUNT(*) FROM information_schema.{tables|columns} WHERE LENGTH(table_name) < (SELECT MAX(a0) FROM ({q}))
     """)
 HOSTILE = lines("""
     SELECT * FROM {from}
@@ -175,12 +186,19 @@ HOSTILE = lines("""
     SELECT COUNT(*) FROM {from} WHERE {number} > {?|$1|:a|@a}
     SELECT COUNT(*) /* {flag} */ FROM {from} -- {number}
     SELECT COUNT(*) FROM {from} WHERE {deep}
+    SELECT COUNT(*) FROM {from} WHERE MARGIN({number}) > 1
+    SELECT SUM(MARGIN({number})), MARGIN(MARGIN(COUNT(*))) FROM {from}
+    SELECT COUNT(*) FROM {from} LEFT JOIN visits AS z ON z.person_id = {owner} WHERE z.person_id IS NULL
+    SELECT COUNT(*) FROM {from} LEFT JOIN visits AS z ON z.person_id = {owner} AND z.cost > 2 WHERE z.cost IS NULL
+    SELECT SUM({number}) FROM {from} JOIN visits AS z ON z.person_id = {owner} WHERE z.cost > 2
+    SELECT COUNT(*) FROM {from} JOIN information_schema.columns AS c ON c.ordinal_position = {number}
+    {SHOW TABLES|DESCRIBE people|SHOW COLUMNS FROM visits|DESCRIBE SELECT 1|SHOW people}
     """)
 WORDS = words("""
     NULL 0 1 -1 * ( ) , NOT DISTINCT ALL person_id age income day seen LEFT FULL CROSS UNION EXCEPT OVER FILTER WHERE
     LIMIT OFFSET QUALIFY HAVING ORDER BY GROUP COUNT SUM MAX MODE NULLIF COALESCE LEAST CAST TRUE AS IN EXISTS visits
     people labs states 'a' 1e30 0.1 :: || / % [ ] LATERAL PIVOT USING NATURAL SEMI ANTI ASOF POSITIONAL WINDOW
-    TABLESAMPLE EXCLUDE REPLACE ROLLUP CUBE GROUPING SETS INTERVAL WITHIN ANY INTERSECT VALUES RECURSIVE
+    MARGIN TABLESAMPLE EXCLUDE REPLACE ROLLUP CUBE GROUPING SETS INTERVAL WITHIN ANY INTERSECT VALUES RECURSIVE
     """)
 SORTS = {
     "column": re.compile(r"\w+\.\w+"),
