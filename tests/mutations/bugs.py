@@ -36,6 +36,27 @@ _IDENTITY = 'digest(f"discreet statistic {VERSION}", read, rows.also(value))'
 
 BUGS = (
     bug(
+        "a join dropped though a column of it is used",
+        "sql/rows/antijoins.py",
+        "if id(column) not in own and (column.table.lower() == alias or bare):",
+        "if id(column) not in own and bare:",
+        "tests/sql/test_planned_alike.py",
+    ),
+    bug(
+        "a join dropped for a value that may be NULL",
+        "sql/rows/antijoins.py",
+        "column.table.lower() == alias and column.name.lower() in keys",
+        "column.table.lower() == alias",
+        "tests/sql/test_planned_alike.py",
+    ),
+    bug(
+        "an earlier name goes before a column",
+        "sql/text/earlier_names.py",
+        "if own and name in meanings and name not in known:",
+        "if own and name in meanings:",
+        "tests/sql/test_planned_alike.py",
+    ),
+    bug(
         "a number shown as its own margin",
         "sql/after/error_bars.py",
         'if column.half_width == "late":',

@@ -464,7 +464,12 @@ SELECT p.sex, COUNT(*) FROM visits v RIGHT JOIN people p ON p.person_id = v.pers
 
 -- count / left join using owner / where null: People who never came, by the other side's key
 SELECT COUNT(*) FROM people p LEFT JOIN visits v USING (person_id) WHERE v.person_id IS NULL;
---> COUNT(*): 3 3 3 | 3 3 3
+--> COUNT(*): 1 1 1 | 1 1 1
+
+-- count / anti-join on owner / group category: Who was never at a dear visit, by sex
+SELECT p.sex, COUNT(*) FROM people p LEFT JOIN visits v ON p.person_id = v.person_id AND v.cost > 100
+WHERE p.age > 30 AND v.person_id IS NULL GROUP BY p.sex;
+--> COUNT(*): 1 1 1 | 2 √2 1
 
 -- count / left join using owner / group category: Visits by sex, nobody's visits not counted
 SELECT p.sex, COUNT(v.person_id) AS visits, COUNT(*) FROM people p LEFT JOIN visits v USING (person_id) GROUP BY p.sex;

@@ -37,6 +37,7 @@ from discreet.sql.plan import (
 from discreet.sql.requests.assembly import UNBOUNDED, assemble, with_test
 from discreet.sql.requests.readings import Rows
 from discreet.sql.rows import persons, sets
+from discreet.sql.rows.antijoins import private_columns, without_antijoins
 from discreet.sql.rows.groups import key_of, keys_of, possible
 from discreet.sql.rows.joins import join, unbracketed
 from discreet.sql.rows.possible import Possible, Spell
@@ -45,6 +46,7 @@ from discreet.sql.rows.public import PublicSide, public_side
 from discreet.sql.rows.relation import Names, Origins, Relation, distinct_values, links_of, scan
 from discreet.sql.rows.scope import RowScope
 from discreet.sql.text import clients, grouping
+from discreet.sql.text.earlier_names import with_meanings
 from discreet.sql.text.parse import (
     MOST_NODES,
     check_weight,
@@ -322,6 +324,7 @@ class Analysis:
             if name not in _SELECT_PARTS and part not in (None, False, []):
                 raise reject(node, f"{word(name)} is not answered.", "Leave it out, or write it where it is used.")
         node = shown_by_having(grouping.without_tuples(unbracketed(node)))
+        node = without_antijoins(node, private_columns(self.policy, hidden=environment))
         if grouping.has_sets(node):
             self.sets += 1
             found_sets = self.query(grouping.expanded(node, self.columns_of(node, environment)), environment)
@@ -334,7 +337,9 @@ class Analysis:
             node.set("group", exp.Group(expressions=[item.unalias().copy() for item in node.expressions]))
             node.set("distinct", None)
         if relation is None:
-            return after.select(node, [each for each in sources if isinstance(each, Released)], self, environment)
+            released = [each for each in sources if isinstance(each, Released)]
+            node = with_meanings(node, {output.name.lower() for each in released for output in each.outputs})
+            return after.select(node, released, self, environment)
         if node.args.get("where"):
             relation = filter_rows(node.args["where"].this, self.scope(relation, environment))
         if node.args.get("group") or has_aggregate(node):

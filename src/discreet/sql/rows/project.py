@@ -14,6 +14,7 @@ from discreet.sql.rows import persons
 from discreet.sql.rows.joins import conjuncts
 from discreet.sql.rows.relation import ANYTHING, Field, Names, Relation
 from discreet.sql.rows.scope import RowScope
+from discreet.sql.text.earlier_names import with_meanings
 from discreet.sql.text.parse import (
     reject,
     show,
@@ -67,6 +68,7 @@ def project(node: exp.Select, scope: RowScope, alias: Alias) -> Relation:
                 f"{word(clause)} on private rows would depend on other people's rows.",
                 f"Aggregate first; ORDER BY and LIMIT then apply to the noisy result: {example(node, relation)}.",
             )
+    node = with_meanings(node, {each.name.lower() for each in relation.fields})
     names, fields = replace(scope, windows=True), list[Field]()
     for item in node.expressions:
         fields += _fields(item, names)
