@@ -25,7 +25,7 @@ from discreet.sql.aggregates import (
 )
 from discreet.sql.aggregates import sum as total
 from discreet.sql.requests.request import Member, Reader, Request
-from discreet.sql.text.parse import reject, show, spelt
+from discreet.sql.text.parse import reject, show, spelt, written
 from discreet.sql.values.arguments import check_arguments
 from discreet.sql.values.expressions import Scope, translate
 from discreet.sql.values.unify import as_flag
@@ -79,6 +79,19 @@ REFUSED: tuple[tuple[tuple[type[exp.Expression], ...], str, str], ...] = (
 _READ = ("this", "expression", "expressions", "big_int", "quantile")
 
 
+def _of_this(hint: str, node: exp.Expression) -> str:
+    """The hint with the column and the table that were meant, where an aggregate is of one of each."""
+    columns = {column.sql(dialect="duckdb") for column in node.find_all(exp.Column)}
+    select = node.find_ancestor(exp.Select)
+    source = select.args.get("from_") if select is not None and not select.args.get("joins") else None
+    if len(columns) != 1 or source is None or not isinstance(source.this, exp.Table):
+        return hint
+    column, table = columns.pop(), written(source.this.name)
+    return hint.replace(
+        "SELECT x, COUNT(*) FROM t GROUP BY x", f"SELECT {column}, COUNT(*) FROM {table} GROUP BY {column}"
+    )
+
+
 def is_aggregate(node: exp.Expression) -> bool:
     return isinstance(node, exp.AggFunc | exp.AnyValue | exp.Filter | exp.WithinGroup) or type(node) in READERS
 
@@ -110,7 +123,7 @@ def read(node: exp.Expression, scope: Scope) -> Request:
     if reader is None:
         for kinds, reason, hint in REFUSED:
             if isinstance(inner, kinds):
-                raise reject(node, f"{show(inner)} {reason}.", hint)
+                raise reject(node, f"{show(inner)} {reason}.", _of_this(hint, inner))
         raise reject(node, f"{show(inner)} is not an aggregate that can be answered.", f"Aggregates are {NAMES}.")
     own = (inner, inner.this) if isinstance(inner, exp.WithinGroup) else (inner,)
     if any(part not in own for part in inner.find_all(exp.AggFunc)):

@@ -104,13 +104,7 @@ def _is_used(
     node: exp.Select, join: exp.Join, alias: str, tests: list[exp.Expression], columns: Collection[str]
 ) -> bool:
     """Whether anything beside the join's own condition and these tests may look at the joined table."""
-    others = [each for each in node.args["joins"] if each is not join]
-    sources = [node.args["from_"].this, *(each.this for each in others)]
-    if any((each.alias or each.name).lower() == alias for each in sources):
-        return True
-    if any(each.args.get("using") or str(each.args.get("side") or "").upper() in ("RIGHT", "FULL") for each in others):
-        return True
-    if any(item.unalias().is_star and not item.unalias().args.get("table") for item in node.expressions):
+    if _is_mixed(node, join, alias):
         return True
     merged = {each.name.lower() for each in join.args.get("using") or []}
     own = {id(part) for each in (join, *tests) for part in each.walk()}
@@ -120,3 +114,14 @@ def _is_used(
         if id(column) not in own and (column.table.lower() == alias or bare):
             return True
     return False
+
+
+def _is_mixed(node: exp.Select, join: exp.Join, alias: str) -> bool:
+    """Whether other joins or * do more with the joined table than its names tell."""
+    others = [each for each in node.args["joins"] if each is not join]
+    sources = [node.args["from_"].this, *(each.this for each in others)]
+    sides = [str(each.args.get("side") or "").upper() for each in others]
+    same = any((each.alias or each.name).lower() == alias for each in sources)
+    merging = any(each.args.get("using") for each in others) or "RIGHT" in sides or "FULL" in sides
+    items = [item.unalias() for item in node.expressions]
+    return same or merging or any(item.is_star and not item.args.get("table") for item in items)

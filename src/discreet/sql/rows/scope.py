@@ -60,10 +60,11 @@ class RowScope(Names):
                 node, "a subquery that returns rows of people cannot stand for a value.", "Join it on the owner."
             )
         if inner.noisy:
+            asked = node.this.sql(dialect="duckdb", comments=False)
             raise reject(
                 node,
                 "this would compare each row with a number that depends on everybody.",
-                "Ask for that number first, then write it out: WHERE income > 41000.",
+                f"Ask for that number first, and write it in this place: {asked}.",
             )
         table = self.analysis.of_public(inner, node)
         if table.num_columns != 1 or table.num_rows > 1 or pa.types.is_nested(table.column(0).type):

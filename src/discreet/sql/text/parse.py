@@ -30,7 +30,6 @@ MAX_OPEN_JOINS = 8  # JOINs in a row without a condition: the parser tries every
 
 
 _HINTS = {
-    "PIVOT": "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f.",
     "EXPLAIN": "Leave the word out, and use discreet explain.",
     "VALUES": "Write SELECT * FROM (VALUES ...) AS t(a, b).",
     "SUMMARIZE": "Ask for what you need: SELECT COUNT(*), AVG(x), QUANTILE_CONT(x, [0.25, 0.5, 0.75]) FROM t.",
@@ -69,6 +68,8 @@ def parse(text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collect
         raise Rejected(f"{_shortened(' '.join(text.split()))} is not a question in SQL.", hint=_EXAMPLE)
     if not isinstance(tree, exp.Select | exp.SetOperation):
         name = _statement_name(tree)
+        if isinstance(tree, exp.Pivot):
+            raise Rejected("PIVOT is not a question.", hint=_unpivoted(tree))
         raise Rejected(f"{name} is not a question.", hint=_HINTS.get(name, "Only SELECT statements are answered."))
     _check_size(tree)
     _remember_places(tree, text)
@@ -77,6 +78,17 @@ def parse(text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collect
     for call in reversed([call for call in tree.find_all(exp.Anonymous) if call.name.upper() in _MARKED]):
         _arrange(call)
     return tree
+
+
+def _unpivoted(tree: exp.Pivot) -> str:
+    """What to write instead of PIVOT t ON x USING COUNT(*) GROUP BY y: the same numbers, one in a row."""
+    group = tree.args.get("group")
+    keys = [*(group.expressions if group is not None else []), *tree.expressions]
+    if not isinstance(tree.this, exp.Table) or not all(isinstance(each, exp.Column) for each in keys):
+        return "Write one column each: COUNT(*) FILTER (WHERE sex = 'F') AS f."
+    listed = ", ".join(key.sql(dialect="duckdb") for key in keys)
+    numbers = ", ".join(each.sql(dialect="duckdb") for each in tree.args.get("using") or []) or "COUNT(*)"
+    return f"Write SELECT {listed}, {numbers} FROM {written(tree.this.name)} GROUP BY {listed}."
 
 
 def _check_text(text: str, limit: int) -> None:

@@ -1,0 +1,141 @@
+-- Questions that a data officer would ask, as analysts and tools write them. `questions.py` has the policies.
+
+-- policy: hospital
+
+-- patients by sex, %
+SELECT CASE WHEN male THEN 'male' ELSE 'female' END AS sex, COUNT(*) AS n, ROUND(100.0 * COUNT(*) /
+SUM(COUNT(*)) OVER (), 1) AS pct FROM patients GROUP BY 1;
+
+-- % dead by age decade
+SELECT FLOOR(age / 10) * 10 AS decade, COUNT(*) AS n, AVG(status::int) * 100 AS pct_dead FROM patients GROUP
+BY 1 ORDER BY 1;
+
+-- median bmi by sex
+SELECT male, MEDIAN(bmi) AS median_bmi, COUNT(*) AS n FROM patients GROUP BY male;
+
+-- quartiles of age
+SELECT PERCENTILE_CONT(0.25) WITHIN GROUP (ORDER BY age) AS q1, PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY
+age) AS q2, PERCENTILE_CONT(0.75) WITHIN GROUP (ORDER BY age) AS q3 FROM patients;
+
+-- histogram, obese classes
+SELECT CASE WHEN bmi < 18.5 THEN 'under' WHEN bmi < 25 THEN 'normal' WHEN bmi < 30 THEN 'over' ELSE 'obese'
+END AS class, COUNT(*) AS n FROM patients WHERE bmi IS NOT NULL GROUP BY class ORDER BY n DESC;
+
+-- corr age/bmi
+SELECT CORR(age, bmi) FROM patients;
+
+-- top diagnoses
+SELECT event, COUNT(DISTINCT id) AS patients FROM events GROUP BY event ORDER BY patients DESC LIMIT 10;
+
+-- diabetics with stroke (joined)
+SELECT COUNT(DISTINCT d.id) FROM events d JOIN events s ON d.id = s.id WHERE d.event = 'diabetes' AND s.event
+= 'stroke';
+
+-- comorbidity count distribution
+SELECT n_events, COUNT(*) AS patients FROM (SELECT id, COUNT(DISTINCT event) AS n_events FROM events GROUP BY
+id) t GROUP BY n_events ORDER BY n_events;
+
+-- patients w/o any lab
+SELECT COUNT(*) FROM patients p LEFT JOIN labs l ON p.id = l.id WHERE l.id IS NULL;
+
+-- last lab per patient
+SELECT AVG(value) FROM (SELECT id, value, ROW_NUMBER() OVER (PARTITION BY id ORDER BY days DESC) AS rn FROM
+labs WHERE test = 'hdl') t WHERE rn = 1;
+
+-- above own average (subquery)
+SELECT COUNT(*) FROM patients WHERE bmi > (SELECT AVG(bmi) FROM patients);
+
+-- std & mean of bmi
+SELECT COUNT(bmi), AVG(bmi), STDDEV(bmi), MIN(bmi), MAX(bmi) FROM patients;
+
+-- five-year survival
+SELECT male, 1 - AVG(CASE WHEN status AND futime < 5*365 THEN 1 ELSE 0 END) AS surv5 FROM patients GROUP BY
+male;
+
+-- policy: covid
+
+-- positivity rate by week, moving average
+SELECT wk, positive, tests, 1.0*positive/tests AS rate, AVG(1.0*positive/tests) OVER (ORDER BY wk ROWS BETWEEN
+2 PRECEDING AND CURRENT ROW) AS ma3 FROM (SELECT pan_day // 7 AS wk, COUNT(*) FILTER (WHERE result='positive')
+AS positive, COUNT(*) AS tests FROM covid_testing GROUP BY wk) ORDER BY wk;
+
+-- top 10 clinics
+SELECT clinic_name, COUNT(*) AS n FROM covid_testing GROUP BY clinic_name ORDER BY n DESC LIMIT 10;
+
+-- pivot result x gender
+SELECT gender, SUM(CASE WHEN result='positive' THEN 1 ELSE 0 END) AS pos, SUM(CASE WHEN result='negative' THEN
+1 ELSE 0 END) AS neg, SUM(CASE WHEN result='invalid' THEN 1 ELSE 0 END) AS inv FROM covid_testing GROUP BY
+gender;
+
+-- share of total by payor
+SELECT payor_group, COUNT(*) * 100.0 / (SELECT COUNT(*) FROM covid_testing) AS pct FROM covid_testing GROUP BY
+payor_group ORDER BY pct DESC;
+
+-- repeat testers
+SELECT tests, COUNT(*) AS people FROM (SELECT subject_id, COUNT(*) AS tests FROM covid_testing GROUP BY
+subject_id HAVING COUNT(*) > 1) x GROUP BY tests ORDER BY tests;
+
+-- retention cohort
+WITH first AS (SELECT subject_id, MIN(pan_day // 14) AS cohort FROM covid_testing GROUP BY subject_id) SELECT
+f.cohort, t.pan_day // 14 - f.cohort AS fortnights_later, COUNT(DISTINCT t.subject_id) AS n FROM covid_testing
+t JOIN first f ON f.subject_id = t.subject_id GROUP BY 1, 2 ORDER BY 1, 2;
+
+-- running total of positives
+SELECT pan_day, SUM(COUNT(*)) OVER (ORDER BY pan_day) AS cum FROM covid_testing WHERE result = 'positive'
+GROUP BY pan_day ORDER BY pan_day;
+
+-- policy: nyc
+
+-- mean delay by carrier name (public join)
+SELECT a.name, AVG(f.dep_delay) AS mean_delay, COUNT(*) AS n FROM flights f JOIN airlines a ON f.carrier =
+a.carrier GROUP BY a.name ORDER BY mean_delay DESC;
+
+-- month over month
+SELECT DATE_TRUNC('month', time_hour) AS m, COUNT(*) AS n, COUNT(*) - LAG(COUNT(*)) OVER (ORDER BY
+DATE_TRUNC('month', time_hour)) AS diff FROM flights GROUP BY 1 ORDER BY 1;
+
+-- % cancelled
+SELECT carrier, 100.0 * SUM(CASE WHEN dep_time IS NULL THEN 1 ELSE 0 END) / COUNT(*) AS pct_cancelled FROM
+flights GROUP BY carrier ORDER BY pct_cancelled DESC;
+
+-- age of plane vs delay
+SELECT (2013 - p.year) // 5 * 5 AS plane_age, AVG(f.arr_delay) AS delay FROM flights f JOIN planes p ON
+f.tailnum = p.tailnum GROUP BY plane_age ORDER BY plane_age;
+
+-- planes per manufacturer
+SELECT manufacturer, COUNT(*) FROM planes GROUP BY manufacturer HAVING COUNT(*) > 10 ORDER BY 2 DESC;
+
+-- Superset style
+SELECT carrier AS carrier, AVG(dep_delay) AS "AVG(dep_delay)" FROM (SELECT * FROM flights) AS virtual_table
+WHERE time_hour >= TO_TIMESTAMP('2013-06-01 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND time_hour <
+TO_TIMESTAMP('2013-09-01', 'YYYY-MM-DD') GROUP BY carrier ORDER BY "AVG(dep_delay)" DESC LIMIT 1000;
+
+-- Tableau style
+SELECT "flights"."carrier" AS "carrier", SUM(1) AS "sum:Number of Records:ok", AVG(CAST("flights"."dep_delay"
+AS DOUBLE PRECISION)) AS "avg:dep_delay:ok" FROM "public"."flights" "flights" GROUP BY 1;
+
+-- pivot
+PIVOT flights ON origin USING COUNT(*) GROUP BY month;
+
+-- SELECT *
+SELECT * FROM flights LIMIT 5;
+
+-- weekday share
+SELECT dayname(time_hour) AS wd, COUNT(*) * 1.0 / SUM(COUNT(*)) OVER () AS share FROM flights GROUP BY wd;
+
+-- on-time rate
+SELECT origin, COUNT(*) FILTER (WHERE arr_delay <= 15) * 100.0 / COUNT(arr_delay) AS on_time_pct FROM flights
+GROUP BY origin;
+
+-- top carrier per origin
+SELECT * FROM (SELECT origin, carrier, COUNT(*) AS n, ROW_NUMBER() OVER (PARTITION BY origin ORDER BY COUNT(*)
+DESC) AS rk FROM flights GROUP BY origin, carrier) t WHERE rk <= 3;
+
+-- STRING_AGG
+SELECT STRING_AGG(DISTINCT carrier, ',') FROM flights;
+
+-- show tables
+SHOW TABLES;
+
+-- information_schema
+SELECT table_name, column_name FROM information_schema.columns;
