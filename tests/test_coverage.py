@@ -29,9 +29,9 @@ FEW, MANY = 1_000, 20_000
 DOORS = {  # where ± is printed, and the test of what stands behind it
     "show.py": "test_coverage.test_margins_cover",
     "budget.py": "test_coverage.test_what_is_printed_holds",
-    "cli/question.py": "test_coverage.test_margins_cover",
+    "formats.py": "test_coverage.test_margins_cover",
     "cli/demo.py": "test_coverage.test_margins_cover",
-    "cli/init.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",  # of an example
+    "engines/dialogue.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",  # of an example
     "continual/quote.py": "continual.test_release_quote.test_what_is_quoted_is_what_is_published",
     "continual/chart.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",
     "continual/page.py": "test_every_stream.test_margins_cover_what_leaves_by_the_door",

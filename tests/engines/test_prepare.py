@@ -283,7 +283,7 @@ def test_the_source_has_not_what_is_declared(tmp_path: Path) -> None:
         (None, "names no source"),
         ("nowhere", "does not exist"),
         ("postgresql://127.0.0.1:1/data", "cannot be reached"),
-        (Path(__file__), "neither a folder nor a .duckdb, .sqlite or .xlsx file"),
+        (Path(__file__), "neither a folder nor a .duckdb, .sqlite, .xlsx, .sav, .dta or .sas7bdat file"),
         ({"people": pa.table({"a": [1]}).to_reader()}, "can be read once"),
         ({"people": 7}, "The table people from Python cannot be read"),
         ({"people": {"id": [1, 2], "x": [1]}}, "The table people from Python cannot be read"),
