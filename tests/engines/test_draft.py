@@ -359,6 +359,29 @@ def test_stata_labels(tmp_path: Path) -> None:
     assert "sex: {values: [1, 2, 9]}  # from the labels (1 Male, 2 Female # x, 9 No answer): check" in text
 
 
+@pytest.mark.parametrize(
+    ("suffix", "write", "options"),
+    [
+        (".zsav", pyreadstat.write_sav, {"compress": True}),
+        (".por", pyreadstat.write_por, {}),
+        (".dta", pyreadstat.write_dta, {}),
+        (".xpt", pyreadstat.write_xport, {}),
+    ],
+)
+def test_other_labelled_files_are_sources(
+    tmp_path: Path, suffix: str, write: Callable[..., None], options: dict[str, Any]
+) -> None:
+    """Not .sas7bdat: nothing here writes one."""
+    frame = pd.DataFrame({"ID": [1.0, 2.0, 3.0], "SCORE": [1.0, 2.5, 7.0], "NOTE": ["a", "b", "c"]})
+    write(frame, str(tmp_path / f"town{suffix}"), **options)
+    columns = "{SCORE: {decimal: [0, 10], step: 0.1}, NOTE: text}"
+    policy = policy_for(str(tmp_path / f"town{suffix}"), tmp_path, f"town: {{owner: ID, columns: {columns}}}")
+    prepare(policy, policy.source, policy.store, 1)
+    engine = DuckDB.open(policy, 1)
+    assert kept(engine, "town") == [("1", 10, "a"), ("2", 25, "b"), ("3", 70, "c")]
+    engine.close()
+
+
 def test_a_labelled_file_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "t.sav").write_bytes(b"no such file")
     with pytest.raises(UsageError, match=r"cannot be read as \.sav"):

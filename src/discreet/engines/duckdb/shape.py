@@ -1,4 +1,4 @@
-"""What whether a statement binds depends on: its text, but not by how much the numbers differ that columns meet.
+"""The shape of a query. Two queries of one shape bind alike, so that one of them is tried for both.
 
 Whole numbers that are only compared with a column are told by their order among each other. An engine takes a
 comparison's types from the column and from the length of the number, and may see that `x < 3 AND x > 5` holds of no
