@@ -98,7 +98,9 @@ class Terminal:
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._own, other = pty.openpty()
-        self.process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other, env=environment)
+        # A shell in the background of another hands down that Ctrl-C is ignored; env puts it back.
+        plain = ["env", "--default-signal=INT", *command]
+        self.process = subprocess.Popen(plain, stdin=other, stdout=other, stderr=other, env=environment)
         os.close(other)
         self.seen = ""
 
