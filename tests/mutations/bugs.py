@@ -485,15 +485,6 @@ BUGS = (
         "lambda allowance, charge: self._view.carry_out(",
         "tests/test_curator.py::test_a_snapshot_that_another_thread_takes",
     ),
-    Bug(
-        name="moments where the machine stands",
-        edits=(
-            ("sql/rows/public.py", "value.astimezone(UTC).replace(tzinfo=None).isoformat", "value.isoformat"),
-            ("engines/duckdb/locked.py", "connection.execute(\"SET GLOBAL TimeZone = 'UTC'\")", "pass"),
-            ("engines/duckdb/locked.py", 'if found != [("UTC", True)]:', "if not found:"),
-        ),
-        tests=("tests/fuzz/test_public_columns.py",),
-    ),
     bug(
         "sums that wrap",
         "sql/requests/readings.py",
