@@ -64,7 +64,7 @@ def open(
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What `%load_ext discreet` calls."""
+    """Register the cells' command; `%load_ext discreet` calls this."""
     from discreet.notebook import load
 
     load(shell)

@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 
 class Workers:
-    """So many processes, started with the first work that two of them can share and ended with the block."""
+    """Hold so many processes: the first work that two can share starts them, and the block's end ends them."""
 
     def __init__(self, jobs: int = 1) -> None:
         self._jobs = jobs
@@ -51,7 +51,7 @@ class Workers:
             process.kill()
 
     def map(self, do: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-        """What `do` gives for each task, in their order. Only so many tasks are held as there are processes."""
+        """Yield what `do` returns for each task, in their order; hold only so many tasks as there are processes."""
         waiting = iter(tasks)
         first = list(islice(waiting, 2))
         if self._jobs == 1 or len(first) < 2:
@@ -110,7 +110,7 @@ def serve() -> None:
 
 
 def _outcome(do: Callable[[Any], Any], task: Any) -> tuple[str | None, Any]:
-    """What failed, by its type alone, or None; and the result."""
+    """Return what failed, by its type alone, or None; and the result."""
     try:
         return None, do(task)
     except Exception as error:

@@ -105,7 +105,7 @@ def explain(
 
 
 def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
-    """What everybody may know: tables, columns, types, ranges, values and keys. Free; from the policy."""
+    """Show what everybody may know: tables, columns, types, ranges, values and keys. Free; from the policy."""
     curator = opened(policy)
     if format is Format.json:
         told = {

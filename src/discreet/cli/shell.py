@@ -177,7 +177,7 @@ def _text(file: str) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Session:
-    """What is set, and what each line does."""
+    """Hold what is set, and do what each line says."""
 
     source: Source
     price: dict[str, str] = field(default_factory=dict)
