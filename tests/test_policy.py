@@ -13,6 +13,7 @@ from discreet.errors import PolicyError, UsageError
 from discreet.policy import declaration
 from discreet.policy import policy as policy_module
 from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Identifier, Integers, Texts, Timestamps
+from discreet.policy.engine import EngineChoice
 from discreet.policy.owners import Through
 from discreet.policy.policy import BudgetTerms, Limits, Policy, Share
 from discreet.policy.schedule import PerPerson, Schedule
@@ -150,6 +151,15 @@ def test_addresses_stay_addresses() -> None:
     assert read("source: spark\n" + SMALL).source == "spark"
 
 
+def test_an_engine_by_its_name_or_with_addresses() -> None:
+    town, other = "postgresql://curator@host/town", "postgresql://reader@host/town"
+    assert read(SMALL).engine == EngineChoice()
+    assert read(f"source: {town}\nengine: postgres\n{SMALL}").engine == EngineChoice(name="postgres", at=town)
+    written = f"engine: {{name: postgres, at: '{town}', reader: '{other}'}}\n{SMALL}"
+    assert read(written).engine == EngineChoice(name="postgres", at=town, reader=other)
+    assert read(written).digest == read(SMALL).digest
+
+
 def test_a_ledger_is_a_file() -> None:
     with pytest.raises(PolicyError, match="ledger must be a file on a local disk"):
         read("ledger: postgresql://host/ledger\n" + SMALL)
@@ -188,6 +198,12 @@ TABLES = "unit: person\nbudget: {epsilon: 1}\ntables:\n  people: {owner: id}\n  
 BUDGET = "unit: person\ntables: {people: {owner: id}}\nbudget: ...\n"
 REST = "unit: person\ntables: {people: {owner: id}}\nbudget: {epsilon: 1}\n...\n"
 WRONG = [
+    (REST, "engine: mysql", "4:9: engine must be duckdb or postgres or spark, not mysql."),
+    (REST, "engine: {at: 'sc://host'}", "4:9: engine needs a name"),
+    (REST, "engine: {name: duckdb, at: x}", "4:9: engine: duckdb is embedded and has no address."),
+    (REST, "engine: {name: spark, reader: x}", "4:9: engine: spark has no reader."),
+    (REST, "engine: postgres", "4:9: engine: postgres needs `at: postgresql://...`, or such a source"),
+    (REST, "engine: {name: postgres, at: 'postgresql://h', reader: x}", "4:56: engine.reader must be an address"),
     (COLUMN, "{integer: [120, 0]}", "6:20: people.x: the range ends (0) before it begins (120)."),
     (COLUMN, "{integer: [0, 1.5]}", "6:24: people.x.integer: an end must be a whole number"),
     (COLUMN, "{integer: [0, nan]}", "6:24: people.x.integer: an end must be a whole number"),

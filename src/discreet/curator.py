@@ -19,10 +19,10 @@ from discreet.bounds import BEYOND, Bounds, suggested
 from discreet.budget import Account, Budget, Charge
 from discreet.door import Door, Passed, Request, allowed
 from discreet.engines.duckdb.reference import Reference
-from discreet.engines.duckdb.store import Snapshot
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Progress
 from discreet.engines.quoting import name as named
+from discreet.engines.snapshot import Snapshot
 from discreet.engines.stores import store_of
 from discreet.engines.until import Until
 from discreet.errors import UsageError

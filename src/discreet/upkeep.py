@@ -18,7 +18,7 @@ from discreet.policy.policy import CURATOR, Policy, Table
 
 if TYPE_CHECKING:
     from discreet.accounting import Accountant
-    from discreet.engines.duckdb.store import Snapshot
+    from discreet.engines.snapshot import Snapshot
 
 Limits = tuple[Charge, dict[str, Charge]]
 

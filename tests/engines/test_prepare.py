@@ -19,8 +19,9 @@ import pytest
 from small_sources import Rows, kept, policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
-from discreet.engines.duckdb.prepare import moved_on, prepare
-from discreet.engines.duckdb.store import ColumnReport, TableReport
+from discreet.engines.duckdb.prepare import prepare
+from discreet.engines.snapshot import ColumnReport, TableReport
+from discreet.engines.stores import moved_on
 from discreet.errors import EngineFailure, PolicyError, UsageError
 
 Prepared = Callable[..., dict[str, Rows]]
@@ -587,19 +588,19 @@ def test_progress_goes_up_to_one(tmp_path: Path) -> None:
 def test_moved_on(tmp_path: Path) -> None:
     folder = write(tmp_path / "data", "csv")
     policy = policy_of(TOWN, tmp_path)
-    assert moved_on(policy, policy.store) == ()
+    assert moved_on(policy) == ()
     prepare(policy, policy.source, policy.store, 1)
-    assert moved_on(policy, policy.store) == ()
+    assert moved_on(policy) == ()
     (folder / "people.csv").touch()
     (folder / "unrelated.csv").write_text("a\n")
-    assert moved_on(policy, policy.store) == ()
+    assert moved_on(policy) == ()
     with (folder / "people.csv").open("a") as file:
         file.write("9,9,9,,\n")
-    assert moved_on(policy, policy.store) == ("people.csv",)
+    assert moved_on(policy) == ("people.csv",)
     prepare(policy, policy.source, policy.store, 2)
-    assert moved_on(policy, policy.store) == ()
+    assert moved_on(policy) == ()
     (folder / "states.csv").unlink()
-    assert moved_on(policy, policy.store) == ("states.csv",)
+    assert moved_on(policy) == ("states.csv",)
 
 
 def test_a_source_that_changes_meanwhile(tmp_path: Path) -> None:

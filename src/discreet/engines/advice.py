@@ -11,12 +11,11 @@ from fractions import Fraction
 
 from discreet.budget import number
 from discreet.engines.duckdb.parts import Part
-from discreet.engines.duckdb.prepare import moved_on
 from discreet.engines.duckdb.schema import schemas
-from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.layout import RULES
 from discreet.engines.report import doubt, few_kept
 from discreet.engines.source import attach, engine_errors, loading, source_at
+from discreet.engines.stores import moved_on, store_of
 from discreet.errors import Problem
 from discreet.policy.domain import Column, Identifier, Texts
 from discreet.policy.owners import EachRow
@@ -60,7 +59,7 @@ def check(policy: Policy, source: object = None) -> Findings:
 
 
 def _moved_notes(policy: Policy) -> Iterator[str]:
-    moved = moved_on(policy, policy.store)
+    moved = moved_on(policy)
     if moved:
         yield (
             f"The source has moved on since the last snapshot ({', '.join(moved)}). Questions are still answered from "
@@ -85,7 +84,7 @@ def _owner_notes(policy: Policy, table: Table) -> Iterator[str]:
 
 
 def _snapshot_notes(policy: Policy) -> Iterator[str]:
-    store = SnapshotFolder(policy.store)
+    store = store_of(policy)
     for newest in store.numbers()[-1:]:
         snapshot = store.snapshot(newest)
         for table in snapshot.tables if snapshot.digest == policy.digest else ():

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from discreet.algebra import Numbers
-from discreet.engines.duckdb.store import Snapshot
+from discreet.engines.snapshot import Snapshot
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.engines.duckdb.store import MUCH, ColumnReport, Snapshot, TableReport
+from discreet.engines.snapshot import MUCH, ColumnReport, Snapshot, TableReport
 from discreet.policy.domain import Column, Dates, Decimals, Integers, Timestamps
 from discreet.policy.owners import EachRow
 from discreet.policy.policy import Policy, Table

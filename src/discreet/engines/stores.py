@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
-from discreet.engines.duckdb.store import Snapshot, SnapshotFolder
+from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.engine import Progress, Store
+from discreet.engines.snapshot import Snapshot
+from discreet.engines.source import changed, source_at
+from discreet.errors import UsageError
 from discreet.policy.policy import Policy
 
 
@@ -36,4 +39,16 @@ class DuckDBStore:
 
 
 def store_of(policy: Policy) -> Store:
-    return DuckDBStore(policy)
+    """The store of the engine that a policy names."""
+    if policy.engine.name == "duckdb":
+        return DuckDBStore(policy)
+    raise UsageError(f"The engine {policy.engine.name} is not built yet. Leave `engine` out of the policy.")
+
+
+def moved_on(policy: Policy) -> tuple[str, ...]:
+    """The source files that differ from the newest snapshot. For the curator: it tells about single people (S9)."""
+    kept = store_of(policy)
+    newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
+    if newest is None or newest.source is None or policy.source is None:
+        return ()
+    return changed(newest.source, source_at(policy.source), policy.tables)

@@ -20,6 +20,7 @@ from discreet.errors import PolicyError, Problem, UsageError
 from discreet.policy.declaration import HIDDEN, check_names, columns
 from discreet.policy.document import Map, Node, Reader, nearest, parse
 from discreet.policy.domain import MOST_ROWS, Column, Domain, Texts, written
+from discreet.policy.engine import EngineChoice, engine_choice
 from discreet.policy.owners import OWNER_NAME, EachRow, Owner, Through, Together, meaning_of, owner_of
 from discreet.policy.publication import Hierarchy, PublicationTerms, hierarchies, publications
 from discreet.policy.reading import AS_IT_IS, Reading, reading
@@ -29,6 +30,7 @@ CURATOR = "curator"  # the name under which the curator's own releases are charg
 
 _KEYS = (
     "source",
+    "engine",
     "ledger",
     "store",
     "unit",
@@ -135,6 +137,7 @@ class Policy:
 
     path: Path
     source: Path | str | None  # a str is an address, which is not built yet; None: tables come from Python
+    engine: EngineChoice
     ledger: Path
     store: Path
     unit: str
@@ -197,6 +200,7 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
     source = reader.string(
         fields.get("source"), "source", "a folder, a .duckdb, .sqlite or .xlsx file, or postgresql://..."
     )
+    engine = engine_choice(reader, fields.get("engine"), source)
     ledger = reader.string(fields.get("ledger"), "ledger", "a file") or f"{path.stem}.ledger"
     store = reader.string(fields.get("store"), "store", "a folder") or f"{path.stem}.store"
     tables = _tables(reader, fields.get("tables"))
@@ -222,6 +226,7 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
     return Policy(
         path=path,
         source=None if source is None else _address(source, here),
+        engine=engine,
         ledger=here / Path(ledger).expanduser(),
         store=here / Path(store).expanduser(),
         unit=unit,

@@ -27,12 +27,13 @@ from discreet.engines.duckdb.mending import best_of, mendings, unread
 from discreet.engines.duckdb.order import ROW, first_rows, row_owner
 from discreet.engines.duckdb.parts import Part
 from discreet.engines.duckdb.schema import keys_of, kind_of, schemas
-from discreet.engines.duckdb.store import ColumnReport, Snapshot, SnapshotFolder, TableReport
+from discreet.engines.duckdb.store import Building, SnapshotFolder
 from discreet.engines.duckdb.verify import verify
 from discreet.engines.engine import Progress
 from discreet.engines.files import fault_of
 from discreet.engines.layout import OWNER, PUBLIC, private, public
 from discreet.engines.quoting import name
+from discreet.engines.snapshot import ColumnReport, Snapshot, TableReport
 from discreet.engines.source import (
     Database,
     Folder,
@@ -64,7 +65,23 @@ def prepare(
     *,
     threads: int | None = None,
 ) -> Snapshot:
-    """Make snapshot `number`; nothing of it is seen until it is whole.
+    """Make snapshot `number` in a folder; nothing of it is seen until it is whole."""
+    with prepared(policy, source, store, number, progress, threads=threads) as (building, snapshot):
+        building.finish(snapshot)
+        return snapshot
+
+
+@contextmanager
+def prepared(
+    policy: Policy,
+    source: object,
+    store: str | Path,
+    number: int,
+    progress: Progress | None = None,
+    *,
+    threads: int | None = None,
+) -> Iterator[tuple[Building, Snapshot]]:
+    """A file with snapshot `number`, checked, and its notes; gone afterwards unless it gets its place meanwhile.
 
     `source` is a folder, a .duckdb file or a mapping of names to tables. Raises PolicyError when the source does not
     have what the policy declares, UsageError when it is not there or changes meanwhile, or the number is taken.
@@ -86,7 +103,7 @@ def prepare(
             raise UsageError("The source changed while it was read. Take the snapshot again when it is at rest.")
         with engine_errors("Checking a snapshot"):
             verify(building.path, policy, threads=threads)
-        return building.finish(digest=policy.digest, source=before, tables=reports)
+        yield building, building.notes(digest=policy.digest, source=before, tables=reports)
 
 
 def _copies_first(policy: Policy) -> bool:
@@ -143,15 +160,6 @@ def load(connection: Any, policy: Policy, source: object, *, scratch: Path) -> N
                 if carefully is not None or not isinstance(found, Folder):
                     raise
                 connection.execute("ROLLBACK")
-
-
-def moved_on(policy: Policy, store: str | Path) -> tuple[str, ...]:
-    """The source files that differ from the newest snapshot. For the curator: it tells about single people (S9)."""
-    kept = SnapshotFolder(Path(store))
-    newest = next((kept.snapshot(number) for number in reversed(kept.numbers())), None)
-    if newest is None or newest.source is None or policy.source is None:
-        return ()
-    return changed(newest.source, source_at(policy.source), policy.tables)
 
 
 # --- the work ---------------------------------------------------------------------------------------------------------

@@ -6,63 +6,18 @@ What lies in it is in layout.py.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from discreet.engines.layout import BUILDING, KEY, LOCK, RULES, building_file, notes_file, numbers_in, snapshot_file
+from discreet.engines.snapshot import Snapshot, TableReport, read_notes, write_notes
 from discreet.engines.source import Fingerprint
 from discreet.errors import UsageError
 from discreet.noise.bits import SYSTEM
-
-MUCH = 0.02  # of a column's values, or of a table's rows: more of them stand out in a report
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ColumnReport:
-    """How many values of a column (of rows with an owner) were NULL, became NULL, or were clamped.
-
-    `mended` are declarations that would read values which became NULL, and of how many; the best first.
-    """
-
-    name: str
-    missing: int
-    nulled: int
-    clamped: int
-    mended: tuple[tuple[str, int], ...] = ()
-
-    def stands_out(self, rows: int) -> bool:
-        """Whether more of the values than a few were not what the policy says."""
-        return self.nulled + self.clamped > MUCH * rows
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableReport:
-    """What became of a table's rows. Counts about people: for the curator, never for an analyst."""
-
-    name: str
-    rows: int
-    kept: int
-    ownerless: int
-    truncated: int
-    columns: tuple[ColumnReport, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
-    """A prepared snapshot: its number, the policy it was made for, the source it was made from, what was found."""
-
-    number: int
-    digest: str
-    taken: str
-    source: Fingerprint | None
-    tables: tuple[TableReport, ...]
-    rules: int = 1  # notes of before there was a number have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,18 +36,20 @@ class Building:
         scratch.mkdir(mode=0o700)
         return scratch
 
-    def finish(self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]) -> Snapshot:
-        """Put the filled file under its number; before this nobody sees it, after this it is durable."""
+    def notes(self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]) -> Snapshot:
+        """What is to be noted about the filled file."""
         taken = datetime.now(UTC).isoformat(timespec="seconds")
-        snapshot = Snapshot(number=self.number, digest=digest, taken=taken, source=source, tables=tables, rules=RULES)
+        return Snapshot(number=self.number, digest=digest, taken=taken, source=source, tables=tables, rules=RULES)
+
+    def finish(self, snapshot: Snapshot) -> None:
+        """Put the filled file under its number; before this nobody sees it, after this it is durable."""
         notes = building_file(self.store.path, ".json")
-        notes.write_text(json.dumps(asdict(snapshot)), encoding="utf-8")
+        notes.write_text(write_notes(snapshot), encoding="utf-8")
         for file, final in ((notes, self.store.notes(self.number)), (self.path, self.store.file(self.number))):
             file.chmod(0o600)
             _sync(file)
             file.rename(final)
         _sync(self.store.path)
-        return snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +75,7 @@ class SnapshotFolder:
         if not self.file(number).exists():
             raise UsageError(f"There is no snapshot {number} in {self.path.name}. Take a new one: discreet snapshot.")
         try:
-            found = json.loads(self.notes(number).read_text(encoding="utf-8"))
-            tables = tuple(
-                TableReport(**{**table, "columns": tuple(map(_column_report, table["columns"]))})
-                for table in found["tables"]
-            )
-            return Snapshot(**{**found, "tables": tables})
+            return read_notes(self.notes(number).read_text(encoding="utf-8"))
         except (OSError, ValueError, KeyError, TypeError):
             raise UsageError(
                 f"The notes of snapshot {number} are missing or damaged. Take a new one: discreet snapshot."
@@ -179,11 +131,6 @@ class SnapshotFolder:
             _sync(fresh)
             fresh.rename(file)
         return int(file.read_text(encoding="ascii"), 16)
-
-
-def _column_report(noted: dict[str, Any]) -> ColumnReport:
-    mended = tuple((str(way), int(count)) for way, count in noted.get("mended", ()))
-    return ColumnReport(**{**noted, "mended": mended})
 
 
 def _sync(path: Path) -> None:
