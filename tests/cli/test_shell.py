@@ -64,8 +64,8 @@ def test_files_are_asked(policy: Path, tmp_path: Path, capsys: pytest.CaptureFix
     said = capsys.readouterr().out
     assert said.count("±") >= 4
     assert "left ε" in said
-    assert "people  private: at most 1 row of each" in said
-    assert "sex  one of F, M, X" in said
+    assert "people  private: one row of each person" in said
+    assert "sex  text, one of F, M, X" in said
 
 
 def test_the_first_error_ends_a_file_with_its_code(

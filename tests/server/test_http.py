@@ -44,7 +44,8 @@ def test_a_session_of_an_analyst(town: Running) -> None:
     columns = {column["name"]: column for column in tables["people"]["columns"]}
     assert columns["age"]["range"] == ["0", "120"]
     assert columns["sex"]["values"] == ["F", "M"]
-    assert (columns["zip"]["key"], columns["person_id"]["key"]) == ("unknown", "never")
+    assert (columns["zip"]["groups"], columns["person_id"]["key"]) == ("unknown", "owner")
+    assert [*tables.values()] == [table.as_json() for table in town.server.curator.tables()]
     assert [column["name"] for column in tables["places"]["columns"]] == ["name", "beds"]
     quote = alice.post("/quote", {"sql": COUNT, "epsilon": 0.5})
     assert quote.json["cost"]["epsilon"] == 0.5

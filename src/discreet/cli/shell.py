@@ -82,10 +82,7 @@ class Here:
         return self.curator.left(analyst=self.name)
 
     def tables(self) -> list[dict[str, Any]]:
-        from discreet.server.http.tables import tables_of
-
-        found: list[dict[str, Any]] = tables_of(self.curator)["tables"]
-        return found
+        return [table.as_json() for table in self.curator.tables()]
 
     def _price(self, price: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return what was set, or the policy's default for this analyst."""
@@ -226,13 +223,13 @@ class Session:
         found = self.source.tables()
         if not rest:
             for table in found:
-                _say(f"{table['name']}  {_kind(table)}")
+                _say(f"{table['name']}  {table['comment']}")
             return
         columns = {table["name"]: table["columns"] for table in found}
         if rest not in columns:
             raise UsageError(f"There is no table {rest}. \\tables lists them.")
         for column in columns[rest]:
-            _say(f"{column['name']}  {column['says']}")
+            _say(f"{column['name']}  {column['type']}, {column['contains']}")
 
     def include(self, rest: str) -> None:
         if not rest:
@@ -265,13 +262,6 @@ def _needed(sql: str) -> str:
     if not sql:
         raise UsageError("Write the question behind it: \\quote SELECT COUNT(*) FROM people")
     return sql
-
-
-def _kind(table: Mapping[str, Any]) -> str:
-    if table["public"]:
-        return "public: free and exact"
-    rows = table["max_rows"]
-    return f"private: at most {rows} {'row' if rows == 1 else 'rows'} of each, answered with noise"
 
 
 def _say(text: str) -> None:

@@ -19,7 +19,6 @@ from discreet.server.doorway import Doorway
 from discreet.server.http import shapes
 from discreet.server.http.faults import Refusal, missing, refusal_of, unpriced
 from discreet.server.http.kept import Answers, KeptAnswer, Unkept, new_link, now
-from discreet.server.http.tables import tables_of
 from discreet.server.http.visitors import Anyone, Asker, Visitor
 from discreet.show import notes
 
@@ -205,7 +204,9 @@ async def _reply(desk: Desk, kept: KeptAnswer, format: Format) -> Response:
 @router.get("/tables", response_model=shapes.TablesReply)
 async def tables(request: Request, visitor: Anyone) -> Response:
     """Tables and columns with what they may hold, from the policy alone. Free."""
-    return JSONResponse(tables_of(desk_of(request).curator))
+    curator = desk_of(request).curator
+    told = {"database": curator.policy.path.stem, "unit": curator.policy.unit}
+    return JSONResponse(told | {"tables": [table.as_json() for table in curator.tables()]})
 
 
 @router.post("/quote", response_model=shapes.QuoteReply)

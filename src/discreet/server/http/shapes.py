@@ -128,20 +128,23 @@ class ExplanationReply(BaseModel):
 
 
 class ColumnReply(BaseModel):
+    """A column: `groups` says whether all its values are groups, those that enough people share, or none."""
+
     name: str
-    kind: str
-    says: str
+    type: str
+    contains: str
     nullable: bool
+    groups: Literal["public", "unknown", "never"]
+    key: Literal["owner", "identifier"] | None
     values: list[Any] | None
-    range: list[Any] | None
+    range: list[str] | None
     step: str | None
-    key: Literal["public", "unknown", "never"]
 
 
 class TableReply(BaseModel):
     name: str
     public: bool
-    owner: str | None
+    comment: str
     max_rows: int | None
     max_groups: int | None
     columns: list[ColumnReply]

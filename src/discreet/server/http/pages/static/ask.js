@@ -48,14 +48,10 @@ async function begin() {
 
 function showTables(tables) {
   part("tables").replaceChildren(...tables.map((table) => make("details", { class: "table" },
-    make("summary", {}, table.name, make("span", { class: "soft small" }, table.public ? " public" : ` ${rowsEach(table)}`)),
+    make("summary", {}, table.name), make("p", { class: "soft small" }, table.comment),
     make("ul", {}, table.columns.map((column) => make("li", {},
       button(column.name, () => insert(column.name), { class: "plain column", title: `Put ${column.name} into the question` }),
-      make("span", { class: "soft small" }, column.says)))))));
-}
-
-function rowsEach(table) {
-  return (table.max_rows ?? 1) === 1 ? "one row of each" : `at most ${table.max_rows} rows of each`;
+      make("span", { class: "soft small" }, `${column.type}, ${column.contains}`)))))));
 }
 
 function insert(name) {

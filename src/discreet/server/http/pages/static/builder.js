@@ -4,21 +4,24 @@ import { quoteName, quoteText } from "./sql_words.js";
 
 const MEASURES = [["count", "Number of rows"], ["AVG", "Mean of"], ["SUM", "Sum of"], ["MEDIAN", "Median of"], ["STDDEV", "Spread of"]];
 const COMPARISONS = [["=", "is"], ["<>", "is not"], [">=", "at least"], ["<=", "at most"]];
-const NUMBERS = ["integer", "decimal"];
-const TIMES = ["date", "timestamp"];
+
+const mayBeAsked = (column) => column.groups !== "never";
+const hasNumbers = (column) => /^(bigint|numeric|double)/.test(column.type);
+const isMeasure = (column) => hasNumbers(column) && column.range !== null && mayBeAsked(column);
+const isTime = (column) => /^(date|timestamp)/.test(column.type);
 
 // Ways to group by a column: [[value, label, expression]].
 function groupings(column) {
+  if (!mayBeAsked(column)) return [];
   const name = quoteName(column.name);
-  if (TIMES.includes(column.kind)) {
+  if (isTime(column)) {
     return ["month", "week", "day", "year"].map((part) => [`${column.name}:${part}`, `${column.name}, by ${part}`, `DATE_TRUNC('${part}', ${name})`]);
   }
-  if (NUMBERS.includes(column.kind)) {
-    const width = Number(column.range?.[1] ?? 0) - Number(column.range?.[0] ?? 0);
+  if (isMeasure(column)) {
+    const width = Number(column.range[1]) - Number(column.range[0]);
     const step = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, width / 5))));
     return [[`${column.name}:${step}`, `${column.name}, in steps of ${step.toLocaleString("en-US")}`, `FLOOR(${name} / ${step}) * ${step}`]];
   }
-  if (column.kind === "identifier") return [];
   return [[column.name, column.name, name]];
 }
 
@@ -28,8 +31,8 @@ function aliasOf(value) {
 
 function literal(column, value) {
   const text = String(value);
-  if (NUMBERS.includes(column.kind) && /^-?\d+(\.\d+)?$/.test(text)) return text;
-  if (column.kind === "boolean") return text === "true" ? "TRUE" : "FALSE";
+  if (hasNumbers(column) && /^-?\d+(\.\d+)?$/.test(text)) return text;
+  if (column.type === "boolean") return text === "true" ? "TRUE" : "FALSE";
   return quoteText(text);
 }
 
@@ -72,7 +75,7 @@ export class Builder {
   paint() {
     const { state, table } = this;
     if (!table) { this.root.replaceChildren(make("p", {}, "The policy has no private tables.")); return; }
-    const numbers = table.columns.filter((column) => NUMBERS.includes(column.kind));
+    const numbers = table.columns.filter(isMeasure);
     const measures = numbers.length ? MEASURES : MEASURES.slice(0, 1);
     const ways = [["", "nothing"], ...table.columns.flatMap(groupings)];
     const focus = document.activeElement?.dataset?.part;
@@ -86,15 +89,15 @@ export class Builder {
       field("By", part("by", choice(ways, state.by[0], (way) => this.change({ by: [way, way ? state.by[1] : ""] })))),
       state.by[0] ? field("and by", part("by2", choice(ways.filter(([way]) => way !== state.by[0]), state.by[1], (way) => this.change({ by: [state.by[0], way] })))) : null,
       ...state.where.map((test, place) => this.condition(test, place)),
-      button("Add a condition", () => this.change({ where: [...state.where, { column: table.columns.find((c) => c.kind !== "identifier").name, comparison: "=", value: "" }] }), { class: "plain", "data-part": "add" })));
+      table.columns.some(mayBeAsked) ? button("Add a condition", () => this.change({ where: [...state.where, { column: table.columns.find(mayBeAsked).name, comparison: "=", value: "" }] }), { class: "plain", "data-part": "add" }) : null));
     if (focus) this.root.querySelector(`[data-part="${focus}"]`)?.focus();
   }
 
   condition(test, place) {
-    const columns = this.table.columns.filter((column) => column.kind !== "identifier");
+    const columns = this.table.columns.filter(mayBeAsked);
     const column = this.column(test.column);
     const change = (changes, repaint) => this.change({ where: this.state.where.map((each, at) => (at === place ? { ...each, ...changes } : each)) }, repaint);
-    const date = column.kind === "date" ? "date" : "text";
+    const date = column.type === "date" ? "date" : "text";
     const value = column.values
       ? choice([["", "…"], ...column.values.map((each) => [String(each), String(each)])], test.value, (given) => change({ value: given }))
       : make("input", { type: date, value: test.value, maxlength: 200, min: date === "date" ? column.range?.[0] : null, max: date === "date" ? column.range?.[1] : null });

@@ -62,7 +62,7 @@ export class Completion {
     }
     const tables = this.tables.map((table) => ({ text: quoteName(table.name), note: table.public ? "public table" : "table" }));
     if (last === "from" || last === "join") return tables;
-    const columns = (near.length ? near : all).map(({ table, column }) => ({ text: quoteName(column.name), note: `${table.name}: ${column.kind}` }));
+    const columns = (near.length ? near : all).map(({ table, column }) => ({ text: quoteName(column.name), note: `${table.name}: ${column.type}` }));
     const unique = [...new Map(columns.map((each) => [each.text, each])).values()];
     return [...unique, ...tables, ...FUNCTIONS.map((text) => ({ text, note: "function", call: true })),
       ...KEYWORDS.map((text) => ({ text: text.toUpperCase(), note: "" }))];

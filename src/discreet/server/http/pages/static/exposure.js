@@ -9,9 +9,8 @@ export async function exposure(root) {
   root.append(make("h2", {}, "What the policy exposes"),
     make("p", { class: "soft" }, `Analysts see these names, ranges and values without paying. Everything else is noisy, and hides each ${unit}.`));
   for (const table of tables) {
-    const whose = table.public ? "public: every row is exact and free"
-      : `at most ${table.max_rows ?? 1} ${(table.max_rows ?? 1) === 1 ? "row" : "rows"} of each ${unit} count${table.max_groups ? `, in at most ${table.max_groups} groups` : ""}`;
+    const whose = table.comment + (table.max_groups ? `; in at most ${table.max_groups} groups` : "");
     root.append(make("h3", {}, table.name), make("p", { class: "soft" }, whose),
-      tableOf(["column", "what is told", "as a key"], table.columns.map((column) => [make("code", {}, column.name), column.says, KEYS[column.key]]), { caption: `Columns of ${table.name}` }));
+      tableOf(["column", "what is told", "as a key"], table.columns.map((column) => [make("code", {}, column.name), `${column.type}, ${column.contains}`, KEYS[column.groups]]), { caption: `Columns of ${table.name}` }));
   }
 }
