@@ -6,17 +6,20 @@ import os
 import pty
 import re
 import select
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from discreet import cli, town
-from discreet.cli.shell import completer, is_complete, pieces
+from discreet.cli.shell import CtrlC, completer, is_complete, pieces
 from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
+from server.running_server import Running, open_town, running
 
 COUNT = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex;"
 
@@ -93,11 +96,12 @@ def test_stdin_is_asked(policy: Path) -> None:
 
 
 class Terminal:
-    """A shell at a pty: what is typed, and what is seen."""
+    """A shell at a pty: what is typed, and what is seen. Whoever starts it has Ctrl-C ignored, as scripts have."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._own, other = pty.openpty()
-        self.process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other, env=environment)
+        deaf = ["env", "--ignore-signal=INT", *command]
+        self.process = subprocess.Popen(deaf, stdin=other, stdout=other, stderr=other, env=environment)
         os.close(other)
         self.seen = ""
 
@@ -116,6 +120,15 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self._own, text.encode())
+
+    def interrupt_until(self, pattern: str) -> None:
+        """Press Ctrl-C until a pattern is seen: readline overlooks one between its prompt and its first look."""
+        until = time.monotonic() + 200
+        while not re.search(pattern, self.seen):
+            assert time.monotonic() < until, self.seen
+            self.process.send_signal(signal.SIGINT)
+            if select.select([self._own], [], [], 1.0)[0]:
+                self.seen += os.read(self._own, 1 << 16).decode("utf-8", "replace")
 
     def close(self) -> int:
         try:
@@ -143,6 +156,9 @@ def test_at_a_keyboard(policy: Path, tmp_path: Path, state: dict[str, str]) -> N
     first.type("SELECT age FROM people;\n")  # refused: the session goes on
     first.wait_for("Rejected")
     first.wait_for("bob> ")
+    first.type("SELECT 'never closed\n")
+    first.wait_for(r"\.\.\.> ")
+    first.interrupt_until("bob> ")  # Ctrl-C forgets what was begun
     first.type("\\budget\n")
     first.wait_for("left ε")
     first.wait_for("bob> ")
@@ -151,3 +167,47 @@ def test_at_a_keyboard(policy: Path, tmp_path: Path, state: dict[str, str]) -> N
     history = tmp_path / "discreet" / "history"
     assert "\\budget" in history.read_text()
     assert history.stat().st_mode & 0o777 == 0o600
+
+
+def test_ctrl_c_stops_what_runs_and_never_the_shell() -> None:
+    ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with CtrlC() as ctrl_c:
+            signal.raise_signal(signal.SIGINT)  # nothing runs
+            assert ctrl_c.may_stop(lambda: signal.raise_signal(signal.SIGINT) or "not reached") is None
+            signal.raise_signal(signal.SIGINT)  # nothing runs any more
+            assert ctrl_c.may_stop(lambda: "done") == "done"
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, ignored)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Running]:
+    with running(open_town(tmp_path)) as found:
+        yield found
+
+
+def test_a_server_is_asked(
+    server: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, file = f"http://127.0.0.1:{server.http}", tmp_path / "questions.sql"
+    file.write_text(f"{COUNT}\n\\budget\n\\tables\n\\tables people\n\\quote {COUNT}\n\\explain {COUNT}\n")
+    monkeypatch.setenv("DISCREET_TOKEN", server.users.add_token("bob"))
+    assert cli.run(["shell", url, str(file), "--epsilon", "0.5"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("±") >= 4
+    assert "left ε = 0.5" in said
+    assert "places  public" in said
+    assert "age  bigint, whole numbers from 0 to 120" in said
+    assert len(server.server.curator.ledger(analyst="bob")) == 1
+    file.write_text("SELECT age FROM people;\n")
+    assert cli.run(["shell", url, str(file), "--epsilon", "0.5"]) == 4
+    assert cli.run(["shell", url, str(file), "--analyst", "alice"]) == 2
+    assert "asks as bob, not as alice" in capsys.readouterr().err
+    assert cli.run(["shell", url, str(file), "--token", "dsc_wrong"]) == 2
+    monkeypatch.delenv("DISCREET_TOKEN")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    assert cli.run(["shell", url, str(file)]) == 2
+    assert "DISCREET_TOKEN" in capsys.readouterr().err
+    assert cli.run(["shell", "http://127.0.0.1:1", str(file), "--token", "x"]) == 1

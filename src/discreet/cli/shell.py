@@ -9,11 +9,14 @@ import contextlib
 import getpass
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self, TypeVar
 
 import typer
 
@@ -43,6 +46,7 @@ KEYWORDS = (
 COMMANDS = ("\\quote", "\\explain", "\\tables", "\\budget", "\\epsilon", "\\margin", "\\i", "\\help", "\\q")
 MOST_HISTORY = 2_000
 UNCLOSED = "never closed"
+Made = TypeVar("Made")
 
 
 class Source(Protocol):
@@ -324,15 +328,16 @@ def _split(text: str) -> list[str]:
 def _converse(session: Session) -> None:
     """Read, answer, and go on after errors, until \\q or the end."""
     _say(f"discreet: {session.source.name} asks. \\help lists commands, \\q leaves.")
-    with _line_editing(session.source):
+    with _line_editing(session.source), CtrlC() as ctrl_c:
         waiting: list[str] = []
         while not session.ended:
+            prompt = "...> " if waiting else f"{session.source.name}> "
             try:
-                line = input("...> " if waiting else f"{session.source.name}> ")
+                line = ctrl_c.may_stop(partial(input, prompt))
             except EOFError:
                 print()
                 return
-            except KeyboardInterrupt:
+            if line is None:
                 print()
                 waiting = []
                 continue
@@ -342,18 +347,49 @@ def _converse(session: Session) -> None:
                 waiting = []
             elif is_complete(text) or (text.startswith("\\") and not _is_question(text)):
                 waiting = []
-                _try(session, text)
+                if ctrl_c.may_stop(partial(_try, session, text)) is None:
+                    _say("Stopped. What was charged stays charged; asking the same again is free.")
 
 
-def _try(session: Session, text: str) -> None:
+def _try(session: Session, text: str) -> bool:
+    """Do what a text says, or tell why not; say whether it was done."""
     from discreet.show import printable
 
     try:
         session.run_all(text)
-    except KeyboardInterrupt:
-        _say("Stopped. What was charged stays charged; asking the same again is free.")
     except DiscreetError as error:
         print(printable(str(error)), file=sys.stderr)
+        return False
+    return True
+
+
+class CtrlC:
+    """Ctrl-C stops what runs and never the shell, also where whoever started the shell has it ignored."""
+
+    def __init__(self) -> None:
+        self._may_stop = False
+
+    def __enter__(self) -> Self:
+        self._before = signal.signal(signal.SIGINT, self._press)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def may_stop(self, act: Callable[[], Made]) -> Made | None:
+        """Return what an act returns, or None where Ctrl-C stopped it."""
+        try:
+            self._may_stop = True
+            return act()
+        except KeyboardInterrupt:
+            return None
+        finally:
+            self._may_stop = False
+
+    def _press(self, number: int, frame: FrameType | None) -> None:
+        if self._may_stop:
+            self._may_stop = False  # a second one meets nothing to stop
+            raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
