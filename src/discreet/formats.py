@@ -69,6 +69,13 @@ def from_arrow(content: bytes) -> Answer:
     )
 
 
+def with_left(content: bytes, left: Budget) -> bytes:
+    """Return the Arrow stream of an answer for another reader: `left` is what that one has left."""
+    table = read_arrow(content)
+    about = json.loads((table.schema.metadata or {})[ABOUT]) | {"left": left.as_json()}
+    return as_arrow(table.replace_schema_metadata({ABOUT: json.dumps(about, ensure_ascii=False).encode()}))
+
+
 def rows_as(table: pa.Table, format: str) -> bytes:
     """Return a table in a format: csv, arrow, parquet, or json as columns and rows."""
     match format:

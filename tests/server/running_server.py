@@ -106,13 +106,15 @@ class Running:
 
 
 @contextmanager
-def running(curator: Curator, *, limits: Limits | None = None, tls: Tls | None = None) -> Iterator[Running]:
+def running(
+    curator: Curator, *, limits: Limits | None = None, tls: Tls | None = None, proxied: bool = False
+) -> Iterator[Running]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
 
     async def begin() -> tuple[Server, tuple[str, int], tuple[str, int]]:
-        server = Server(curator=curator, limits=limits or Limits(), tls=tls)
+        server = Server(curator=curator, limits=limits or Limits(), tls=tls, proxied=proxied)
         anywhere = Address(host="127.0.0.1", port=0)
         return server, await server.open_postgres(anywhere), await server.open_http(anywhere)
 

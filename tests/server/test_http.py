@@ -72,6 +72,20 @@ def test_a_session_of_an_analyst(town: Running) -> None:
     assert free["rows"] == answer["rows"]
 
 
+def test_a_shared_answer_tells_nobody_elses_budget(town: Running) -> None:
+    alice, bob, dave = (browser(town, name) for name in ("alice", "bob", "dave"))
+    answer = alice.post("/ask", {"sql": "SELECT COUNT(*) AS shared FROM visits", "epsilon": "1/8"}).json
+    told = str(answer["left"]["epsilon"])
+    for reader, left in ((bob, bob.get("/budget").json["left"]["epsilon"]), (dave, 0)):
+        seen = reader.get(f"/answers/{answer['link']}").json
+        assert seen["left"]["epsilon"] == left
+        assert {**seen, "left": None, "notes": None} == {**answer, "left": None, "notes": None}
+        assert told not in "".join(seen["notes"])
+        for format in ("arrow", "parquet", "csv"):
+            assert told.encode() not in reader.get(f"/answers/{answer['link']}?format={format}").body
+    assert alice.get(f"/answers/{answer['link']}").json == answer
+
+
 def test_every_format_holds_the_same_numbers(town: Running) -> None:
     alice = by_token(town)
     body = {"sql": COUNT, "epsilon": 0.25}

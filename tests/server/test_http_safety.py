@@ -11,9 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from discreet.errors import UsageError
+from discreet.server.auth import FREE_TRIES
 from discreet.server.http.application import ROOT
 from discreet.server.http.sessions import LONGEST, MOST, Sessions
 from discreet.server.limits import Limits
+from discreet.server.serve import Address
 from discreet.server.users import UserFile
 from server.http_client import Browser, raw
 from server.running_server import PASSWORD, POLICY, Running, open_town, running
@@ -112,6 +115,39 @@ def test_the_cookie_is_for_this_host_and_no_script(town: Running) -> None:
     assert not any(flag.startswith("domain") for flag in flags)
 
 
+def test_a_proxy_is_believed_where_the_server_says_so_and_nowhere_else(
+    town: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("discreet.server.auth.FIRST_WAIT", 600.0)  # however slow this machine is
+    claims = {"X-Forwarded-Proto": "https", "X-Forwarded-For": "10.0.0.1"}
+    unasked = Browser(town.http, headers=claims)
+    assert "__Host-" not in unasked.log_in("alice").headers["set-cookie"]
+    with running(open_town(tmp_path), proxied=True) as behind:
+        for wrong in ({}, {"X-Forwarded-Proto": "http"}, {"X-Forwarded-Proto": "https, http"}):
+            plain = Browser(behind.http, headers=wrong)
+            assert plain.log_in("alice").status == 403
+            assert plain.send("GET", "/login").status == 403
+            assert plain.get("/health").status == 200
+        alice = Browser(behind.http, headers=claims)
+        reply = alice.log_in("alice")
+        assert reply.headers["set-cookie"].startswith("__Host-discreet=")
+        assert "secure" in reply.headers["set-cookie"].lower()
+        assert "strict-transport-security" in reply.headers
+        assert alice.get("/session").status == 200
+        for number in range(FREE_TRIES["address"]):
+            # the last address is the proxy's own word: what stands before it is anybody's
+            wrong = claims | {"X-Forwarded-For": "10.0.0.1, 10.0.0.2"}
+            assert Browser(behind.http, headers=wrong).log_in(f"nobody {number}", "wrong").status == 401
+        assert Browser(behind.http, headers=claims | {"X-Forwarded-For": "10.0.0.2"}).log_in("bob").status == 429
+        assert Browser(behind.http, headers=claims).log_in("bob").status == 200
+
+
+def test_behind_a_proxy_the_door_is_open_to_this_machine_alone() -> None:
+    Address.parse(":8080").require_private(None, proxied=True)
+    with pytest.raises(UsageError, match="claim to be the proxy"):
+        Address.parse("0.0.0.0:8080").require_private(None, proxied=True)
+
+
 def test_a_change_by_cookie_needs_the_token_of_its_own_session(users: dict[str, Browser]) -> None:
     alice, carol = users["analyst"], users["curator"]
     body = {"sql": COUNT, "epsilon": 0.01}
@@ -169,7 +205,8 @@ def test_sessions_end(tmp_path: Path) -> None:
     assert sessions.find(secrets[1]) is not None
 
 
-def test_wrong_logins_look_alike_and_must_wait(tmp_path: Path) -> None:
+def test_wrong_logins_look_alike_and_must_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discreet.server.auth.FIRST_WAIT", 600.0)  # however slow this machine is
     with running(open_town(tmp_path)) as town:
         browser = Browser(town.http)
         known, unknown = browser.log_in("bob", "wrong password"), browser.log_in("mallory", "wrong password")

@@ -27,6 +27,9 @@ def serve(
     allow_origin: Annotated[
         list[str] | None, typer.Option(help="Let pages of this origin (https://host) ask by token; may be repeated.")
     ] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="HTTP comes from a proxy of this machine, which ends its TLS.")
+    ] = False,
     certificate: Annotated[Path | None, typer.Option(help="TLS: the certificate, a PEM file.")] = None,
     key: Annotated[Path | None, typer.Option(help="TLS: its key, a PEM file of mode 0600.")] = None,
     make_certificate: Annotated[
@@ -45,22 +48,31 @@ def serve(
     addresses = {"postgres": Address.parse(postgres), "http": None if http is None else Address.parse(http)}
     curator = opened(policy)
     tls = _tls(curator.policy.ledger, certificate, key, make=make_certificate)
-    for address in addresses.values():
+    for door, address in addresses.items():
         if address is not None:
-            address.require_private(tls)
+            address.require_private(tls, proxied=behind_proxy and door == "http")
     log_to_stderr()
     name = curator.policy.path.stem
 
     def tell(door: str, host: str, port: int) -> None:
         if door == "http":
             shown = f"[{host}]" if ":" in host else host
+            if behind_proxy:
+                print(f"HTTP:      for the proxy, at {shown}:{port}", flush=True)
+                return
             print(f"HTTP:      {'http' if tls is None else 'https'}://{shown}:{port}/", flush=True)
             return
         print(f'Postgres:  psql "host={host} port={port} dbname={name} user=NAME"', flush=True)
         print("In psql:   SET discreet.epsilon = 0.1;   then ask.   SHOW discreet.budget;", flush=True)
 
     async def run() -> bool:
-        server = Server(curator=curator, limits=Limits(workers=workers), tls=tls, origins=allow_origin or ())
+        server = Server(
+            curator=curator,
+            limits=Limits(workers=workers),
+            tls=tls,
+            origins=allow_origin or (),
+            proxied=behind_proxy,
+        )
         return await serve_until_stopped(server, tell, **addresses)
 
     asyncio.run(run())

@@ -44,9 +44,16 @@ class Address:
             raise UsageError(f"A door's address is written as :5433 or 0.0.0.0:5433, not as {text[:80]}.")
         return cls(host=host.strip("[]") or "127.0.0.1", port=int(port))
 
-    def require_private(self, tls: Tls | None) -> None:
-        """Refuse to listen beyond this machine without TLS."""
-        if tls is None and self.host != "localhost" and not is_loopback(self.host):
+    def require_private(self, tls: Tls | None, *, proxied: bool = False) -> None:
+        """Refuse to listen beyond this machine without TLS, or for a proxy, which anybody could claim to be."""
+        if self.host == "localhost" or is_loopback(self.host):
+            return
+        if proxied:
+            raise UsageError(
+                f"Behind a proxy HTTP is open to this machine alone (--http :8080), not on {self.host}: "
+                "anybody else could claim to be the proxy."
+            )
+        if tls is None:
             raise UsageError(
                 f"Listening on {self.host} needs TLS, or passwords and answers pass in the open: give --certificate "
                 "and --key, or --make-certificate. Without them the doors are open to this machine alone (:5433)."
@@ -61,6 +68,7 @@ class Server:
     limits: Limits = field(default_factory=Limits)
     tls: Tls | None = None
     origins: Sequence[str] = ()  # hosts whose pages may send requests of their own
+    proxied: bool = False  # TLS of HTTP ends at a proxy of this machine, which says who sent a request
     door: Doorway = field(init=False)
     postgres: Listener | None = None
     http: HttpListener | None = None
@@ -79,14 +87,16 @@ class Server:
         return found
 
     async def open_http(self, address: Address) -> tuple[str, int]:
-        address.require_private(self.tls)
+        address.require_private(self.tls, proxied=self.proxied)
         try:
             from discreet.server.http.application import application
             from discreet.server.http.listener import HttpListener
         except ModuleNotFoundError as error:
             raise UsageError(f"The HTTP door needs {error.name}: pip install 'discreet[server]'.") from None
-        app = application(self.door, secure=self.tls is not None, origins=self.origins)
-        self.http = HttpListener(self.door, app, tls=self.tls)
+        app = application(
+            self.door, secure=self.proxied or self.tls is not None, proxied=self.proxied, origins=self.origins
+        )
+        self.http = HttpListener(self.door, app, tls=None if self.proxied else self.tls, proxied=self.proxied)
         found = await self.http.listen(address.host, address.port)
         _log.info("listening", extra={"fields": {"door": "http", "host": found[0], "port": found[1]}})
         return found

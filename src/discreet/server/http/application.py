@@ -117,10 +117,11 @@ def _told(request: Request, visitor: Visitor) -> dict[str, Any]:
     }
 
 
-def application(door: Doorway, *, secure: bool, origins: Sequence[str] = ()) -> Guard:
+def application(door: Doorway, *, secure: bool, proxied: bool = False, origins: Sequence[str] = ()) -> Guard:
     """Return the app of a server: FastAPI inside what every request passes.
 
-    Pages of `origins` may send requests with tokens, and read the replies; of other hosts' pages none may.
+    Where requests are `proxied`, TLS ends at a proxy of this machine. Pages of `origins` may send requests with
+    tokens, and read the replies; of other hosts' pages none may.
     """
     app = FastAPI(
         title="discreet",
@@ -130,7 +131,7 @@ def application(door: Doorway, *, secure: bool, origins: Sequence[str] = ()) -> 
         docs_url=None,
         redoc_url=None,
     )
-    guard = Guard(app, door, secure=secure)
+    guard = Guard(app, door, secure=secure, proxied=proxied)
     answers = Answers(door.curator.policy.ledger)
     desk = Desk(door, answers)
     app.state.desk = desk

@@ -41,14 +41,17 @@ HEADERS = {
 }
 DRAINED = 8  # times the limit that is read of a request that is too large: who is cut off earlier reads no reply
 PART = 1 << 18  # bytes of a body that are sent at a time
+HEALTH = "/api/v1/health"  # may be asked for by whoever looks after the server's machine
+MOST_ADDRESS = 64  # letters
 FAILED = "The server could not do this. The curator's log has the details."
 
 
 class Guard:
     """An ASGI app around another. What it reads of a request is all that the inner one can read."""
 
-    def __init__(self, app: App, door: Doorway, *, secure: bool) -> None:
-        self._app, self._door = app, door
+    def __init__(self, app: App, door: Doorway, *, secure: bool, proxied: bool = False) -> None:
+        """`proxied` says that a proxy of this machine sends all requests: it is believed who sent them, and how."""
+        self._app, self._door, self._proxied = app, door, proxied
         own = HEADERS | ({"Strict-Transport-Security": "max-age=31536000"} if secure else {})
         self._headers = [(name.lower().encode(), value.encode()) for name, value in own.items()]
 
@@ -67,6 +70,8 @@ class Guard:
             await self._send_in_parts(scope, message, send)
 
         try:
+            if self._proxied:
+                _believe_proxy(scope)
             body = await self._body(scope, receive)
             await self._app(scope, _replay(body, receive), leave)
         except Exception as error:
@@ -139,6 +144,25 @@ class Guard:
             if abort is not None:
                 abort()
             raise ConnectionResetError from None
+
+
+def _believe_proxy(scope: MutableMapping[str, Any]) -> None:
+    """Take the sender's address from what the proxy says; refuse what did not come to it over TLS."""
+    said = {
+        name: [
+            part.strip()
+            for key, value in scope["headers"]
+            if key == name
+            for part in value.decode("latin-1").split(",")
+        ]
+        for name in (b"x-forwarded-proto", b"x-forwarded-for")
+    }
+    ways, senders = said.values()
+    if scope["path"] != HEALTH and (not ways or any(way.lower() != "https" for way in ways)):
+        hint = "Open its https address. The proxy must send X-Forwarded-Proto: https."
+        raise Refusal(403, "denied", "This server is reached over https alone.", hint, code="42501")
+    if senders:
+        scope["client"] = (senders[-1][:MOST_ADDRESS], 0)  # the last one is the proxy's own word
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

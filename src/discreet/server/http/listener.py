@@ -24,7 +24,8 @@ LEAVING = 1.0  # seconds for connections to close by themselves when the server 
 class Connection(H11Protocol):
     """One connection. It ends if its first request does not come in time, or where too many are open."""
 
-    def __init__(self, config: Config, state: ServerState, limits: Limits, addresses: Counter[str]) -> None:
+    def __init__(self, config: Config, state: ServerState, limits: Limits, addresses: Counter[str] | None) -> None:
+        """`addresses` counts the connections from each; None where all come from one proxy."""
         super().__init__(config=config, server_state=state, app_state={})
         self._limits, self._addresses = limits, addresses
         self._waiting: asyncio.TimerHandle | None = None
@@ -34,8 +35,10 @@ class Connection(H11Protocol):
         super().connection_made(transport)
         self.app_state["abort"] = transport.abort
         self._address = "" if self.client is None else self.client[0]
-        self._addresses[self._address] += 1
-        crowd = self._addresses[self._address] > self._limits.connections_before_login_per_address
+        crowd = False
+        if self._addresses is not None:
+            self._addresses[self._address] += 1
+            crowd = self._addresses[self._address] > self._limits.connections_before_login_per_address
         if crowd or len(self.connections) > self._limits.connections:
             transport.abort()
         self._wait()
@@ -64,15 +67,16 @@ class Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
-        self._addresses[self._address] -= 1
-        self._addresses += Counter()  # forgets who has none
+        if self._addresses is not None:
+            self._addresses[self._address] -= 1
+            self._addresses += Counter()  # forgets who has none
         super().connection_lost(exc)
 
 
 class HttpListener:
     """Listens for HTTP, and stops in order."""
 
-    def __init__(self, door: Doorway, app: Callable[..., Any], *, tls: Tls | None) -> None:
+    def __init__(self, door: Doorway, app: Callable[..., Any], *, tls: Tls | None, proxied: bool = False) -> None:
         self._door, self._tls = door, tls
         self._config = Config(
             app,
@@ -87,7 +91,7 @@ class HttpListener:
             timeout_keep_alive=KEPT,
             h11_max_incomplete_event_size=MOST_HEADERS,
         )
-        self._state, self._addresses = ServerState(), Counter[str]()
+        self._state, self._addresses = ServerState(), None if proxied else Counter[str]()
         self._server: asyncio.Server | None = None
 
     async def listen(self, host: str, port: int) -> tuple[str, int]:

@@ -7,13 +7,16 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from discreet import formats
+from discreet.budget import Budget, Charge
 from discreet.curator import Curator, accountant_of
 from discreet.server.doorway import Doorway
 from discreet.server.http import shapes
@@ -319,10 +322,25 @@ def charged(curator: Curator, entries: Iterable[Any]) -> list[dict[str, Any]]:
 async def answer(
     request: Request, link: str, visitor: Anyone, format: Annotated[Format | None, Query()] = None
 ) -> Response:
-    """An answer that was given, by its link: whoever knows the link and may log in sees it, as it was. Free."""
+    """An answer that was given, by its link: whoever knows the link and may log in sees it, as it was. Free.
+
+    To another than who asked, `left` is the reader's own.
+    """
     desk = desk_of(request)
     wanted = format_of(format, request.headers.get("accept", ""))
-    kept = await desk.work(visitor, lambda: desk.answers.by_link(link))
-    if kept is None:
-        raise missing("There is no answer of this link.")
-    return await _reply(desk, kept, wanted)
+
+    def work() -> KeptAnswer:
+        kept = desk.answers.by_link(link)
+        if kept is None:
+            raise missing("There is no answer of this link.")
+        if kept.user == visitor.user.name:
+            return kept
+        return replace(kept, content=formats.with_left(kept.content, _left_to(desk.curator, visitor)))
+
+    return await _reply(desk, await desk.work(visitor, work), wanted)
+
+
+def _left_to(curator: Curator, visitor: Visitor) -> Budget:
+    if visitor.user.analyst is None:
+        return accountant_of(curator.policy).left(Charge(amount=Fraction(0)))
+    return curator.left(analyst=visitor.user.analyst)
