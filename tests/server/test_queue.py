@@ -60,22 +60,22 @@ def test_each_gets_a_turn_however_much_one_asks() -> None:
 
 def test_one_alone_has_all_workers_but_one_and_several_share_them() -> None:
     async def scene() -> tuple[int, dict[str, int]]:
-        queue, steps = Queue(workers=4, most_waiting=100), Steps()
-        jobs = [queue.submit("flood", steps.step("flood")) for _ in range(10)]
-        await until(lambda: len(steps.begun) == 3)
+        queue, steps = Queue(workers=8, most_waiting=100), Steps()
+        jobs = [queue.submit("flood", steps.step("flood")) for _ in range(20)]
+        await until(lambda: len(steps.begun) == 7)
         alone = queue.running
         jobs += [queue.submit("calm", steps.step("calm")) for _ in range(10)]
-        await until(lambda: len(steps.begun) == 4)
-        assert steps.begun[-1] == "calm"
-        steps.go.release(4)
         await until(lambda: len(steps.begun) == 8)
+        assert steps.begun[-1] == "calm"
+        steps.go.release(8)
+        await until(lambda: len(steps.begun) == 12)
         shared = dict(queue._running)
         steps.go.release(len(jobs))
         await asyncio.gather(*jobs)
         return alone, shared
 
     alone, shared = carried_out(scene())
-    assert alone == 3
+    assert alone == 7
     assert shared == {"flood": 2, "calm": 2}
 
 

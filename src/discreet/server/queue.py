@@ -1,7 +1,7 @@
 """Workers, and one fair queue for all analysts: nobody waits because somebody else asks a lot.
 
 A free worker takes the oldest question of whoever has the fewest running, and of those whoever was served longest ago.
-One alone has all workers but one, which others find free; while several ask, none has more than half of them. Whoever
+One alone has all workers but one, which others find free; while several ask, none has more than a quarter. Whoever
 has several waiting lets the only question of another run for a moment before the next begins: threads of one process
 get in each other's way. What nobody waits for any more is not begun.
 """
@@ -118,7 +118,7 @@ class Queue:
         self._dispatch()
 
     def _share(self) -> int:
-        """Return how many workers one may have: all but one, or half of them while others ask too."""
+        """Return how many workers one may have: all but one, or a quarter of them while others ask too."""
         now = time.monotonic()
         self._seen = {
             who: seen
@@ -126,7 +126,7 @@ class Queue:
             if now - seen < RECENT or who in self._waiting or who in self._running
         }
         self._served = {who: served for who, served in self._served.items() if who in self._seen}
-        return max(1, self._workers - 1 if len(self._seen) < 2 else self._workers // 2)
+        return max(1, self._workers - 1 if len(self._seen) < 2 else self._workers // 4)
 
     def _begin(self, who: str, job: _Job) -> None:
         loop = asyncio.get_running_loop()

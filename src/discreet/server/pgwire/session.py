@@ -56,7 +56,7 @@ class Session:
         self._reader, self._writer = reader, writer
         self._out = bytearray()
         self._began: float | None = None  # when the first message came whose answer has not left
-        self._cancel = asyncio.Event()
+        self._stop: asyncio.Future[None] | None = None  # done when what runs is cancelled
         self._state = State(settings=settings)
         self._told = {key: settings[key] for key, setting in SETTINGS.items() if setting.reported}
         self._runner = Runner(
@@ -75,7 +75,8 @@ class Session:
 
     def cancel(self) -> None:
         """Stop waiting for what runs. What was charged stays charged, and its answer can be had for nothing."""
-        self._cancel.set()
+        if self._stop is not None and not self._stop.done():
+            self._stop.set_result(None)
 
     # --- the conversation ---------------------------------------------------------------------------------------------
 
@@ -107,19 +108,21 @@ class Session:
                 raise Broken("an unknown message")
 
     async def _message(self) -> tuple[bytes, bytes]:
+        limits = self._door.limits
+        half = False
         try:
-            async with asyncio.timeout(self._door.limits.idle):
+            async with asyncio.timeout(limits.idle) as until:
                 kind, size = messages.HEADER.unpack(await self._reader.readexactly(5))
-        except TimeoutError:
-            raise Fatal("57P05", "The connection was idle for too long.") from None
-        self._began = time.monotonic() if self._began is None else self._began
-        if not 4 <= size <= self._door.limits.message:
-            raise Broken("a message that is too long, or too short")
-        try:
-            async with asyncio.timeout(self._door.limits.sending):
+                half = True
+                self._began = time.monotonic() if self._began is None else self._began
+                if not 4 <= size <= limits.message:
+                    raise Broken("a message that is too long, or too short")
+                until.reschedule(asyncio.get_running_loop().time() + limits.sending)
                 return kind, await self._reader.readexactly(size - 4)
         except TimeoutError:
-            raise Broken("a message that does not end") from None
+            if half:
+                raise Broken("a message that does not end") from None
+            raise Fatal("57P05", "The connection was idle for too long.") from None
 
     async def _query(self, sql: str) -> None:
         """The simple protocol: run every statement of a text until one fails."""
@@ -291,7 +294,6 @@ class Session:
 
     async def _work(self, call: Callable[[], Any]) -> Any:
         """Run a call on a worker by turns; stop waiting when it is cancelled or takes too long."""
-        self._cancel.clear()
         try:
             job = self._door.queue.submit(self._user.name, call)
         except queue.Crowded:
@@ -299,7 +301,7 @@ class Session:
             raise Fault(CROWDED, "Too many of your questions wait already.", hint=hint) from None
         except queue.Stopping:
             raise Fatal("57P01", "The server stops.") from None
-        stop = asyncio.ensure_future(self._cancel.wait())
+        stop = self._stop = asyncio.get_running_loop().create_future()
         deadline = self._deadline()
         try:
             while not job.done():
@@ -316,7 +318,7 @@ class Session:
             self._door.broke(error)
             raise Fault(INTERNAL, "Something went wrong in the server. The curator's log has the details.") from None
         finally:
-            stop.cancel()
+            self._stop = None
             job.cancel()
 
     def _check_waiting(self, *, stopped: bool, deadline: float | None) -> None:
