@@ -301,6 +301,19 @@ def test_quantiles_on_a_fine_grid_are_as_near_as_told(narrow: Curator, sql: str,
     assert inside >= stats.binom.ppf(ALARM, runs, 0.95)
 
 
+@pytest.mark.parametrize("group", ["", "state", "town"])
+def test_a_quantile_that_is_asked_for_in_two_ways_is_paid_for_once(narrow: Curator, group: str) -> None:
+    by = f" GROUP BY {group}" if group else ""
+    once = f"SELECT {group or 1}, MEDIAN(income) AS m FROM people{by}"
+    twice = f"SELECT {group or 1}, MEDIAN(income) AS m, QUANTILE_CONT(income, [0.5]) AS q FROM people{by}"
+    one, two = (narrow._view.offer(sql, epsilon=1, margin=None, assuming=None) for sql in (once, twice))
+    assert two.mechanisms == one.mechanisms
+    assert [each["scale"] for each in two.statistics()] == [each["scale"] for each in one.statistics()]
+    allowance = Allowance(key=os.urandom(32), accountant=narrow._accountant, paid=two.cost)
+    [row, *_] = narrow._view.finish(two, measure(two, allowance, narrow._view.fetch)).table.to_pylist()
+    assert row["q"] == [row["m"]]
+
+
 @pytest.mark.parametrize("choice", ["permute_and_flip", "exponential"])
 @pytest.mark.parametrize("slices", [1, 2, 4])
 def test_ranks_of_several_hold_also_where_values_are_shared(choice: Any, slices: int) -> None:

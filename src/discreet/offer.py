@@ -110,7 +110,7 @@ class Offer:
         if len(part.statistics) == 1:
             return part
         block = self.blocks[part.block].block
-        own = (each.id for each in block.every if each.id in part.statistics)
+        own = dict.fromkeys(each.id for each in block.every if each.id in part.statistics)
         return replace(part, statistics=tuple(own))
 
     @property
@@ -160,9 +160,10 @@ class Offer:
         for statistic in each.block.measured:
             if statistic.id in part.statistics:
                 found += _statistics(statistic, each.added[statistic.id])
-        for pick in each.block.picks:
-            if pick.id in part.statistics:
-                found += [_choice(pick, choice) for choice in each.chosen[pick.id]]
+        for name in dict.fromkeys(pick.id for pick in each.block.picks if pick.id in part.statistics):
+            same = [pick for pick in each.block.picks if pick.id == name]
+            told = ", ".join(dict.fromkeys(pick.name for pick in same))
+            found += [_choice(replace(same[0], name=told), choice) for choice in each.chosen[name]]
         return found
 
     def margin(self, column: int, *, assuming: int | None) -> float | None:

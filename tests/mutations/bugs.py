@@ -91,6 +91,27 @@ BUGS = (
         'return call("greatest", flat - cells[0], 0)',
         "tests/sql/test_possible.py",
     ),
+    bug(
+        "a hierarchy by any of two tables",
+        "sql/rows/lying_in.py",
+        "or len(homes) != 1:",
+        "or not homes:",
+        "tests/sql/test_lying_in.py",
+    ),
+    bug(
+        "places that are not declared",
+        "sql/rows/lying_in.py",
+        "if None not in row",
+        "if row",
+        "tests/sql/test_lying_in.py",
+    ),
+    bug(
+        "a quantile paid for twice",
+        "parts.py",
+        "sorted({each.id for each in block.every} - {PEOPLE})",
+        "sorted(each.id for each in block.every if each.id != PEOPLE)",
+        "tests/test_picks.py::test_a_quantile_that_is_asked_for_in_two_ways_is_paid_for_once",
+    ),
     bug("half noise", "mechanisms/discrete_laplace.py", _NOISE, _NOISE.replace("scale)", "scale / Fraction(2))"), FITS),
     Bug(
         name="missing clamp",

@@ -2480,3 +2480,38 @@ SELECT m.subject, s.hours, m.marks, m.pupils, m.mean FROM subjects s JOIN (SELEC
 COUNT(DISTINCT pupil_id) AS pupils, AVG(mark) AS mean FROM marks GROUP BY subject) AS m ON s.subject = m.subject;
 --> COUNT(DISTINCT pupil_id): 3 √3 1 | 3 √3 1
 --> AVG(mark), COUNT(*): 15 15 15 | 30 √450 15
+
+-- policy: land
+
+-- ===== places that lie in others =====
+
+-- count / voters / group hierarchy: Voters by state and county: a county lies in one state
+SELECT state, county, COUNT(*) AS voters FROM voters GROUP BY state, county;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / voters / group three levels: Voters by state, county and ward
+SELECT state, county, ward, COUNT(*) AS voters FROM voters WHERE county IS NOT NULL GROUP BY state, county, ward;
+--> COUNT(*): 1 1 1 | 2 √2 1
+
+-- count / ballots / group hierarchy and day: Ballots by state, county and day
+SELECT state, county, day, COUNT(*) AS ballots FROM ballots WHERE state IN ('s0', 's9') GROUP BY state, county, day;
+--> COUNT(*): 2 2 2 | 4 √8 2
+
+-- several / ballots / rollup hierarchy: Ballots and how long they took, by county, by state and in all
+SELECT state, county, COUNT(*) AS ballots, AVG(minutes) AS took FROM ballots GROUP BY ROLLUP (state, county);
+--> AVG(minutes), COUNT(*): 240 240 240 | 480 √115200 240
+--> AVG(minutes), COUNT(*): 240 240 240 | 480 √115200 240
+--> AVG(minutes), COUNT(*): 240 240 240 | 480 √115200 240
+
+-- persons / ballots / group hierarchy: People who voted, by state and county
+SELECT state, county, COUNT(DISTINCT voter_id) AS voters FROM ballots GROUP BY state, county;
+--> COUNT(DISTINCT voter_id): 2 √2 1 | 4 2 1
+
+-- count / voters and ballots / group hierarchy of two tables: Where people live, and where they vote
+SELECT v.state, b.county, COUNT(*) AS n FROM voters v JOIN ballots b ON v.voter_id = b.voter_id
+WHERE v.state IN ('s0', 's1') GROUP BY v.state, b.county;
+--> COUNT(*): 2 2 2 | 4 √8 2
+
+-- median / ballots / group hierarchy: How long it took, by county
+SELECT state, county, MEDIAN(minutes) AS took FROM ballots GROUP BY state, county;
+--> MEDIAN(minutes): rank 1 | rank 2

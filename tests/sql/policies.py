@@ -1,4 +1,4 @@
-"""Four small policies, as four curators would write them, their public tables, and people for them.
+"""Five small policies, as five curators would write them, their public tables, and people for them.
 
 Ranges have two sides of zero, steps, NULLs that are meant and NULLs that are not; several tables with one and with
 several rows a person; a table owned through another; text, and a bound on how much of it one person may touch.
@@ -152,7 +152,36 @@ tables:
   teachers: {public: true}
 """
 
-TEXTS = {"hospital": HOSPITAL, "census": CENSUS, "isp": ISP, "school": SCHOOL}
+STATES = tuple(f"s{number}" for number in range(10))
+COUNTIES = tuple(f"c{number}" for number in range(20))  # two in each state
+
+LAND = f"""
+unit: voter
+tables:
+  voters:
+    owner: voter_id
+    columns:
+      voter_id: {{identifier: true}}
+      state:  {{values: [{", ".join(STATES)}]}}
+      county: {{values: [{", ".join(COUNTIES)}], nullable: true}}
+      ward:   {{integer: [1, 40]}}
+      age:    {{integer: [18, 99]}}
+      party:  text
+  ballots:
+    owner: voter_id
+    max_rows: 2
+    columns:
+      voter_id: {{identifier: true}}
+      state:  {{values: [{", ".join(STATES)}]}}
+      county: {{values: [{", ".join(COUNTIES)}]}}
+      day:    {{date: [2024-11-01, 2024-11-05]}}
+      minutes: {{integer: [0, 120]}}
+  places: {{public: true}}
+hierarchies:
+  geography: [state, county, ward]
+"""
+
+TEXTS = {"hospital": HOSPITAL, "census": CENSUS, "isp": ISP, "school": SCHOOL, "land": LAND}
 
 PUBLIC: dict[str, dict[str, dict[str, list[Any]]]] = {
     "hospital": {
@@ -180,6 +209,13 @@ PUBLIC: dict[str, dict[str, dict[str, list[Any]]]] = {
     "school": {
         "subjects": {"subject": ["art", "english", "maths"], "hours": [1, 3, 4], "major": [False, True, True]},
         "teachers": {"subject": ["art", "english", "english", "maths"], "teacher": ["Ada", "Ben", "Cy", "Di"]},
+    },
+    "land": {
+        "places": {
+            "state": [STATES[number // 4] for number in range(40)],
+            "county": [COUNTIES[number // 2] for number in range(40)],
+            "ward": list(range(1, 41)),
+        }
     },
 }
 

@@ -111,7 +111,7 @@ def places_of(
     problem = policy.problem("hierarchies", hierarchy.name, message="")
     home = hierarchy.table
     if home is None:
-        having = [name for name, each in public.items() if set(hierarchy.levels) <= set(each.column_names)]
+        having = hierarchy.homes({name: each.column_names for name, each in public.items()})
         if len(having) > 1:
             _refuse(
                 problem,

@@ -32,6 +32,11 @@ class Hierarchy:
     levels: tuple[str, ...]
     table: str | None
 
+    def homes(self, columns: Mapping[str, Sequence[str]]) -> list[str]:
+        """The public tables that could list its places, by the columns of each: the one that is named, or any."""
+        having = [name for name, each in columns.items() if set(self.levels) <= set(each)]
+        return having if self.table is None else [name for name in having if name == self.table]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tabulation:

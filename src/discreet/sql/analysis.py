@@ -94,10 +94,12 @@ class Analysis:
 
     @property
     def finder(self) -> Possible | None:
-        """Finds the groups that can be; grouping sets are added up over the whole grid of their keys."""
-        if self.spell is None or self.sets:
+        """Finds the groups that can be; grouping sets are mostly added up over the whole grid of their keys."""
+        if self.spell is None:
             return None
-        return Possible(policy=self.policy, public=self.public, spell=self.spell, evaluate=self.evaluate)
+        return Possible(
+            policy=self.policy, public=self.public, spell=self.spell, evaluate=self.evaluate, sets=bool(self.sets)
+        )
 
     @property
     def checker(self) -> Checker:

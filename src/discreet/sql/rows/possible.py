@@ -1,8 +1,9 @@
 """Which groups of public keys can be: the keys computed of every value that the policy allows their columns.
 
-`WHERE age >= 80 GROUP BY age // 10` has five groups, and the year and the month of a day make only those pairs that
-exist. The question's own tree is run over a table of all combinations of values of the columns that its keys are made
-of, without the conditions on others: no data is read. A group that nobody can be in gets no number and no noise.
+`WHERE age >= 80 GROUP BY age // 10` has five groups. The year and the month of a day make only those pairs that exist,
+as do the county and the state of a declared hierarchy. The question's own tree is run over a table of all combinations
+of values of the columns that its keys are made of, without the conditions on others: no data is read. A group that
+nobody can be in gets no number and no noise.
 
 Privacy
     Nothing rests on this list being right. What is released is one number for each listed group, and rows in other
@@ -12,7 +13,7 @@ Privacy
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
@@ -48,11 +49,13 @@ from discreet.errors import EngineFailure
 from discreet.policy.domain import Booleans, Categories, Dates, Decimals, Domain, Integers, Timestamps
 from discreet.policy.policy import Policy
 from discreet.sql.check import conjuncts, stages
+from discreet.sql.rows.lying_in import Combinations, combinations
 from discreet.sql.rows.public import written_table
 from discreet.sql.text.parse import quoted
 from discreet.sql.values.value import careful
 
 MOST_VALUES = 300_000  # rows of all combinations of values that are tried
+MOSTLY_EMPTY = 8  # times as many places in a grid as groups that can be: there nothing is gained by adding it up
 MOST_CELLS = 4_096  # groups that are listed one by one, where they do not follow one another
 Base = tuple[str, str]  # a column of a table, by the stage that reads it; of a public table, the stage alone
 Spell = Callable[[Aggregate], str]
@@ -71,6 +74,7 @@ class Possible:
     public: Mapping[str, pa.Table]
     spell: Spell
     evaluate: Evaluate
+    sets: bool = False  # of grouping sets, which are added up over the whole grid unless most of it cannot be
     wanted: set[Base] = field(default_factory=set)
     ends: dict[Base, tuple[datetime, datetime]] = field(default_factory=dict)  # of moments that conditions leave
 
@@ -85,7 +89,9 @@ class Possible:
         ):
             return None
         try:
-            self.wanted.update(*(self.bases(each, source) for each in places))
+            self._want(source, where, places)
+            if self.sets and not list(self._lying_in(source)):
+                return None
             if self._reads_once(source):
                 self.ends.update(self._ends(where, source))
             pruned = self.pruned(source)
@@ -95,16 +101,34 @@ class Possible:
             found = self.evaluate(f"WITH {self._tables(source)} {self.spell(tree)}")
         except (_GiveUp, EngineFailure):
             return None
-        return _in_grid(found, sizes)
+        cells = _in_grid(found, sizes)
+        return None if cells and self.sets and MOSTLY_EMPTY * len(cells) > math.prod(sizes) else cells
 
     def _narrows(self, source: Source, where: Sequence[Expression], places: Sequence[Expression]) -> bool:
         """Whether conditions speak of plain columns that are keys, or public columns depend on others."""
         try:
-            keys = frozenset[Base]().union(*(self.bases(each, source) for each in places))
-            self.wanted.update(keys)
-            return bool(list(self.kept(where, source))) or isinstance(source, PublicJoin | Stage)
+            self._want(source, where, places)
+            depends = isinstance(source, PublicJoin | Stage) or bool(list(self._lying_in(source)))
+            return depends or bool(list(self.kept(where, source)))
         except _GiveUp:
             return False
+
+    def _want(self, source: Source, where: Sequence[Expression], places: Sequence[Expression]) -> None:
+        """Note what the keys are made of, and of the same hierarchy what conditions are made of: WHERE state = 'CA'."""
+        self.wanted.update(*(self.bases(each, source) for each in places))
+        if not self.policy.hierarchies:
+            return
+        spoken = {base for each, at in _conditions(source, where) for base in self._bases_or_none(each, at)}
+        for stage, column in list(self.wanted):
+            for hierarchy in self.policy.hierarchies.values():
+                if column in hierarchy.levels:
+                    self.wanted.update(spoken & {(stage, level) for level in hierarchy.levels})
+
+    def _bases_or_none(self, node: Expression, source: Source) -> frozenset[Base]:
+        try:
+            return self.bases(node, source)
+        except _GiveUp:
+            return frozenset()
 
     # --- what a value is made of --------------------------------------------------------------------------------------
 
@@ -140,10 +164,7 @@ class Possible:
     def kept(self, where: Sequence[Expression], source: Source) -> Iterator[Expression]:
         """The conditions on nothing but what the keys are made of."""
         for each in conjuncts(where):
-            try:
-                bases = self.bases(each, source)
-            except _GiveUp:
-                continue
+            bases = self._bases_or_none(each, source)
             if bases and bases <= self.wanted:
                 yield each
 
@@ -195,8 +216,10 @@ class Possible:
         """Return how many rows the tree makes of all values; one table that stands twice makes its rows twice over."""
         match source:
             case Scan(table=table):
-                sizes = {name: self._size(scan, name) for scan, name in columns if scan.table == table}
-                return math.prod(sizes.values())
+                names = {name: scan for scan, name in columns if scan.table == table}
+                known = self._together(table, names)
+                apart = names.keys() - set(known.columns if known else ())
+                return math.prod(self._size(names[name], name) for name in apart) * (len(known.rows) if known else 1)
             case OwnerJoin(left=left, right=right):
                 return self._rows(left, columns) * self._rows(right, columns)
             case PublicJoin(left=left, meets=meets):
@@ -261,7 +284,17 @@ class Possible:
                 start, end = self._window(scan, name, domain)
                 domain = replace(domain, lo=start, hi=max(start, end))
             found[scan.table][name] = _values(domain)
-        return ", ".join(f"{quoted(table)} AS ({_product(columns)})" for table, columns in found.items())
+        made = ((table, columns, self._together(table, columns)) for table, columns in found.items())
+        return ", ".join(f"{quoted(table)} AS ({_product(columns, known)})" for table, columns, known in made)
+
+    def _together(self, table: str, names: Collection[str]) -> Combinations | None:
+        return combinations(self.policy, self.public, self.policy.tables[table], names)
+
+    def _lying_in(self, source: Source) -> Iterator[Combinations]:
+        """The declared combinations of columns that the keys are made of."""
+        for scan in _scans(source):
+            if known := self._together(scan.table, {name for stage, name in self.wanted if stage == scan.stage}):
+                yield known
 
 
 def _moment(node: Expression) -> datetime | None:
@@ -273,9 +306,15 @@ def _moment(node: Expression) -> datetime | None:
     return datetime(value.year, value.month, value.day) if isinstance(value, date) else None
 
 
-def _product(columns: Mapping[str, str]) -> str:
+def _product(columns: Mapping[str, str], known: Combinations | None) -> str:
     names = ["'all' AS \"#owner\"", *(f"{quoted(name)}" for name in columns)]
-    sources = [f"({sql}) AS v{index}({quoted(name)})" for index, (name, sql) in enumerate(columns.items())]
+    together = () if known is None else known.columns
+    sources = [
+        f"({sql}) AS v{index}({quoted(name)})"
+        for index, (name, sql) in enumerate(columns.items())
+        if name not in together
+    ]
+    sources += [f"({known.sql}) AS known({', '.join(map(quoted, together))})"] if known else []
     return f"SELECT {', '.join(names)}{' FROM ' if sources else ''}{', '.join(sources)}"
 
 
@@ -364,6 +403,19 @@ def _scans(source: Source) -> Iterator[Scan]:
             yield from _scans(inner)
         case _:
             raise _GiveUp
+
+
+def _conditions(source: Source, where: Sequence[Expression]) -> Iterator[tuple[Expression, Source]]:
+    """What rows must satisfy, here and in subqueries, each with the source that it speaks of."""
+    yield from ((each, source) for each in conjuncts(where))
+    match source:
+        case OwnerJoin(left=left, right=right, on=on):
+            yield from ((each, source) for each in on)
+            yield from (*_conditions(left, ()), *_conditions(right, ()))
+        case PublicJoin(left=left):
+            yield from _conditions(left, ())
+        case Stage(query=Select(source=inner, where=below)):
+            yield from _conditions(inner, below)
 
 
 def _inside(source: Source) -> frozenset[str]:
