@@ -33,7 +33,7 @@ LAYERS = (
     ("parts", "offer", "measure", "explain", "show", "chart", "formats", "client", "bounds"),
     ("view", "door"),
     ("curator", "upkeep", "town", "country"),
-    ("anonymity", "attacks", "audit", "server"),
+    ("anonymity", "attacks", "audit", "evaluate", "server"),
     ("cli", "notebook"),
 )
 DOORSTEPS = {"__init__", "__main__"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -11,20 +11,37 @@ from discreet.engines.duckdb.workbench import Workbench
 from discreet.policy.policy import Policy, Table
 from discreet.sql.after.finish import split
 from discreet.sql.analyze import plan
+from discreet.sql.plan import Plan
 
 _SECONDS = 60.0
 _PUBLIC = Policy.parse("unit: row\ntables: {nobody: {owner: id}}\nbudget: {epsilon: 1}\n", path="released")
 
 
-def ask(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The exact answer; what an analyst may write, and how it is refused, is the same as for private tables."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A question that was read and found answerable, to be asked of tables that have the same columns."""
+
+    plan: Plan
+    workbench: Workbench
+
+    def ask(self, tables: Mapping[str, pa.Table]) -> pa.Table:
+        """Return the exact answer."""
+        used = {name: tables[name] for name in self.plan.public}
+        return split(self.workbench.run(self.plan.after, used, seconds=_SECONDS), self.plan.columns)[0]
+
+
+def prepare(sql: str, tables: Mapping[str, pa.Table], workbench: Workbench) -> Prepared:
+    """Read a question; what an analyst may write, and how it is refused, is the same as for private tables."""
     declared = {
         name: Table(name=name, public=True, owner=None, max_rows=1, max_groups=None, columns={}) for name in tables
     }
-    workbench = Workbench()
 
-    def run(query: str, used: Mapping[str, pa.Table]) -> pa.Table:
-        return workbench.run(query, used, seconds=_SECONDS)
+    def run(query: str) -> pa.Table:
+        return workbench.run(query, tables, seconds=_SECONDS)
 
-    found = plan(sql, replace(_PUBLIC, tables=declared), tables, lambda query: run(query, tables))
-    return split(run(found.after, {name: tables[name] for name in found.public}), found.columns)[0]
+    return Prepared(plan(sql, replace(_PUBLIC, tables=declared), tables, run), workbench)
+
+
+def ask(sql: str, tables: Mapping[str, pa.Table]) -> pa.Table:
+    """Return the exact answer to a question."""
+    return prepare(sql, tables, Workbench()).ask(tables)

