@@ -195,7 +195,7 @@ def test_bad_tables_are_refused(tmp_path: Path) -> None:
         risk(pa.table({"a": [[1], [2]]}), quasi=["a"])
 
 
-def thinned(population: dict[int, int], fraction: float) -> dict[int, int]:
+def thin(population: dict[int, int], fraction: float) -> dict[int, int]:
     """The expected class sizes of a sample, when everybody is in it with the same probability."""
     expected: dict[int, float] = {}
     for size, classes in population.items():
@@ -208,7 +208,7 @@ def thinned(population: dict[int, int], fraction: float) -> dict[int, int]:
 @pytest.mark.parametrize("fraction", [0.3, 0.6])
 def test_zayatz_finds_the_uniques_of_a_large_sample(fraction: float) -> None:
     population = {1: 20_000, 2: 9_000, 3: 5_000, 5: 2_000, 10: 500}
-    found = zayatz(thinned(population, fraction), fraction)
+    found = zayatz(thin(population, fraction), fraction)
     assert 0.4 < found / population[1] < 2.5
     assert zayatz({2: 10, 3: 5}, fraction) == 0
     assert zayatz({1: 10, 2: 3}, 1.0) == pytest.approx(10)

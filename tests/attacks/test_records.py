@@ -12,8 +12,8 @@ from discreet.attacks import inference, linkability, membership, single_out, tra
 from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.nearest import encode, nearest
 from discreet.attacks.experiment.trials import until_narrow
-from discreet.attacks.membership import judged
-from discreet.attacks.single_out import Predicates, _adjusted
+from discreet.attacks.membership import judge
+from discreet.attacks.single_out import Predicates, _adjust
 from discreet.errors import UsageError
 
 SURE = math.sqrt(math.log(2e9) / 2)  # a rate over n trials is off by more than SURE / sqrt(n) once in 1e9
@@ -123,9 +123,9 @@ def test_the_control_is_adjusted_to_the_size():
     rng = np.random.default_rng()
     rates = rng.gamma(0.7, 1.0, 20_000)
     truth = (3 * rates * np.exp(-3 * rates)).sum()
-    found = _adjusted(rng.poisson(rates), 3.0)
+    found = _adjust(rng.poisson(rates), 3.0)
     assert abs(found / truth - 1) < 0.35
-    assert _adjusted(np.array([1, 1, 0, 2]), 1) == 2
+    assert _adjust(np.array([1, 1, 0, 2]), 1) == 2
 
 
 def test_membership_by_records_and_by_totals(tables):
@@ -146,10 +146,10 @@ def test_membership_by_records_and_by_totals(tables):
 
 def test_thresholds_are_judged_on_others():
     """With equal scores for all, every guess is a coin; with separated scores, every guess is right."""
-    assert judged(np.zeros(500), np.zeros(500)).finding.success == 0.5
-    assert judged(np.ones(500), np.zeros(500)).finding.success == 1.0
+    assert judge(np.zeros(500), np.zeros(500)).finding.success == 0.5
+    assert judge(np.ones(500), np.zeros(500)).finding.success == 1.0
     n = 2000
-    same = judged(Dice().uniform(n), Dice().uniform(n))
+    same = judge(Dice().uniform(n), Dice().uniform(n))
     assert abs(same.finding.success - 0.5) < SURE / math.sqrt(n)
     assert abs(same.auc - 0.5) < SURE / math.sqrt(n)
 

@@ -75,14 +75,14 @@ class Reconstruction:
 def census(
     statistics: Tables | Mapping[str, Any] | str | Path, *, cap: int = 5000, seconds: float = 60.0
 ) -> Reconstruction:
-    """All worlds that fit; stop after `cap` solutions of the program (each one world or many) in a part, or in time."""
+    """Reconstruct the worlds that fit; stop a part after `cap` solutions (each one world or many), or in time."""
     tables = _tables(statistics)
     solver()  # loaded before the clock starts
     start = monotonic()
     parts = [_reconstruct(part, cap=cap, until=start + seconds) for part in components(tables)]
     worlds = prod(part.worlds for part in parts)
     capped = any(part.capped for part in parts)
-    people = sum(part.people for part in parts) if worlds else _published_total(tables)
+    people = sum(part.people for part in parts) if worlds else _total(tables)
     likely = sorted((entry for part in parts for entry in part.likely), key=lambda entry: -entry.share)
     common = tuple(record for part in parts for record in part.common) if worlds else ()
     success = min(1.0, sum(part.right for part in parts) / people) if worlds and people else 0.0
@@ -143,7 +143,7 @@ class _Part:
 
 
 def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
-    """All solutions, each weighing as many worlds as it is; beyond the cap, what a few far apart have in common."""
+    """Weigh every solution by its worlds; beyond the cap, take what a few solutions far apart have in common."""
     frame = Frame.of(tables)
     found = search(tables, cap=cap, seconds=(until - monotonic()) / 4)
     solutions = found.solutions
@@ -156,7 +156,7 @@ def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
     worlds = [solution.worlds for solution in solutions]
     weights = worlds
     if not found.complete:
-        common = _proved(tables, frame, common, until)
+        common = _prove(tables, frame, common, until)
         weights = [lcm(*worlds)] * len(worlds)  # each counts once, whatever it stands for
     sizes = [sum(filled.n for filled in solution.filled) * w for solution, w in zip(solutions, weights, strict=True)]
     people = round(Fraction(sum(sizes), sum(weights)))
@@ -176,7 +176,7 @@ def _reconstruct(tables: Tables, *, cap: int, until: float) -> _Part:
     )
 
 
-def _proved(tables: Tables, frame: Frame, shared: Counter[Any], until: float) -> Counter[Any]:
+def _prove(tables: Tables, frame: Frame, shared: Counter[Any], until: float) -> Counter[Any]:
     """Ask the solver for worlds that lack one of the shared records, until it proves that there are none."""
     while shared:
         found = lacking(tables, shared, seconds=until - monotonic())
@@ -187,7 +187,10 @@ def _proved(tables: Tables, frame: Frame, shared: Counter[Any], until: float) ->
 
 
 def _likely(frame: Frame, solutions: Sequence[Solution], weights: Sequence[int]) -> tuple[_Likely, ...]:
-    """Each weight is a multiple of its solution's worlds, so all shares are sums of whole numbers."""
+    """Return the share of worlds that hold each record.
+
+    Each weight is a multiple of its solution's worlds, so all shares are sums of whole numbers.
+    """
     hits: dict[tuple[Cell, int, int], int] = {}
     for solution, weight in zip(solutions, weights, strict=True):
         for filled in solution.filled:
@@ -207,7 +210,7 @@ def _likely(frame: Frame, solutions: Sequence[Solution], weights: Sequence[int])
 
 
 def _best_guess(guess: Sequence[_Likely], judge: Sequence[_Likely], people: int) -> float:
-    """How many people are right, on average over the worlds of `judge`, in a guess of the likeliest records."""
+    """Return how many people a guess of the likeliest records gets right, on average over the worlds of `judge`."""
     shares = {(entry.cell, entry.position, entry.copies): entry.share for entry in judge}
     right, left = 0.0, people
     for entry in sorted(guess, key=lambda entry: -entry.share):
@@ -224,18 +227,18 @@ def _records(likely: list[_Likely]) -> Iterable[tuple[Record, float]]:
     return islice(rows, SHOWN)
 
 
-def _published_total(tables: Tables) -> int:
+def _total(tables: Tables) -> int:
     return max((s.high for s in tables.statistics if isinstance(s, Count) and not s.group), default=0)
 
 
 def _chance(tables: Tables, people: int) -> float:
-    """How likely one of as many records, drawn evenly from the domain, is a given person's."""
+    """Return the chance that `people` records, drawn evenly from the domain, include a given person's."""
     everyone = sum(cell.twins * (cell.high - cell.low + 1) for cell in cells(Frame.of(replace(tables, part=False))))
     return 1 - (1 - 1 / everyone) ** people if everyone else 0.0
 
 
 def components(tables: Tables) -> list[Tables]:
-    """Parts that no statistic ties together; their worlds multiply.
+    """Split the statistics into parts that no statistic ties together; the worlds of parts multiply.
 
     A total that follows from the totals of its parts ties nothing: such counts and sums are left out. So a file of
     many blocks with the totals of their tract falls into blocks.
@@ -269,7 +272,7 @@ def components(tables: Tables) -> list[Tables]:
 
 
 def _exact(statistic: Count | Sum | Mean, tables: Tables) -> int | None:
-    """The whole number that a count or a sum must be, if there is only one."""
+    """Return the whole number that a count or a sum must be, or None if more than one is possible."""
     if isinstance(statistic, Count):
         return statistic.low if statistic.low == statistic.high else None
     low, high = statistic.low, statistic.high
@@ -284,7 +287,7 @@ def _exact(statistic: Count | Sum | Mean, tables: Tables) -> int | None:
 
 
 def _independent(frame: Frame, at: list[frozenset[int]], statistics: list[Any], tables: Tables) -> list[Statistic]:
-    """Those that do not follow from smaller ones, by exact elimination; a contradiction is kept, for the solver."""
+    """Drop statistics that follow from smaller ones, by exact elimination; keep contradictions for the solver."""
     basis: list[tuple[int, dict[int, Fraction]]] = []
     kept: list[Statistic] = []
     constant = len(at)

@@ -21,7 +21,7 @@ from discreet.attacks.experiment.dice import Dice
 from discreet.attacks.experiment.finding import Finding, Rate
 from discreet.attacks.inputs.questions import Evaluated, Row, equations, means_over_secrets, read_log
 from discreet.attacks.solve.modular import Factored, Matrix, factor, mod, prime, rational
-from discreet.attacks.solve.ranges import Sums, pinned
+from discreet.attacks.solve.ranges import Sums, pin
 
 Answering = Callable[[str], Any]
 """Gives the answer to a question: a number, or an Arrow table. `lambda sql: curator.ask(sql, ...).table` is one."""
@@ -32,7 +32,7 @@ WITHIN = 0.01  # a sum is right if it is within this share of the column's range
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exposed:
-    """A person (by row number), what of theirs follows, and the questions it follows from, with their weights."""
+    """A person (by row number), what the answers tell about them, and the questions that tell it, with weights."""
 
     row: int
     secret: str
@@ -45,7 +45,7 @@ class Exposed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tied:
-    """A few people of whom the sum follows, or weighted sums of any two: whoever knows one knows another."""
+    """A few people whose sum follows from the answers, so that whoever knows one of them knows another."""
 
     rows: tuple[int, ...]
     secret: str
@@ -65,7 +65,7 @@ class Differences:
 
     @property
     def safe(self) -> bool:
-        """Nobody is exposed, and that is proved."""
+        """True if nobody is exposed and that is proved."""
         return self.verdict == "safe"
 
     @property
@@ -110,13 +110,14 @@ def difference(
     smallest: int = 2,
     seconds: float = 10.0,
 ) -> Differences:
-    """Who is exposed by a log of questions about `table`, called `name` in them.
+    """Find the people whom a log of questions about `table`, called `name` in them, exposes.
 
-    Each column of `secrets` (by default every column that the log mentions, in turn) is taken as unknown and all others
-    as known to the attacker. `ranges` says what a number may be, where that is not from its least to its largest in the
-    table. With `answers`, the secrets are worked out from them and compared with the truth, by combinations only;
-    without, answers are exact. Groups of up to `smallest` people whose sum follows are listed too. What takes more than
-    `seconds` for one secret to prove is not proved.
+    Each column of `secrets` (by default every column that the log mentions, in turn) is taken as
+    unknown, and all others as known to the attacker. `ranges` gives the public range of a number;
+    by default it goes from the least to the largest in the table. With `answers`, the attack works
+    the secrets out from them, by combinations only, and compares them with the truth; without,
+    answers are exact. It also lists groups of up to `smallest` people whose sum follows. It leaves
+    unproved what takes more than `seconds` for one secret.
     """
     asked = read_log(log, name)
     data = Evaluated.of(asked, table)
@@ -135,7 +136,7 @@ def difference(
             chances[quantity] = _guess(values)
             groups += [Tied(rows=rows_of, secret=secret, quantity=quantity) for rows_of in small]
         if answers is None:
-            hidden = _hidden(systems, ranges or {})
+            hidden = _unknowns(systems, ranges or {})
             more, proved = _by_range(secret, hidden, seconds)
             told_already = {(e.row, e.quantity) for e in found}
             more = [e for e in more if (e.row, e.quantity) not in told_already]
@@ -167,7 +168,7 @@ def _not_analyzed(skipped: Sequence[tuple[int, str]], answers: Answering | None)
 def _by_combination(
     secret: str, quantity: str, values: NDArray[np.float64], rows: list[Row], told: _Answers, smallest: int
 ) -> tuple[list[Exposed], list[tuple[int, ...]]]:
-    """People who are alone in a combination of the sets."""
+    """Find people who are alone in a combination of the sets."""
     exposed = []
     found, small = _System.of(rows).exposed(smallest)
     for person, chain in found:
@@ -187,10 +188,10 @@ class _Hidden:
     sums: Sums
 
 
-def _hidden(
+def _unknowns(
     systems: Sequence[tuple[str, NDArray[np.float64], list[Row]]], ranges: Mapping[str, tuple[float, float]]
 ) -> list[_Hidden]:
-    """All that is summed, each once: SUM(income) of the ill, where incomes are known, is about who is ill."""
+    """Return every quantity that is summed, once: SUM(income) of the ill, with known incomes, is about who is ill."""
     found: dict[bytes, tuple[str, list[Row]]] = {}
     for quantity, _, rows in systems:
         for row in rows:
@@ -209,10 +210,10 @@ def _hidden(
 
 
 def _by_range(secret: str, hidden: Sequence[_Hidden], seconds: float) -> tuple[list[Exposed], bool]:
-    """People whom nothing but one value is left for; then those who are alone once these are taken out of every sum."""
+    """Find people with one possible value left; then people who are alone once the first leave every sum."""
     if not hidden:
         return [], True
-    found = pinned([each.sums for each in hidden], seconds=seconds)
+    found = pin([each.sums for each in hidden], seconds=seconds)
     exposed = []
     for each, flags in zip(hidden, found.people, strict=True):
         fixed = flags.copy()
@@ -236,7 +237,7 @@ def _by_range(secret: str, hidden: Sequence[_Hidden], seconds: float) -> tuple[l
 
 
 def _telling(person: int, hidden: _Hidden) -> tuple[tuple[int, Fraction], ...]:
-    """The one question that is enough, if there is one: everybody in it is at the same end."""
+    """Return the one question that is enough, if there is one: everybody in it is at the same end."""
     sums = hidden.sums
     for row, factors in zip(hidden.rows, sums.factors, strict=True):
         if factors[person]:
@@ -258,7 +259,7 @@ def _ends(quantity: str, values: NDArray[np.float64], ranges: Mapping[str, tuple
 
 
 def _guess(values: NDArray[np.float64]) -> float:
-    """How often the best constant guess is right."""
+    """Return the share of people for whom the best constant guess is right."""
     middle = np.median(values)
     return float((np.abs(values - middle) <= _tolerance(values)).mean())
 
@@ -276,7 +277,7 @@ def _weights(chain: dict[int, Fraction] | None, rows: list[Row]) -> tuple[tuple[
 
 
 def _value(chain: dict[int, Fraction], rows: list[Row], values: NDArray[np.float64], told: _Answers) -> float:
-    """The weighted sum of the answers."""
+    """Return the weighted sum of the answers."""
     total = 0.0
     for i, weight in chain.items():
         row = rows[i]
@@ -291,7 +292,7 @@ def _value(chain: dict[int, Fraction], rows: list[Row], values: NDArray[np.float
 
 @dataclass(slots=True)
 class _Answers:
-    """Each question is asked once, whatever it is needed for."""
+    """Ask each question once, whatever needs it."""
 
     answering: Answering | None
     _told: dict[int, Any] | None = None
@@ -340,7 +341,7 @@ class _System:
         return cls(rows=kept, matrix=members[:, first], sizes=sizes, first=first, classes=classes)
 
     def exposed(self, smallest: int) -> tuple[list[tuple[int, dict[int, Fraction] | None]], list[tuple[int, ...]]]:
-        """Single people with the combination that exposes them (None if it has no small weights), and small groups."""
+        """Return exposed people, each with its combination (None if its weights are not small), and small groups."""
         single: dict[int, dict[int, Fraction] | None] = {}
         groups: dict[tuple[int, ...], None] = {}
         for _ in range(2):  # two random primes: what one is blind to, the other sees
@@ -350,11 +351,11 @@ class _System:
             single.update(zip(fresh.tolist(), solved.chains(fresh, self.matrix), strict=True))
             groups.update(dict.fromkeys(self._proportional(solved, smallest)))
         groups.update(dict.fromkeys(self._people(c) for c in single if 1 < self.sizes[c] <= smallest))
-        people = [(int(self.first[c]), self._renumbered(chain)) for c, chain in single.items() if self.sizes[c] == 1]
+        people = [(int(self.first[c]), self._renumber(chain)) for c, chain in single.items() if self.sizes[c] == 1]
         return people, [group for group in groups if group]
 
     def _proportional(self, solved: _Solved, smallest: int) -> list[tuple[int, ...]]:
-        """People whose entries are proportional in every solution: whoever knows one of them knows the others."""
+        """Return people whose entries are proportional in every solution: whoever knows one knows the others."""
         if smallest < 2:
             return []
         nonzero = np.flatnonzero((solved.solutions[:, 0] != 0) & (self.sizes == 1))
@@ -370,7 +371,7 @@ class _System:
     def _people(self, c: int) -> tuple[int, ...]:
         return tuple(np.flatnonzero(self.classes == c).tolist())
 
-    def _renumbered(self, chain: dict[int, Fraction] | None) -> dict[int, Fraction] | None:
+    def _renumber(self, chain: dict[int, Fraction] | None) -> dict[int, Fraction] | None:
         return None if chain is None else {int(self.rows[i]): weight for i, weight in chain.items()}
 
 
@@ -383,7 +384,7 @@ class _Solved:
     solutions: Matrix
 
     def chains(self, classes: NDArray[np.int64], matrix: NDArray[np.uint8]) -> list[dict[int, Fraction] | None]:
-        """For each class the equations that combine to it alone, with weights checked in whole numbers."""
+        """Return for each class the equations that combine to it alone, with weights checked in whole numbers."""
         if not len(classes):
             return []
         wanted = self.sketch[classes][:, self.factored.columns].toarray()
@@ -405,10 +406,10 @@ class _Solved:
 
 
 def _solve(matrix: NDArray[np.uint8], dice: Dice) -> _Solved:
-    """Random solutions z of matrix z = 0: draw y, and take off what the equations see of it, within a sketch's span.
+    """Find random solutions z of matrix z = 0: draw y, and take off what the equations see of it in a sketch.
 
-    The sketch mixes the columns into a few more than there are equations, four weights each; it keeps the rank, and
-    where it did not the last line notices.
+    The sketch mixes the columns into a few more than there are equations, four weights each. It
+    almost always keeps the rank; the last line checks that it did.
     """
     from scipy.sparse import csr_array
 
@@ -428,7 +429,7 @@ def _solve(matrix: NDArray[np.uint8], dice: Dice) -> _Solved:
 
 
 def _times(matrix: NDArray[np.uint8], right: Any, p: int) -> Matrix:
-    """A product with zeros and ones on the left: exact in floats for up to 2^28 columns."""
+    """Multiply zeros and ones with `right`: exact in floats for up to 2^28 columns."""
     total = np.zeros((len(matrix), right.shape[1]))
     for start in range(0, matrix.shape[1], 8192):
         total += (right[start : start + 8192].T @ matrix[:, start : start + 8192].T.astype(np.float64)).T

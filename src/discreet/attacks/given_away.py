@@ -68,8 +68,8 @@ def given_away(original: pa.Table, published: pa.Table, *, place: str, swap: flo
     if not original.num_rows:
         raise UsageError("The original is empty: there is nobody to give away.")
     dice = Dice()
-    people, listed = _coded(original, published, [place, *columns])
-    swapped = _swapped(people, swap, dice)
+    people, listed = _encode(original, published, [place, *columns])
+    swapped = _swap(people, swap, dice)
     shuffled = listed.copy()
     shuffled[:, 0] = listed[dice.order(len(listed)), 0]
     lists = {"exact": people, f"swapped {swap:.0%}": swapped, "published": listed, "shuffled": shuffled}
@@ -79,8 +79,8 @@ def given_away(original: pa.Table, published: pa.Table, *, place: str, swap: flo
     return GivenAway(finding=rate.finding("census", chance=chance.found / max(chance.alone, 1)), ways=ways)
 
 
-def _coded(original: pa.Table, published: pa.Table, columns: list[str]) -> tuple[Integers, Integers]:
-    """Both tables as rows of small numbers; equal values have equal numbers."""
+def _encode(original: pa.Table, published: pa.Table, columns: list[str]) -> tuple[Integers, Integers]:
+    """Encode both tables as rows of small numbers; equal values have equal numbers."""
     coded = []
     for name in columns:
         texts = [table.column(name).cast(pa.string()).combine_chunks() for table in (original, published)]
@@ -123,7 +123,7 @@ def _partly(
     of_people: tuple[Integers, Integers],
     of_list: tuple[Integers, Integers],
 ) -> int:
-    """How many people without an exact match agree with somebody on the list in all columns but one, one for one."""
+    """Count people without an exact match who agree with somebody on the list in all columns but one, one for one."""
     both = np.minimum(of_people[0], of_list[0])
     left, right = people[_beyond(of_people[1], both)], listed[_beyond(of_list[1], both)]
     found = 0
@@ -147,8 +147,8 @@ def _beyond(kind: Integers, matched: Integers) -> NDArray[np.bool_]:
     return left
 
 
-def _swapped(people: Integers, share: float, dice: Dice) -> Integers:
-    """The 2010 way: some people change places with others; those who are the only one of their kind come first."""
+def _swap(people: Integers, share: float, dice: Dice) -> Integers:
+    """Swap as in 2010: some people change places with others; the only ones of their kind come first."""
     _, kind, counts = np.unique(people, axis=0, return_inverse=True, return_counts=True)
     risk = counts[kind.reshape(-1)] > 1
     order = dice.order(len(people))

@@ -73,7 +73,7 @@ def _right(guesses: NDArray[np.object_], truth: NDArray[np.object_]) -> NDArray[
 
 
 def _constant(answers: NDArray[np.object_], truth: NDArray[np.object_]) -> float:
-    """How often the release's most common secret is right for everybody."""
+    """Return how often the release's most common secret is right for everybody."""
     values, counts = np.unique([str(value) for value in answers], return_counts=True)
     common = answers[[str(value) for value in answers].index(values[counts.argmax()])]
     return float(_right(np.full(len(truth), common, dtype=object), truth).mean())

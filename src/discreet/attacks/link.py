@@ -39,7 +39,7 @@ class Field:
 
     @classmethod
     def parse(cls, text: str) -> Field:
-        """`born`, `birth=born`, `born~3`, `name~0.9`."""
+        """Parse `born`, `birth=born`, `born~3` or `name~0.9`."""
         columns, _, tolerance = text.partition("~")
         release, _, identified = columns.partition("=")
         try:
@@ -88,10 +88,10 @@ class Linkage:
             "uniqueness": [
                 {"columns": list(u.columns), "release": u.release, "identified": u.identified} for u in self.uniqueness
             ],
-            "links": [self._shown(link, reveal=reveal) for link in self.links],
+            "links": [self._describe(link, reveal=reveal) for link in self.links],
         }
 
-    def _shown(self, link: Link, *, reveal: bool) -> dict[str, object]:
+    def _describe(self, link: Link, *, reveal: bool) -> dict[str, object]:
         shown: dict[str, object] = {
             "release_row": link.release_row,
             "confidence": link.confidence,
@@ -152,7 +152,7 @@ def _refuse_if_unknown(left: pa.Table, right: pa.Table, fields: list[Field], cov
 
 
 def _codes(left: pa.Table, right: pa.Table, field: Field) -> Codes:
-    """Both columns as numbers, equal where the values are; NULL is -1 and equals nothing."""
+    """Encode both columns as numbers, equal where the values are; NULL is -1 and equals nothing."""
     a, b = left.column(field.release), right.column(field.identified)
     if a.type != b.type:
         a, b = a.cast(pa.string()), b.cast(pa.string())
@@ -162,7 +162,7 @@ def _codes(left: pa.Table, right: pa.Table, field: Field) -> Codes:
 
 
 def _together(codes: Sequence[Codes], rows: int) -> Codes:
-    """Several columns as one; a NULL in any makes a row equal to nothing."""
+    """Join several columns into one; a NULL in any makes a row equal to nothing."""
     together = np.zeros(rows, dtype=np.int64)
     missing = np.zeros(rows, dtype=bool)
     for column in codes:
@@ -173,7 +173,7 @@ def _together(codes: Sequence[Codes], rows: int) -> Codes:
 
 
 def _sizes(together: Codes, split: int) -> tuple[Codes, Codes]:
-    """For each row of both tables, how many of the release and of the list share its key; rows with NULL: 0 and 0."""
+    """Count for each row of both tables who shares its key in the release and in the list; rows with NULL: 0, 0."""
     size = int(together.max(initial=-1)) + 1
     left = np.bincount(together[:split][together[:split] >= 0], minlength=size)
     right = np.bincount(together[split:][together[split:] >= 0], minlength=size)
@@ -191,7 +191,7 @@ def _exact(codes: list[Codes], fields: list[Field], split: int, coverage: float)
     candidates = np.maximum(in_release, on_list)[:split]
     found = np.flatnonzero((on_list[:split] > 0) & (candidates == 1))
     person = {key: row for row, key in enumerate(together[split:].tolist()) if key >= 0}
-    others = _unlisted(codes, split, coverage)
+    others = _expect_unlisted(codes, split, coverage)
     smallest = _smallest(codes, fields, split, found)
     links = []
     for row in found.tolist():
@@ -203,8 +203,8 @@ def _exact(codes: list[Codes], fields: list[Field], split: int, coverage: float)
     return links
 
 
-def _unlisted(codes: list[Codes], split: int, coverage: float) -> NDArray[np.float64]:
-    """How many people who are not on the list may be expected to share each row's key, were columns independent."""
+def _expect_unlisted(codes: list[Codes], split: int, coverage: float) -> NDArray[np.float64]:
+    """Return how many people outside the list should share each row's key, if columns were independent."""
     listed = len(codes[0]) - split
     expected = np.full(split, listed / coverage - listed)
     for column in codes:
@@ -215,7 +215,7 @@ def _unlisted(codes: list[Codes], split: int, coverage: float) -> NDArray[np.flo
 
 
 def _smallest(codes: list[Codes], fields: list[Field], split: int, rows: Codes) -> dict[int, tuple[str, ...]]:
-    """For each re-identified row, the fewest columns that are enough."""
+    """Return, for each re-identified row, the fewest columns that are enough."""
     names = [field.release for field in fields]
     found: dict[int, tuple[str, ...]] = {}
     for chosen in _subsets(len(codes)):
@@ -230,7 +230,7 @@ def _smallest(codes: list[Codes], fields: list[Field], split: int, rows: Codes) 
 
 
 def uniqueness(codes: list[Codes], names: list[str], split: int) -> Iterable[Uniqueness]:
-    """The share of unique rows by each subset of columns, smallest subsets first."""
+    """Return the share of unique rows by each subset of columns, smallest subsets first."""
     for chosen in _subsets(len(codes)):
         together = _together([codes[i] for i in chosen], len(codes[0]))
         in_release, on_list = _sizes(together, split)
@@ -263,7 +263,7 @@ def _risks(together: Codes, split: int) -> dict[str, float]:
 
 
 def _fuzzy(left: pa.Table, right: pa.Table, fields: list[Field], codes: list[Codes]) -> list[Link]:
-    """Candidates by a join within tolerances; each as likely as its similarity among the candidates of both sides."""
+    """Join within tolerances; a candidate is as likely as its similarity among the candidates of both sides."""
     split = left.num_rows
     key = _together(codes, split + right.num_rows)
     fuzzy = [field for field in fields if field.tolerance is not None]
@@ -294,7 +294,7 @@ def _columns(table: pa.Table, names: list[str], key: Codes) -> pa.Table:
 
 
 def _similarity(left: pa.Table, field: Field, a: str, b: str) -> tuple[str, str]:
-    """SQL for: near enough; and how near, from 1 down."""
+    """Return SQL that tests whether values are near enough, and SQL for how near, from 1 down."""
     kind = left.column(field.release).type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         similar = f"jaro_winkler_similarity(lower({a}), lower(CAST({b} AS VARCHAR)))"

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from discreet.attacks.experiment.dice import Dice
-from discreet.attacks.experiment.nearest import encode, nearest, shuffled
+from discreet.attacks.experiment.nearest import encode, nearest, shuffle
 from discreet.attacks.experiment.trials import WIDTH, Attempt, Risked, until_narrow
 from discreet.errors import UsageError
 
@@ -34,7 +34,7 @@ def linkability(
     columns = [*halves[0], *halves[1]]
     tables = [table.select(columns) for table in (release, original, *([control] if control is not None else []))]
     coded = encode(*tables)
-    candidates = shuffled(coded.rows[0], Dice())
+    candidates = shuffle(coded.rows[0], Dice())
     split = len(halves[0])
 
     def attempt_on(rows: NDArray[np.float32]) -> Attempt:

@@ -43,7 +43,7 @@ def membership(
     half = min(members.num_rows, others.num_rows, (trials or enough(width)) // 2 + 1)
     targets = [coded.rows[i][dice.some(len(coded.rows[i]), half)] for i in (1, 2)]
     scores = [-nearest(rows, coded.rows[0], coded.numeric)[1][:, 0] for rows in targets]
-    return judged(scores[0], scores[1])
+    return judge(scores[0], scores[1])
 
 
 def trace(counts: ArrayLike, people: int, members: ArrayLike, others: ArrayLike, *, reference: ArrayLike) -> Membership:
@@ -55,11 +55,11 @@ def trace(counts: ArrayLike, people: int, members: ArrayLike, others: ArrayLike,
     spread = np.maximum(known * (1 - known), 1e-3)  # a rare attribute tells more than a common one
     lean = (np.asarray(counts, dtype=np.float64) / max(people, 1) - known) / spread
     inside, outside = ((np.asarray(rows, dtype=np.float64) - known) @ lean for rows in (members, others))
-    return judged(inside, outside)
+    return judge(inside, outside)
 
 
-def judged(inside: NDArray[np.floating], outside: NDArray[np.floating]) -> Membership:
-    """Guess "in" above a threshold; each half of the targets is judged by the threshold that is best for the other."""
+def judge(inside: NDArray[np.floating], outside: NDArray[np.floating]) -> Membership:
+    """Guess "in" above a threshold; the best threshold for one half of the targets judges the other half."""
     dice = Dice()
     size = min(len(inside), len(outside))
     if size < 2:
@@ -67,10 +67,10 @@ def judged(inside: NDArray[np.floating], outside: NDArray[np.floating]) -> Membe
     inside, outside = inside[dice.some(len(inside), size)], outside[dice.some(len(outside), size)]
     half = size // 2
     hits = 0.0
-    for learn, judge in ((slice(None, half), slice(half, None)), (slice(half, None), slice(None, half))):
+    for learn, rest in ((slice(None, half), slice(half, None)), (slice(half, None), slice(None, half))):
         cut = _best_cut(inside[learn], outside[learn])
-        hits += (inside[judge] > cut).sum() + (outside[judge] < cut).sum()
-        hits += (inside[judge] == cut).sum() / 2 + (outside[judge] == cut).sum() / 2  # a coin for ties
+        hits += (inside[rest] > cut).sum() + (outside[rest] < cut).sum()
+        hits += (inside[rest] == cut).sum() / 2 + (outside[rest] == cut).sum() / 2  # a coin for ties
     rate = Rate(hits=int(hits), n=2 * size)
     return Membership(finding=rate.finding("membership", chance=0.5), auc=_auc(inside, outside))
 
@@ -84,7 +84,7 @@ def _best_cut(inside: NDArray[np.floating], outside: NDArray[np.floating]) -> fl
 
 
 def _auc(inside: NDArray[np.floating], outside: NDArray[np.floating]) -> float:
-    """The chance that somebody who was in scores higher than somebody who was not."""
+    """Return the chance that somebody who was in scores higher than somebody who was not."""
     ordered = np.sort(outside)
     less = np.searchsorted(ordered, inside, side="left")
     equal = np.searchsorted(ordered, inside, side="right") - less

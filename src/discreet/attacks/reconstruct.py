@@ -58,7 +58,7 @@ def reconstruct(
     queries: ArrayLike, answers: ArrayLike, *, method: Method = "least-squares", truth: ArrayLike | None = None
 ) -> Reconstructed:
     """Guess the bits behind answers = queries @ bits + noise."""
-    q, a = _checked(queries, answers, method)
+    q, a = _check(queries, answers, method)
     bits, residual = solve(q, a, method)
     if truth is not None:
         true = np.asarray(truth).astype(np.int8)
@@ -66,7 +66,7 @@ def reconstruct(
             raise UsageError(f"The truth has {true.size} bits and the queries are about {bits.size} people.")
         rate, share = Rate(hits=int((bits == true).sum()), n=bits.size), float(true.mean())
     else:
-        rate, share = _expected(q, a, method)
+        rate, share = _estimate(q, a, method)
     return Reconstructed(
         finding=rate.finding("reconstruct", chance=max(share, 1 - share)),
         bits=bits,
@@ -77,7 +77,7 @@ def reconstruct(
 
 
 def reconstruct_file(path: str | Path, *, method: Method = "least-squares") -> Reconstructed:
-    """From an .npz of `queries` (m x n of 0/1), `answers` (m) and, for experiments, the true `bits` (n)."""
+    """Read an .npz of `queries` (m x n of 0/1), `answers` (m) and perhaps the true `bits` (n); reconstruct."""
     try:
         with np.load(path) as arrays:
             found = {name: arrays[name] for name in arrays.files}
@@ -98,7 +98,7 @@ def against(
 
 
 def published(tables: pa.Table | str | Path, people: pa.Table | str | Path, *, count: str) -> tuple[Floats, Floats]:
-    """Queries and answers from published tables: `count` people in each row have the secret.
+    """Return queries and answers from published tables: `count` people in each row have the secret.
 
     The other columns of `tables` say who is counted, by the same columns of `people`; NULL means everybody.
     """
@@ -116,14 +116,14 @@ def published(tables: pa.Table | str | Path, people: pa.Table | str | Path, *, c
 
 
 def solve(queries: Floats, answers: Floats, method: Method) -> tuple[Bits, float]:
-    """The bits, and the root mean square by which they miss the answers."""
+    """Return the bits, and the root mean square by which they miss the answers."""
     guess = {"exhaustive": _exhaustive, "lp": _program, "least-squares": _least_squares}[method](queries, answers)
     bits = (guess > 0.5).astype(np.int8)
     return bits, float(np.sqrt(np.mean((queries @ bits - answers) ** 2)))
 
 
 def _least_squares(queries: Floats, answers: Floats) -> Floats:
-    """Ridge regression around 1/2, as strong as the noise asks for: its variance over that of a bit, 1/4."""
+    """Fit a ridge regression around 1/2, as strong as the noise asks for: its variance over 1/4, a bit's."""
     from scipy.linalg import cho_factor, cho_solve
 
     n = queries.shape[1]
@@ -140,13 +140,13 @@ def _least_squares(queries: Floats, answers: Floats) -> Floats:
 
 
 def _noise(residuals: Floats, n: int) -> float:
-    """The variance of the noise, from what n fitted numbers left over."""
+    """Return the variance of the noise, from what n fitted numbers left over."""
     m = len(residuals)
     return float(np.sum(residuals**2)) / max(m - n, m / 10)
 
 
 def _program(queries: Floats, answers: Floats) -> Floats:
-    """min sum |queries x - answers| over x in [0, 1]^n."""
+    """Minimize sum |queries x - answers| over x in [0, 1]^n."""
     from scipy.optimize import linprog
     from scipy.sparse import csr_array, eye_array, hstack
 
@@ -163,7 +163,7 @@ def _program(queries: Floats, answers: Floats) -> Floats:
 
 
 def _split(queries: Floats, answers: Floats) -> Floats:
-    """The same program by alternating directions (ADMM): misses and bounds take turns, each step a few products.
+    """Solve the same program by alternating directions (ADMM): misses and bounds take turns, in cheap steps.
 
     With z for queries x - answers and w for x, z is drawn towards 0 and w into [0, 1] while x follows both. After some
     hundred steps the sum is within a few ten thousandths of the least, and rounding hides the rest.
@@ -196,7 +196,7 @@ def _split(queries: Floats, answers: Floats) -> Floats:
 
 
 def _exhaustive(queries: Floats, answers: Floats) -> Floats:
-    """The candidate whose worst answer is least wrong."""
+    """Return the candidate whose worst answer is least wrong."""
     n = queries.shape[1]
     candidates = np.arange(1 << n, dtype=np.uint32)
     worst = np.zeros(1 << n, dtype=np.float32)
@@ -206,8 +206,8 @@ def _exhaustive(queries: Floats, answers: Floats) -> Floats:
 
 
 def consistent(queries: ArrayLike, answers: ArrayLike, *, error: float) -> NDArray[np.int8]:
-    """All candidates within `error` of every answer, as rows of bits: with all subsets asked, within 4 error."""
-    q, a = _checked(queries, answers, "exhaustive")
+    """Return all candidates within `error` of every answer, as rows of bits: with all subsets, within 4 error."""
+    q, a = _check(queries, answers, "exhaustive")
     left = np.arange(1 << q.shape[1], dtype=np.uint32)
     for query, answer in zip(_codes(q), a, strict=True):
         left = left[np.abs(_ones(left & query) - answer) <= error]
@@ -215,7 +215,7 @@ def consistent(queries: ArrayLike, answers: ArrayLike, *, error: float) -> NDArr
 
 
 def _ones(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """How many bits are set."""
+    """Count the bits that are set."""
     table = _ones_of_sixteen()
     return np.asarray(table[words & 0xFFFF] + table[words >> 16])
 
@@ -230,10 +230,11 @@ def _codes(queries: Floats) -> NDArray[np.uint32]:
     return np.asarray((queries.astype(np.uint32) << places).sum(axis=1, dtype=np.uint32))
 
 
-def _expected(queries: Floats, answers: Floats, method: Method) -> tuple[Rate, float]:
-    """Nobody knows the truth: attack invented bits behind the same queries, with noise as large as the residuals.
+def _estimate(queries: Floats, answers: Floats, method: Method) -> tuple[Rate, float]:
+    """Estimate success without the truth: attack invented bits behind the same queries, with noise as large.
 
-    Also the share of ones, as far as the answers tell it: drawn towards 1/2 as their noise grows.
+    Also return the share of ones, as far as the answers tell it: drawn towards 1/2 as their noise
+    grows.
     """
     m, n = queries.shape
     dice = Dice()
@@ -250,7 +251,7 @@ def _expected(queries: Floats, answers: Floats, method: Method) -> tuple[Rate, f
     return Rate(hits=round(hits / times), n=n), share
 
 
-def _checked(queries: ArrayLike, answers: ArrayLike, method: str) -> tuple[Floats, Floats]:
+def _check(queries: ArrayLike, answers: ArrayLike, method: str) -> tuple[Floats, Floats]:
     if method not in METHODS:
         raise UsageError(f'The method is one of {", ".join(METHODS)}, not "{method}".')
     q: Any = np.asarray(queries)

@@ -109,7 +109,7 @@ def scoreboard(
 def attack(
     where: Index, known: Known, *, method: Method = "rh", eccentricity: float = ECCENTRICITY, absent: int | None = None
 ) -> dict[str, Any]:
-    """One target. `absent` leaves one user out, as if not in the release: whoever is named then is wrong."""
+    """Attack one target. `absent` leaves one user out of the release: whoever is named then is wrong."""
     if method not in ("rh", "plain"):
         raise UsageError(f'The method is "rh" or "plain", not "{method}".')
     board = scores(where, known) if method == "rh" else _weakest(where, known)
@@ -127,7 +127,7 @@ def attack(
 
 
 def scores(where: Index, known: Known) -> Floats:
-    """Scoreboard-RH's score of each user."""
+    """Return Scoreboard-RH's score of each user."""
     board = np.zeros(len(where.users))
     support = where.support(known.item)
     for k, item in enumerate(known.item):
@@ -137,7 +137,7 @@ def scores(where: Index, known: Known) -> Floats:
 
 
 def chances(board: Floats) -> Floats:
-    """The entropic output: how likely each user is, in proportion to exp(score / deviation)."""
+    """Return how likely each user is, in proportion to exp(score / deviation): the entropic output."""
     deviation = board.std()
     if deviation == 0:
         return np.full(len(board), 1 / len(board))
@@ -146,7 +146,7 @@ def chances(board: Floats) -> Floats:
 
 
 def _similarity(where: Index, item: int, value: float, day: float) -> Floats:
-    """How well each user's entry for an item fits; the best one where somebody has several."""
+    """Return how well each user's entry for an item fits; the best one where somebody has several."""
     at = slice(where.start[item], where.start[item + 1])
     fit = np.zeros(at.stop - at.start)
     parts = 0
@@ -162,7 +162,7 @@ def _similarity(where: Index, item: int, value: float, day: float) -> Floats:
 
 
 def _weakest(where: Index, known: Known) -> Floats:
-    """The plain scoreboard: as similar as the least similar of the known items."""
+    """Score users by the least similar of the known items: the plain scoreboard."""
     board = np.ones(len(where.users))
     for item, value, day in zip(known.item, known.value, known.day, strict=True):
         parts = (where.value is not None and not np.isnan(value)) + (where.day is not None and not np.isnan(day))
@@ -179,7 +179,7 @@ def _eccentricity(board: Floats) -> float:
 
 
 def _entropy(board: Floats, deviation: float) -> float:
-    """In bits: 0 when one user is certain, log2 of their number when nothing is known."""
+    """Return the entropy in bits: 0 when one user is certain, log2 of their number when nothing is known."""
     likely = chances(board) if deviation > 0 else np.full(len(board), 1 / len(board))
     positive = likely[likely > 0]
     return float(-(positive * np.log2(positive)).sum())

@@ -32,7 +32,7 @@ class Predicates:
     value: Rows
 
     def counts(self, rows: Rows) -> NDArray[np.int64]:
-        """How many rows each predicate is true of."""
+        """Count the rows that each predicate is true of."""
         found = np.empty(len(self.test), dtype=np.int64)
         columns = [np.ascontiguousarray(column) for column in rows.T]
         for i, (tests, values) in enumerate(zip(self.test, self.value, strict=True)):
@@ -56,7 +56,7 @@ def single_out(
     width: float = WIDTH,
     trials: int | None = None,
 ) -> Risked:
-    """Predicates over `columns` random columns of the release, tried on the original (repeated rows count once)."""
+    """Try predicates over `columns` random columns of the release on the original; repeated rows count once."""
     coded = encode(release, original, *([control] if control is not None else []))
     if not 1 <= columns <= len(coded.names):
         raise UsageError(f"A predicate may use 1 to {len(coded.names)} columns, not {columns}.")
@@ -68,9 +68,9 @@ def single_out(
         return np.asarray(made.fresh(len(which)).counts(rows[1]) == 1)
 
     def outside(_: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """The same predicates, on people who are not in the data."""
+        """Try the same predicates on people who are not in the data."""
         counts = made.latest.counts(rows[2])
-        return np.arange(len(counts)) < round(_adjusted(counts, len(rows[1]) / len(rows[2])))
+        return np.arange(len(counts)) < round(_adjust(counts, len(rows[1]) / len(rows[2])))
 
     return until_narrow(
         "single-out",
@@ -117,7 +117,7 @@ class _Singling:
 
 
 def _from_records(release: Rows, numeric: NDArray[np.bool_], medians: Rows, columns: int, dice: Dice) -> Predicates:
-    """Beyond a record's number, on the side away from the median; equal to it in what is no number."""
+    """Make predicates: beyond a record's number, away from the median; equal to it in other columns."""
     records = release[dice.below(len(release), BATCH)]
     chosen = np.argsort(dice.uniform(BATCH, release.shape[1]), axis=1)[:, :columns]
     sides = np.where(numeric, np.where(records > medians, 1, -1), 0).astype(np.int8)
@@ -127,7 +127,7 @@ def _from_records(release: Rows, numeric: NDArray[np.bool_], medians: Rows, colu
 
 
 def _blind(release: Rows, original: Rows, numeric: NDArray[np.bool_], columns: int, dice: Dice) -> float:
-    """How often a predicate made of random values singles out."""
+    """Return how often a predicate made of random values singles out."""
     mixed = np.column_stack([column[dice.below(len(column), BATCH)] for column in release.T])
     chosen = np.argsort(dice.uniform(BATCH, release.shape[1]), axis=1)[:, :columns]
     sides = np.where(numeric, np.where(dice.uniform(*mixed.shape) < 0.5, 1, -1), 0).astype(np.int8)
@@ -136,8 +136,8 @@ def _blind(release: Rows, original: Rows, numeric: NDArray[np.bool_], columns: i
     return float((Predicates(test=test, value=mixed).counts(original) == 1).mean())
 
 
-def _adjusted(counts: NDArray[np.int64], ratio: float) -> float:
-    """How many of the predicates would single out in a control as large as the original.
+def _adjust(counts: NDArray[np.int64], ratio: float) -> float:
+    """Return how many of the predicates would single out in a control as large as the original.
 
     A predicate's count among m strangers is Poisson; the mixture of rates behind all counts is fitted by maximum
     likelihood (EM over a grid), and asked for the expected number of ones among ratio * m strangers.

@@ -24,7 +24,7 @@ class Dice:
         self._round = 0
 
     def uniform(self, *shape: int) -> Floats:
-        """In [0, 1), on a grid of 2^-53."""
+        """Draw numbers in [0, 1), on a grid of 2^-53."""
         size = int(np.prod(shape))
         words = self._stream.words(Items.positions((size + 1) // 2), self._round).reshape(-1)[:size]
         self._round += 1
@@ -42,12 +42,12 @@ class Dice:
         return np.argsort(self.uniform(n), kind="stable")
 
     def some(self, n: int, k: int) -> Integers:
-        """k of n, without replacement."""
+        """Draw k of n without replacement."""
         return self.order(n)[:k] if 3 * k > n else _distinct(self, n, k)
 
 
 def _distinct(dice: Dice, n: int, k: int) -> Integers:
-    """By rejection, so that a few of a hundred million cost no hundred million."""
+    """Draw k of n by rejection: a few of a hundred million do not cost a hundred million."""
     picked: dict[int, None] = {}
     while len(picked) < k:
         picked.update(dict.fromkeys(dice.below(n, 2 * k).tolist()))

@@ -79,7 +79,7 @@ class Risk:
 
 
 def wilson(hits: int, n: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The interval of all rates whose distance to hits / n is within z of their own standard errors."""
+    """Return the interval of all rates whose distance to hits / n is within z of their own standard errors."""
     if n == 0:
         return 0.0, 1.0
     center, half = _center(Rate(hits=hits, n=n), confidence=confidence)
@@ -96,7 +96,7 @@ def _center(rate: Rate, *, confidence: float = CONFIDENCE) -> tuple[float, float
 
 
 def trials(width: float, *, rate: float = 0.5, confidence: float = CONFIDENCE) -> int:
-    """How many attempts make an interval at most `width` wide around a rate, so that nobody need choose a number."""
+    """Return how many attempts make an interval around a rate at most `width` wide."""
     if not 0 < width < 1:
         raise UsageError(f"The width of an interval lies between 0 and 1, not at {width}.")
     z = NormalDist().inv_cdf((1 + confidence) / 2)
@@ -104,14 +104,14 @@ def trials(width: float, *, rate: float = 0.5, confidence: float = CONFIDENCE) -
 
 
 def ceiling(epsilon: float, delta: float = 0.0) -> float:
-    """The best that any attack on one person's bit can do, from a balanced prior, against (epsilon, delta)-DP: S20."""
+    """Return the best success of any attack on one person's bit from a balanced prior, against (ε, δ)-DP: S20."""
     if epsilon > 700:
         return 1.0
     return min(1.0, (exp(epsilon) + delta) / (1 + exp(epsilon)))
 
 
 def percent(share: float) -> str:
-    """More digits near the ends, where they matter: 53 %, 5.3 %, 0.04 %, 99.7 %."""
+    """Print a share as percent, with more digits near the ends: 53 %, 5.3 %, 0.04 %, 99.7 %."""
     points = 100 * share
     near = min(abs(points), abs(100 - points))
     if near == 0 or near >= 10:

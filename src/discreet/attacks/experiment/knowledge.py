@@ -60,7 +60,7 @@ def experiment(
     dice = Dice()
     whole = where
     if released < 1:
-        where = whole.thinned(dice.uniform(len(whole.user)) < released)
+        where = whole.thin(dice.uniform(len(whole.user)) < released)
     right = wrong = absent = tried = 0
     for user, known in _targets(whole, knowledge, targets, dice):
         found = attack(where, known, eccentricity=eccentricity)["user"]
@@ -82,7 +82,7 @@ def experiment(
 def curves(
     where: Index, *, most: int = 8, days: Iterable[int | None] = (3, 14, None), targets: int = 100
 ) -> list[Outcome]:
-    """Success against the number of known entries, one curve for each precision of the dates."""
+    """Measure success against the number of known entries, one curve for each precision of the dates."""
     return [
         experiment(where, Knowledge(entries=entries, days=precision), targets=targets)
         for precision in days
@@ -105,11 +105,11 @@ def _targets(where: Index, knowledge: Knowledge, targets: int, dice: Dice) -> It
         if len(told) < true:
             continue
         told = told[dice.some(len(told), true)]
-        known = _blurred(where, entries[told], items[told], knowledge, dice)
+        known = _blur(where, entries[told], items[told], knowledge, dice)
         yield int(user), _with_mistakes(where, known, set(items[mine].tolist()), knowledge.wrong, dice)
 
 
-def _blurred(
+def _blur(
     where: Index, entries: NDArray[np.int64], items: NDArray[np.int64], knowledge: Knowledge, dice: Dice
 ) -> Known:
     n = len(entries)
@@ -122,7 +122,7 @@ def _blurred(
 
 
 def _with_mistakes(where: Index, known: Known, mine: set[int], wrong: int, dice: Dice) -> Known:
-    """Items that the target has nothing to do with, each with somebody's value and day of something else."""
+    """Add items that the target has nothing to do with, each with somebody's value and day of another item."""
     strange = [item for item in dice.order(len(where.items)).tolist() if item not in mine][:wrong]
     entries = dice.below(len(where.user), len(strange))
     value, day = np.full(len(strange), np.nan), np.full(len(strange), np.nan)

@@ -33,11 +33,11 @@ class Encoded:
 
 
 def encode(*tables: pa.Table) -> Encoded:
-    """Tables with the columns of the first."""
+    """Encode tables, with the columns of the first."""
     names = tuple(tables[0].column_names)
     columns = [[column(table, name, "Each table") for table in tables] for name in names]
     kinds = np.array([all(_numeric(c.type) for c in same) for same in columns])
-    coded = [_scaled(same) if kind else _coded(same) for same, kind in zip(columns, kinds, strict=True)]
+    coded = [_scale(same) if kind else _encode_categories(same) for same, kind in zip(columns, kinds, strict=True)]
     rows = tuple(np.column_stack([c[i] for c in coded]).astype(np.float32) for i in range(len(tables)))
     return Encoded(names=names, numeric=kinds, rows=rows)
 
@@ -47,8 +47,8 @@ def _numeric(kind: pa.DataType) -> bool:
     return bool(number or pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
-def _scaled(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
-    """NULL lies one whole range below the lowest, so as far from everything as a different category."""
+def _scale(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
+    """Scale numbers to a range of 1; NULL lies one whole range below, as far away as another category."""
     arrays = []
     for each in columns:
         plain = each.cast(pa.int32()) if pa.types.is_date32(each.type) else each
@@ -60,7 +60,7 @@ def _scaled(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
     return [np.nan_to_num((a - low) / span, nan=-1.0) for a in arrays]
 
 
-def _coded(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
+def _encode_categories(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
     texts = [each.cast(pa.string()) for each in columns]
     both = pa.chunked_array([chunk for each in texts for chunk in each.chunks], type=pa.string()).combine_chunks()
     codes = both.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
@@ -70,7 +70,7 @@ def _coded(columns: list[pa.ChunkedArray]) -> list[NDArray[np.float64]]:
 def nearest(
     targets: NDArray[np.float32], candidates: NDArray[np.float32], numeric: NDArray[np.bool_], *, k: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Positions of, and distances to, the k candidates nearest to each target; ties go to the earlier candidate."""
+    """Return the k candidates nearest to each target, and their distances; the earlier candidate wins ties."""
     first = np.arange(len(candidates)) if k > 1 else np.sort(np.unique(_alike(candidates), return_index=True)[1])
     candidates = candidates[first]  # of equal ones, only the first can be the nearest
     found = np.empty((len(targets), min(k, len(candidates))), dtype=np.int64)
@@ -126,7 +126,7 @@ class _Board:
         )
 
     def differing(self, block: slice) -> NDArray[np.float32]:
-        """In how many categories each target differs from each group."""
+        """Return the number of categories in which each target differs from each group."""
         return np.asarray(self.categories - self.hot_targets[block] @ self.hot_groups.T, dtype=np.float32)
 
     def distances(self, block: slice) -> NDArray[np.float32]:
@@ -140,7 +140,7 @@ class _Board:
         return away
 
     def nearest(self, block: slice) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """A group that differs in more categories than the whole distance to a good candidate need not be looked at."""
+        """Find the nearest; skip groups that differ in more categories than a good candidate's whole distance."""
         mine, apart = self.targets[block], self.differing(block)
         good = apart.argmin(axis=1)
         bound = apart[np.arange(len(mine)), good]
@@ -156,7 +156,7 @@ class _Board:
 
 
 def _alike(rows: NDArray[np.float32]) -> NDArray[np.int64]:
-    """A number for each row, the same for equal rows."""
+    """Return a number for each row, the same for equal rows."""
     if not rows.shape[1]:
         return np.zeros(len(rows), dtype=np.int64)
     whole = np.ascontiguousarray(rows)
@@ -165,7 +165,7 @@ def _alike(rows: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _smallest(away: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """The k smallest of each row, one after the other."""
+    """Return the k smallest of each row, one after the other."""
     away = away.copy()
     picked = np.empty((len(away), min(k, away.shape[1])), dtype=np.int64)
     for i in range(picked.shape[1]):
@@ -174,6 +174,6 @@ def _smallest(away: NDArray[np.float32], k: int) -> NDArray[np.int64]:
     return picked
 
 
-def shuffled(rows: NDArray[np.float32], dice: Dice) -> NDArray[np.float32]:
-    """In a random order, so that ties are broken by lot, and for everybody by the same lot."""
+def shuffle(rows: NDArray[np.float32], dice: Dice) -> NDArray[np.float32]:
+    """Put rows into a random order, so that one lot breaks ties for everybody."""
     return rows[dice.order(len(rows))]

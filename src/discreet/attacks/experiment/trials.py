@@ -36,7 +36,7 @@ class Risked:
         return {**self.finding.as_json(), "control": control, "risk": risk}
 
 
-def risked(attack: str, *, on: Rate, control: Rate | None, chance: float) -> Risked:
+def compare(attack: str, *, on: Rate, control: Rate | None, chance: float) -> Risked:
     return Risked(
         finding=on.finding(attack, chance=chance),
         control=control,
@@ -65,7 +65,7 @@ def until_narrow(
     while True:
         inside = _more(inside, attempt, order[start:end])
         outside = _more(outside, control[0], others[start:end]) if control else outside
-        found = risked(attack, on=inside, control=outside if control else None, chance=chance)
+        found = compare(attack, on=inside, control=outside if control else None, chance=chance)
         low, high = found.risk.interval if found.risk else found.finding.interval
         if trials is not None or high - low <= width or end >= max(people, len(others)):
             return found

@@ -90,7 +90,7 @@ class Quantile:
     rule: Rule
 
     def position(self, count: int) -> tuple[int, Fraction]:
-        """(j, f): of `count` sorted values the quantile is (1 - f) x_j + f x_(j+1), counted from 1."""
+        """Return (j, f): of `count` sorted values the quantile is (1 - f) x_j + f x_(j+1), counted from 1."""
         at = (count - 1) * self.q
         j = floor(at)
         between = at - j
@@ -114,18 +114,18 @@ class Tables:
     part: bool = False
 
     def column(self, name: str) -> Column:
-        return _named(self.columns, name, "a group or a rule")
+        return _find_column(self.columns, name, "a group or a rule")
 
 
 def read(source: str | bytes | Mapping[str, Any]) -> Tables:
-    """Tables from JSON text or from the same shape in Python; numbers keep the digits in which they were written."""
+    """Read tables from JSON text or from the same shape in Python; numbers keep the digits that were written."""
     try:
         raw = source if isinstance(source, Mapping) else json.loads(source, parse_float=Decimal)
     except ValueError as problem:
         raise UsageError(f"The file of statistics is not JSON: {problem}.") from None
     if not isinstance(raw, Mapping) or not isinstance(raw.get("statistics"), Sequence):
         raise UsageError('A file of statistics is {"domain": {...}, "rules": [...], "statistics": [...]}.')
-    _known(raw, {"domain", "rules", "statistics"} | _SETTINGS | _REMARKS, "the file")
+    _refuse_unknown(raw, {"domain", "rules", "statistics"} | _SETTINGS | _REMARKS, "the file")
     columns = tuple(_column(name, values) for name, values in _mapping(raw.get("domain"), "domain").items())
     rules = tuple(_rule(columns, rule) for rule in raw.get("rules", ()))
     settings = {key: raw[key] for key in _SETTINGS if key in raw}
@@ -159,7 +159,7 @@ def _rule(columns: Sequence[Column], rule: object) -> tuple[Group, Group]:
 def _group(columns: Sequence[Column], raw: object) -> Group:
     group = {}
     for name, condition in _mapping(raw, "a group").items():
-        column = _named(columns, name, "a group or a rule")
+        column = _find_column(columns, name, "a group or a rule")
         group[name] = frozenset(i for i, value in enumerate(column.values) if _holds(column, condition, value))
     return group
 
@@ -198,13 +198,13 @@ def _compares(column: Column, word: str, bound: Any, value: Value) -> bool:
 def _statistics(columns: Sequence[Column], raw: object, settings: Mapping[str, Any], digits: int) -> list[Statistic]:
     entry = {**settings, **_mapping(raw, "a statistic")}
     names = {column.name for column in columns if column.numeric}
-    _known(entry, _KEYS | _SETTINGS | _REMARKS | names, "a statistic")
+    _refuse_unknown(entry, _KEYS | _SETTINGS | _REMARKS | names, "a statistic")
     group = _group(columns, entry.get("group", {}))
     step = Fraction(1, 10 ** int(entry.get("digits", digits)))
     found: list[Statistic] = [*_counts(group, entry)]
     measured = {name: entry[name] for name in names & set(entry)}
     if set(entry) & {"sum", "mean", "median", "min", "max", "quantiles"}:
-        measured[_measured_column(columns, entry)] = entry
+        measured[_number_column(columns, entry)] = entry
     for name, numbers in measured.items():
         found += _moments(group, name, _mapping(numbers, name), step)
         found += _quantiles(group, name, numbers, step, _interpolation(entry))
@@ -247,7 +247,7 @@ def _quantiles(group: Group, column: str, numbers: Mapping[str, Any], step: Frac
 
 
 def _range(value: Any, step: Fraction, name: str) -> tuple[Fraction, Fraction]:
-    """The exact values that a published number may stand for: within half a step, or within a stated margin."""
+    """Return the exact values that a published number may stand for: within half a step, or a stated margin."""
     if isinstance(value, Mapping):
         middle, margin = _number(value.get("value"), name), _number(value.get("margin", 0), name)
         return middle - margin, middle + margin
@@ -258,7 +258,7 @@ def _range(value: Any, step: Fraction, name: str) -> tuple[Fraction, Fraction]:
 
 
 def _digits_shown(statistics: Sequence[Any], columns: Sequence[Column]) -> int:
-    """JSON drops trailing zeros, so a table printed as 33.5, 44.0 arrives as 33.5, 44: take the most digits of any."""
+    """Return the most digits of any number: JSON drops trailing zeros, so that 33.5, 44.0 arrives as 33.5, 44."""
     shown = [DIGITS]
     for entry in statistics:
         nested = [entry[column.name] for column in columns if isinstance(entry, Mapping) and column.name in entry]
@@ -276,9 +276,9 @@ def _digits(value: Any) -> int:
     return 0
 
 
-def _measured_column(columns: Sequence[Column], entry: Mapping[str, Any]) -> str:
+def _number_column(columns: Sequence[Column], entry: Mapping[str, Any]) -> str:
     if "of" in entry:
-        return _named(columns, entry["of"], '"of"').name
+        return _find_column(columns, entry["of"], '"of"').name
     numeric = [column.name for column in columns if column.numeric]
     if len(numeric) != 1:
         raise UsageError(
@@ -303,7 +303,7 @@ def _number(value: Any, name: str) -> Fraction:
         raise UsageError(f"{name} must be a number, not {value!r}.") from None
 
 
-def _named(columns: Sequence[Column], name: str, where: str) -> Column:
+def _find_column(columns: Sequence[Column], name: str, where: str) -> Column:
     for column in columns:
         if column.name == name:
             return column
@@ -316,7 +316,7 @@ def _mapping(raw: object, name: str) -> Mapping[str, Any]:
     return raw
 
 
-def _known(raw: Mapping[str, Any], keys: set[str], where: str) -> None:
+def _refuse_unknown(raw: Mapping[str, Any], keys: set[str], where: str) -> None:
     for key in raw:
         if key not in keys:
             near = get_close_matches(key, keys, n=1)

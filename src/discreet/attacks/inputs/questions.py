@@ -61,7 +61,7 @@ class Log:
 
 
 def read_log(text: str | Sequence[str], table: str) -> Log:
-    """Statements separated by semicolons, or a list of them; numbered from 1."""
+    """Read statements separated by semicolons, or a list of them; numbered from 1."""
     statements = _statements(text) if isinstance(text, str) else list(text)
     questions, skipped = [], []
     for number, sql in enumerate(statements, start=1):
@@ -117,7 +117,7 @@ def _question(number: int, sql: str, table: str) -> LinearQuestion | str:
 
 
 def _keys(tree: Any) -> tuple[tuple[int, Part], ...] | None:
-    """Each group key with the column of the answer that shows it; None if one is hidden."""
+    """Return each group key with the column of the answer that shows it; None if no column shows one."""
     group = tree.args.get("group")
     shown = {e.unalias().sql("duckdb"): i for i, e in enumerate(tree.expressions)}
     names = {e.alias_or_name: i for i, e in enumerate(tree.expressions)}
@@ -238,7 +238,7 @@ def _columns_of(connection: Any, expressions: set[str], shape: str, *, plain: bo
 
 
 def equations(log: Log, data: Evaluated, secret: str) -> dict[bytes, tuple[str, NDArray[np.float64], list[Row]]]:
-    """For one secret column, the equations of each quantity summed: its name, its true values, its rows."""
+    """Return, for one secret column, the equations of each quantity summed: its name, true values and rows."""
     found: dict[bytes, tuple[str, NDArray[np.float64], list[Row]]] = {}
     for question in log.questions:
         for aggregate in question.aggregates:
@@ -251,7 +251,7 @@ def equations(log: Log, data: Evaluated, secret: str) -> dict[bytes, tuple[str, 
 
 
 def means_over_secrets(log: Log, secret: str) -> list[int]:
-    """Numbers of questions with a mean over people whom the secret chooses: no sum over a known set."""
+    """Return numbers of questions with a mean over people whom the secret chooses: no sum over a known set."""
     return [
         question.number
         for question in log.questions
@@ -299,7 +299,7 @@ def _label(aggregate: RowSum, told: list[str]) -> str:
 
 
 def _meeting(parts: Sequence[Part], data: Evaluated) -> Bits:
-    """The rows that meet all of some conditions."""
+    """Return the rows that meet all of some conditions."""
     met = np.ones(data.rows, dtype=bool)
     for part in parts:
         met = met & data.conditions[part.sql]
@@ -309,7 +309,7 @@ def _meeting(parts: Sequence[Part], data: Evaluated) -> Bits:
 def _split(
     keys: list[tuple[int, Part]], members: Bits, data: Evaluated
 ) -> Iterator[tuple[tuple[tuple[int, Any], ...], Bits]]:
-    """The groups within some rows: the keys' values, and who is in each."""
+    """Yield the groups within some rows: the values of the keys, and the members."""
     if not keys:
         yield (), members
         return

@@ -40,14 +40,14 @@ class Index:
         return self.start[items + 1] - self.start[items]
 
     def activity(self) -> NDArray[np.int64]:
-        """How many entries each user has."""
+        """Count the entries of each user."""
         total = np.zeros(len(self.users), dtype=np.int64)
         for low in range(0, len(self.user), CHUNK):
             total += np.bincount(self.user[low : low + CHUNK], minlength=len(self.users))
         return total
 
     def entries_of(self, users: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(entry, item) of all entries of some users, in one pass over the index."""
+        """Return (entry, item) of all entries of some users, in one pass over the index."""
         wanted = np.zeros(len(self.users), dtype=bool)
         wanted[users] = True
         entries = np.concatenate(
@@ -55,8 +55,8 @@ class Index:
         )
         return entries, np.searchsorted(self.start, entries, side="right") - 1
 
-    def thinned(self, keep: NDArray[np.bool_]) -> Index:
-        """The index of a release that left some entries out."""
+    def thin(self, keep: NDArray[np.bool_]) -> Index:
+        """Return the index of a release that left some entries out."""
         kept = np.concatenate([[0], np.cumsum(keep)])[self.start]
         return Index(
             users=self.users,
@@ -119,14 +119,14 @@ def index(release: str | Path | pa.Table) -> Index:
     start = np.concatenate([[0], np.cumsum(counts)])
     at = start[:-1].copy()
     for batch in read():
-        item = _coded(batch.column("item"), items)
+        item = _encode(batch.column("item"), items)
         order = np.argsort(item, kind="stable")
         sorted_item = item[order]
         here = np.bincount(item, minlength=len(items))
         within = np.arange(len(item)) - np.repeat(np.concatenate([[0], np.cumsum(here)[:-1]]), here)
         place = at[sorted_item] + within
         at += here
-        arrays["user"][place] = _coded(batch.column("user"), users)[order]
+        arrays["user"][place] = _encode(batch.column("user"), users)[order]
         for name, (_, base) in ranges.items():
             arrays[name][place] = (numbers(batch.column(name), name) - base)[order]
     first_day = int(ranges["day"][1]) if "day" in ranges else 0
@@ -142,7 +142,7 @@ def index(release: str | Path | pa.Table) -> Index:
 
 
 def _survey(read: Batches, columns: list[str]) -> tuple[pa.Array, pa.Array, dict[str, tuple[Any, float]], int]:
-    """Who, what, and the smallest types that hold the values and the days exactly."""
+    """Return the users, the items, the smallest types that hold values and days exactly, and the rows."""
     seen: dict[str, pa.Array] = {}
     spans: dict[str, tuple[float, float, bool]] = {}
     rows = 0
@@ -173,10 +173,10 @@ def _smallest(name: str, low: float, high: float, whole: bool) -> tuple[Any, flo
 
 
 def numbers(array: pa.Array, name: str) -> NDArray[np.float64]:
-    """Numbers as they are; dates and times as days since 1970; text as ISO dates."""
+    """Return numbers as they are, dates and times as days since 1970, and text read as ISO dates."""
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        array = _parsed(array, name)
+        array = _parse(array, name)
         kind = array.type
     if pa.types.is_date(kind):
         return np.asarray(array.cast(pa.date32()).cast(pa.int32()).to_numpy(zero_copy_only=False), dtype=np.float64)
@@ -186,7 +186,7 @@ def numbers(array: pa.Array, name: str) -> NDArray[np.float64]:
     return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _parsed(array: pa.Array, name: str) -> pa.Array:
+def _parse(array: pa.Array, name: str) -> pa.Array:
     try:
         return array.cast(pa.date32()) if name == "day" else array.cast(pa.float64())
     except pa.ArrowInvalid:
@@ -196,8 +196,8 @@ def _parsed(array: pa.Array, name: str) -> pa.Array:
 
 def _codes(read: Batches, name: str, labels: pa.Array) -> Iterator[NDArray[np.int64]]:
     for batch in read():
-        yield _coded(batch.column(name), labels)
+        yield _encode(batch.column(name), labels)
 
 
-def _coded(array: pa.Array, labels: pa.Array) -> NDArray[np.int64]:
+def _encode(array: pa.Array, labels: pa.Array) -> NDArray[np.int64]:
     return np.asarray(pc.index_in(array, value_set=labels).to_numpy(zero_copy_only=False), dtype=np.int64)

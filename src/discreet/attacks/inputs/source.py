@@ -14,7 +14,7 @@ Batches = Callable[[], Iterator[pa.RecordBatch]]
 
 
 def table(path: str | Path) -> pa.Table:
-    """A CSV or Parquet file as an Arrow table."""
+    """Read a CSV or Parquet file as an Arrow table."""
     path = Path(path)
     _refuse_if_missing(path)
     if path.suffix == ".parquet":
@@ -27,7 +27,7 @@ def table(path: str | Path) -> pa.Table:
 
 
 def batches(source: str | Path | pa.Table, columns: Sequence[str]) -> Batches:
-    """Some columns of a file or table, a few million rows at a time."""
+    """Return a reader of some columns of a file or table, a few million rows at a time."""
     if isinstance(source, pa.Table):
         chosen = source.select(list(columns))
         return lambda: iter(chosen.to_batches(max_chunksize=1 << 22))
@@ -45,7 +45,7 @@ def batches(source: str | Path | pa.Table, columns: Sequence[str]) -> Batches:
 
 
 def names(source: str | Path | pa.Table) -> list[str]:
-    """The columns of a file or table."""
+    """Return the columns of a file or table."""
     if isinstance(source, pa.Table):
         return list(source.column_names)
     path = Path(source)

@@ -68,7 +68,7 @@ def lesson(*, repeats: int = 10) -> Lesson:
     margins = attack(published(Fraction(1), margins=True), cap=50, seconds=5).sentence
     people = sorted(found.common, key=lambda record: record["age"])
     records = sum(person["marital"] == "S" or person["age"] >= 15 for person in _everybody())
-    rates = [(epsilon, _attacked(epsilon, repeats)) for epsilon in (*EPSILONS, Fraction(64), Fraction(512))]
+    rates = [(epsilon, _attack(epsilon, repeats)) for epsilon in (*EPSILONS, Fraction(64), Fraction(512))]
     return Lesson(
         attack="census",
         title="Seven people",
@@ -91,7 +91,7 @@ def lesson(*, repeats: int = 10) -> Lesson:
 
 
 def published(epsilon: Fraction | None = None, *, margins: bool = False) -> dict[str, Any]:
-    """The page as the census attack reads it: exact with small cells left out, or all of it with noise."""
+    """Return the page as the census attack reads it: exact without small cells, or all of it with noise."""
     ages = [[p["age"] for p in PEOPLE if _inside(p, group)] for group in GROUPS.values()]
     rows = [_exact_row(a) for a in ages] if epsilon is None else _noisy_rows(ages, epsilon, margins)
     return {
@@ -108,7 +108,7 @@ def _exact_row(ages: list[int]) -> dict[str, Any]:
 
 
 def _noisy_rows(ages: list[list[int]], epsilon: Fraction, margins: bool) -> list[dict[str, Any]]:
-    """Half of epsilon for the counts and half for the sums of years; one person is in at most seven of the groups."""
+    """Spend half of epsilon on the counts and half on the sums of years; a person is in at most seven groups."""
     touched = max(sum(_inside(person, group) for group in GROUPS.values()) for person in _everybody())
     oldest = DOMAIN["age"][1]
     counts = noisy([len(a) for a in ages], epsilon=epsilon / 2, l1=touched)
@@ -130,8 +130,8 @@ def _everybody() -> list[dict[str, Any]]:
     ]
 
 
-def _attacked(epsilon: Fraction, repeats: int) -> Rate:
-    """How many of the seven are in the likeliest world behind a noisy page."""
+def _attack(epsilon: Fraction, repeats: int) -> Rate:
+    """Count the people of the seven who are in the likeliest world behind a noisy page."""
     truth = Counter(tuple(person.values()) for person in PEOPLE)
     hits = 0
     for _ in range(repeats):

@@ -54,7 +54,7 @@ class Lesson:
     moral: str
 
     def numbers(self) -> Exhibit:
-        """Success at each ε, beside the ceiling where there is one."""
+        """Return success at each ε, beside the ceiling where there is one."""
         columns = ("ε", "success", "95 % interval", "of", *(("ceiling",) if self.bounded else ()))
         rows = []
         for point in self.points:
@@ -70,7 +70,7 @@ class Lesson:
 
 
 def noisy(values: Any, *, epsilon: Fraction, l1: int) -> NDArray[Any]:
-    """Counts as the curator would release them: one person may change them by l1 in all."""
+    """Return counts as the curator would release them: one person may change them by l1 in all."""
     mechanism = DiscreteLaplace(scale=Fraction(l1) / epsilon, l1=Fraction(l1))
     given = np.asarray(values, dtype=np.int64)
     return np.asarray(mechanism.add_to(given, Stream.fresh(), Items.positions(len(given))))

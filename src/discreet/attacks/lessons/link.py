@@ -38,7 +38,7 @@ def lesson(*, people: int = 100_000, trials: int = 20_000) -> Lesson:
     voters = residents.select(["person_id", "zip", "born", "sex"])
     found = attack(release, voters, on=["zip", "born", "sex"], truth="person_id")
     ill = ~np.asarray(release.column("diagnosis").is_null().to_numpy())
-    secret = ill[_balanced(np.array([link.release_row for link in found.links]), ill, trials)]
+    secret = ill[_balance(np.array([link.release_row for link in found.links]), ill, trials)]
     rates = [(epsilon, bits_guessed(noisy(secret, epsilon=epsilon, l1=1) >= 1, secret)) for epsilon in EPSILONS]
     return Lesson(
         attack="link",
@@ -57,8 +57,8 @@ def lesson(*, people: int = 100_000, trials: int = 20_000) -> Lesson:
     )
 
 
-def _balanced(rows: NDArray[Any], ill: NDArray[Any], trials: int) -> NDArray[Any]:
-    """Re-identified people, as often ill as not."""
+def _balance(rows: NDArray[Any], ill: NDArray[Any], trials: int) -> NDArray[Any]:
+    """Pick re-identified people, as many ill as not."""
     dice = Dice()
     halves = [rows[ill[rows] == sick] for sick in (True, False)]
     return np.concatenate([half[dice.below(len(half), trials // 2)] for half in halves])

@@ -20,8 +20,8 @@ ATTACK = """
 
 
 def lesson(*, people: int = 100, attributes: int = 1000, repeats: int = 10) -> Lesson:
-    exact = _traced(people, attributes, repeats, None).finding("membership", chance=0.5)
-    rates = [(epsilon, _traced(people, attributes, repeats, epsilon)) for epsilon in EPSILONS]
+    exact = _trace(people, attributes, repeats, None).finding("membership", chance=0.5)
+    rates = [(epsilon, _trace(people, attributes, repeats, epsilon)) for epsilon in EPSILONS]
     return Lesson(
         attack="membership",
         title="Were you counted?",
@@ -42,7 +42,7 @@ def lesson(*, people: int = 100, attributes: int = 1000, repeats: int = 10) -> L
     )
 
 
-def _traced(people: int, attributes: int, repeats: int, epsilon: Fraction | None) -> Rate:
+def _trace(people: int, attributes: int, repeats: int, epsilon: Fraction | None) -> Rate:
     dice = Dice()
     hits = tried = 0
     for _ in range(repeats):

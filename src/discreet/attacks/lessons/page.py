@@ -12,7 +12,7 @@ _STEPS = 80
 
 
 def html(lesson: Lesson) -> str:
-    """The story step by step, then success against ε as a chart and as numbers, then the moral."""
+    """Write the story step by step, then success against ε as a chart and as numbers, then the moral."""
     steps: list[str] = []
     for number, step in enumerate(lesson.steps, start=1):
         steps += [blocks.heading(f"{number}. {step.heading}"), blocks.paragraph(" ".join(step.text.split()))]

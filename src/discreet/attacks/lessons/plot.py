@@ -32,7 +32,7 @@ class Scale:
         return (max(share, self.bottom) - self.bottom) / (1 - self.bottom)
 
     def curve(self, steps: int) -> list[tuple[float, float]]:
-        """The ceiling of S20 as (across, up)."""
+        """Return the ceiling of S20 as (across, up)."""
         shares = [i / steps for i in range(steps + 1)]
         return [(x, self.up(ceiling(self.low * (self.high / self.low) ** x))) for x in shares]
 
@@ -42,7 +42,7 @@ class Scale:
 
 
 def characters(lesson: Lesson, width: int = 60) -> list[list[tuple[str, str]]]:
-    """Rows of (character, kind), kind being point, ceiling, chance, exact or nothing; every second row is a tick."""
+    """Return rows of (character, kind): kind is point, ceiling, chance, exact or none; every second row is a tick."""
     scale = Scale.of(lesson)
     height = 2 * len(scale.ticks) - 1
     grid = [[(" ", "")] * width for _ in range(height)]

@@ -29,7 +29,7 @@ def lesson(*, people: int = 100, repeats: int = 20) -> Lesson:
     dice = Dice()
 
     def attacked(answer: Callable[[NDArray[Any]], NDArray[Any]]) -> Rate:
-        return _attacked(people, questions, repeats, dice, answer)
+        return _attack(people, questions, repeats, dice, answer)
 
     def spread(size: float) -> Callable[[NDArray[Any]], NDArray[Any]]:
         return lambda exact: exact + size * (2 * dice.uniform(questions) - 1)
@@ -59,7 +59,7 @@ def lesson(*, people: int = 100, repeats: int = 20) -> Lesson:
     )
 
 
-def _attacked(
+def _attack(
     people: int, questions: int, repeats: int, dice: Dice, answer: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> Rate:
     hits = 0

@@ -121,7 +121,7 @@ def _risk(found: Risked) -> str:
 
 
 def _residents(people: int) -> tuple[pa.Table, pa.Table]:
-    """People in the data, and as many who are not."""
+    """Return people in the data, and as many who are not."""
     residents = town.tables(2 * people)["people"].select(COLUMNS)
     thousands = np.minimum(residents.column("income").to_numpy() / 1000, 200).astype(np.int64)
     residents = residents.set_column(COLUMNS.index("income"), "income", pa.array(thousands))
@@ -130,7 +130,7 @@ def _residents(people: int) -> tuple[pa.Table, pa.Table]:
 
 
 def synthetic(table: pa.Table, *, epsilon: Fraction) -> pa.Table:
-    """The plainest private rows: each column from its own noisy totals."""
+    """Return the plainest private rows: each column from its own noisy totals."""
     dice = Dice()
     columns = {}
     for name in table.column_names:

@@ -38,7 +38,7 @@ NOISE = """
 
 
 def film_club(users: int, films: int, dice: Dice) -> pa.Table:
-    """Ratings as people leave them: few films that all have seen, many that few have, over some months each."""
+    """Invent ratings as people leave them: few films that all have seen, many that few have, over some months."""
     number = np.clip(np.exp(3.4 + 0.8 * dice.normal(users)), 10, films / 4).astype(np.int64)
     user = np.repeat(np.arange(users), number)
     film = np.minimum((films * dice.uniform(len(user)) ** 2.2).astype(np.int64), films - 1)
@@ -66,14 +66,14 @@ def lesson(*, users: int = 5000, films: int = 1000, targets: int = 200, trials: 
         ),
         measure="films of which the attacker knows rightly whether the colleague saw them",
         exact=Rate(hits=(named.n + named.hits) // 2, n=named.n).finding("scoreboard", chance=0.5),
-        points=points("scoreboard", _asked(trials), chance=0.5),
+        points=points("scoreboard", _ask(trials), chance=0.5),
         bounded=True,
         moral="A sparse record is a fingerprint, also when it is blurred. Noisy totals have no rows to recognize.",
     )
 
 
-def _asked(trials: int) -> list[tuple[Fraction, Rate]]:
-    """One film of one colleague each: without all others the noisy count is the colleague's bit and the noise."""
+def _ask(trials: int) -> list[tuple[Fraction, Rate]]:
+    """Ask about one film of each colleague: without all others, the noisy count is that person's bit plus noise."""
     truth = Dice().order(trials) % 2
     rates = []
     for epsilon in EPSILONS:

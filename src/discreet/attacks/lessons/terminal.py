@@ -16,7 +16,7 @@ _STYLES = {"point": "bold cyan", "ceiling": "yellow", "chance": "dim", "exact": 
 
 
 def show(lesson: Lesson, console: Console) -> None:
-    """Story, table, plot and moral, in the width of the terminal up to 100 characters."""
+    """Print story, table, plot and moral, in the width of the terminal up to 100 characters."""
     width = min(console.width, 100)
     console.print()
     console.print(f"[bold]{escape(lesson.title)}[/]", width=width)

@@ -71,7 +71,7 @@ class Frame:
         return [*self.groups, *(side for rule in self.tables.rules for side in rule)]
 
     def parts(self, column: Column) -> list[frozenset[int]]:
-        """Values that no condition tells apart go together."""
+        """Return sets of values that no condition tells apart."""
         if column.name in self.measured:
             return [frozenset({i}) for i in range(len(column.values))]
         alike: dict[tuple[bool, ...], set[int]] = {}
@@ -81,7 +81,7 @@ class Frame:
         return [frozenset(part) for part in alike.values()]
 
     def runs(self) -> list[tuple[int, int]]:
-        """Intervals of the long column within which no condition changes."""
+        """Return intervals of the long column within which no condition changes."""
         if self.long is None:
             return [(0, 0)]
         named = [condition[self.long.name] for condition in self.conditions if self.long.name in condition]
@@ -103,24 +103,24 @@ class Frame:
         return frozenset(g for g, group in enumerate(self.groups) if self.inside(group, kind, at))
 
     def values(self, kind: Kind) -> tuple[tuple[str, int], ...]:
-        """The numbers of the measured columns that are not long; each such part holds one value."""
+        """Return the numbers of the measured columns that are not long; each such part holds one value."""
         pairs = zip(self.others, kind, strict=True)
         return tuple((c.name, c.numbers[next(iter(part))]) for c, part in pairs if c.name in self.measured)
 
     def positions(self, low: Fraction, high: Fraction) -> tuple[Fraction, Fraction]:
-        """A range of the long column's values as a range of positions, exactly."""
+        """Return a range of the long column's values as a range of positions, exactly."""
         assert self.long is not None
         first, step = spacing(self.long)
         return (low - first) / step, (high - first) / step
 
     def bounds(self, quantile: Quantile) -> set[int]:
-        """Where a published quantile cuts the long column: around each position that it may be at."""
+        """Return the cuts of the long column that a published quantile needs: around each position it may have."""
         assert self.long is not None
         low, high = self.positions(quantile.low, quantile.high)
         return set(range(max(ceil(low), 0), min(floor(high), len(self.long.values) - 1) + 2))
 
     def records(self, cell: Cell, position: int) -> Iterator[dict[str, Any]]:
-        """The records of a cell at one position, each as a row of the published domain."""
+        """Yield the records of a cell at one position, each as a row of the published domain."""
         for kind in cell.kinds:
             for choice in product(*map(sorted, kind)):
                 row = {column.name: column.values[i] for column, i in zip(self.others, choice, strict=True)}
@@ -130,7 +130,7 @@ class Frame:
 
 
 def spacing(column: Column) -> tuple[int, int]:
-    """The first number of a column, and the step from one to the next."""
+    """Return the first number of a column, and the step from one to the next."""
     numbers = column.numbers
     return numbers[0], numbers[1] - numbers[0] if len(numbers) > 1 else 1
 
@@ -173,7 +173,7 @@ def _cut(frame: Frame, runs: Sequence[tuple[int, int]], kinds: list[Kind], cuts:
 
 
 def arrangements(width: int, twins: int, n: int, total: int) -> int:
-    """How many multisets of n records at positions 0 .. width - 1, `twins` records at each, have this sum."""
+    """Count multisets of n records with this sum, at positions 0 .. width - 1 with `twins` records at each."""
     if n == 0:
         return int(total == 0)
     if width <= 0 or not 0 <= total <= n * (width - 1):
@@ -185,7 +185,7 @@ def arrangements(width: int, twins: int, n: int, total: int) -> int:
 
 @lru_cache(maxsize=256)
 def _table(width: int, twins: int, n: int) -> NDArray[np.object_]:
-    """Coefficients of the product over positions v of (1 - x q^v)^-twins, up to x^n, in Python's integers."""
+    """Return coefficients of the product over positions v of (1 - x q^v)^-twins, up to x^n, in Python's integers."""
     table = np.zeros((n + 1, n * (width - 1) + 1), dtype=object)
     table[0, 0] = 1
     for v in range(width):

@@ -17,7 +17,7 @@ PANEL = 64
 
 
 def prime(dice: Dice) -> int:
-    """A random prime between 2^22 and 2^23, so that no log of questions is bad for all of them."""
+    """Draw a random prime between 2^22 and 2^23, so that no log of questions is bad for all of them."""
     while True:
         p = (1 << 22) + 2 * int(dice.below(1 << 21, 1)[0]) + 1
         if all(p % d for d in range(3, isqrt(p) + 1, 2)):
@@ -35,18 +35,18 @@ class Factored:
     upper: Matrix
 
     def solve(self, right: Matrix) -> Matrix:
-        """x with matrix[rows][:, columns] x = right."""
+        """Return x with matrix[rows][:, columns] x = right."""
         return _backward(self.upper, _forward(self.lower, right, self.p), self.p)
 
     def solve_left(self, left: Matrix) -> Matrix:
-        """x with x matrix[rows][:, columns] = left, for each row of `left`."""
+        """Return x with x matrix[rows][:, columns] = left, for each row of `left`."""
         middle = _forward(self.upper.T, left.T, self.p)
         flipped = _forward(self.lower.T[::-1, ::-1], middle[::-1], self.p)
         return np.asarray(flipped[::-1].T)
 
 
 def mod(values: Matrix, p: int) -> Matrix:
-    """values modulo p for whole numbers up to 2^53, several times faster than the remainder of floats."""
+    """Return values modulo p for whole numbers up to 2^53, several times faster than the remainder of floats."""
     rest: Matrix = values - np.floor(values * (1.0 / p)) * p
     rest[rest < 0] += p  # the quotient is off by one at most
     rest[rest >= p] -= p
@@ -54,7 +54,7 @@ def mod(values: Matrix, p: int) -> Matrix:
 
 
 def factor(matrix: Matrix, p: int) -> Factored:
-    """Blocked elimination with row pivots, skipping columns without one."""
+    """Eliminate by blocks with row pivots, and skip columns without one."""
     work = matrix.copy()
     order = np.arange(len(work))
     columns: list[int] = []
@@ -123,7 +123,7 @@ def _backward(upper: Matrix, right: Matrix, p: int) -> Matrix:
 
 
 def rational(residue: int, p: int) -> Fraction | None:
-    """The one fraction with numerator and denominator below the root of p / 2 that has this residue, if any."""
+    """Return the one fraction with this residue and with both terms below the root of p / 2, if any."""
     bound = isqrt(p // 2)
     a, b, s, t = p, residue % p, 0, 1
     while b > bound:

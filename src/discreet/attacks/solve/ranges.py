@@ -27,7 +27,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sums:
-    """Sums (each a row of factors, one for each person) of something of each person, and what that may be."""
+    """Sums (each a row of factors, one for each person) of one value of each person, and the value's range."""
 
     factors: Flags | Floats
     values: Floats
@@ -36,7 +36,7 @@ class Sums:
 
     @property
     def whole(self) -> bool:
-        """Yes or no: nothing between 0 and 1."""
+        """True if each value is 0 or 1, with nothing between."""
         return self.low == 0 and self.high == 1 and bool(np.isin(self.values, (0, 1)).all())
 
     @property
@@ -46,14 +46,14 @@ class Sums:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Pinned:
-    """Who has no other choice, for each of several sums; and whether all others were proved to have one."""
+    """For each of several sums, the people with one possible value; `proved` if all others have more than one."""
 
     people: tuple[Flags, ...]
     proved: bool
 
 
-def pinned(sums: Sequence[Sums], *, seconds: float) -> Pinned:
-    """Whose value follows. Sums of yes and no about one secret are taken together, others each by itself."""
+def pin(sums: Sequence[Sums], *, seconds: float) -> Pinned:
+    """Find people whose value follows; solve yes-or-no sums about one secret together, each other sum alone."""
     until = monotonic() + seconds
     found: dict[int, Flags] = {}
     proved = len(sums) == 1 or all(each.whole for each in sums)  # together they might tell more
@@ -72,7 +72,7 @@ def pinned(sums: Sequence[Sums], *, seconds: float) -> Pinned:
 
 
 def _at_an_end(sums: Sums) -> Flags:
-    """Whoever is in a sum that is at one end by itself: what can be seen of very many sums without solving them."""
+    """Flag everybody in a sum that is at one end by itself; cheap enough for very many sums."""
     found = np.zeros(len(sums.values), dtype=bool)
     if sums.low == sums.high:
         return found
@@ -85,7 +85,7 @@ def _at_an_end(sums: Sums) -> Flags:
 
 
 def _among_counts(counts: Sequence[Sums], until: float) -> tuple[list[Flags], bool]:
-    """Everybody is of one kind: a vector of yes and no, one for each count. How many of each class are of each kind?
+    """Give everybody one kind, a vector of yes and no for each count, and ask how many of a class are of each kind.
 
     Kinds that occur in the data are possible, and where all say the same to a count, also one that says the opposite.
     """
@@ -106,7 +106,7 @@ def _among_counts(counts: Sequence[Sums], until: float) -> tuple[list[Flags], bo
     truth = np.zeros((len(sizes), len(kinds)))
     kind_of = (vectors[:, None, :] == kinds[None]).all(axis=2).argmax(axis=1)
     np.add.at(truth, (classes, kind_of), 1)
-    fixed, proved = _fixed(matrix, truth.ravel(), np.repeat(sizes, len(kinds)), True, until)
+    fixed, proved = _fix(matrix, truth.ravel(), np.repeat(sizes, len(kinds)), True, until)
     possible = (truth > 0) | ~fixed.reshape(truth.shape)
     flags = []
     for at in range(len(counts)):
@@ -117,7 +117,7 @@ def _among_counts(counts: Sequence[Sums], until: float) -> tuple[list[Flags], bo
 
 
 def _spread(equations: NDArray[Any], says: Floats) -> Any:
-    """Equations over (class, kind), and below them that the kinds of a class add up to its people."""
+    """Return equations over (class, kind), and below them that the kinds of a class add up to its people."""
     from scipy.sparse import csr_array, identity, kron, vstack
 
     classes, kinds = equations.shape[1], says.shape[1]
@@ -131,7 +131,7 @@ def _spread(equations: NDArray[Any], says: Floats) -> Any:
 
 
 def _in_range(sums: Sums, until: float) -> tuple[Flags, bool]:
-    """Totals of classes of people between what their ranges allow; whoever is at an end in all solutions is pinned."""
+    """Solve for totals of classes within their ranges; pin people who are at an end in all solutions."""
     from scipy.sparse import csr_array
 
     spread = sums.high - sums.low
@@ -143,22 +143,22 @@ def _in_range(sums: Sums, until: float) -> tuple[Flags, bool]:
     truth: Floats = np.zeros(len(sizes))
     np.add.at(truth, classes, (sums.values - sums.low) / unit)
     most = sizes * spread / unit
-    fixed, proved = _fixed(csr_array(sums.factors[:, first].astype(np.float64)), truth, most, whole, until)
+    fixed, proved = _fix(csr_array(sums.factors[:, first].astype(np.float64)), truth, most, whole, until)
     # Between the ends, whole numbers may be pinned where real ones would not be.
     inside = (sizes == 1) & (truth > 0) & (truth < most) & sums.asked[first]
     return fixed[classes] & sums.asked, proved and not (whole and inside.any())
 
 
 def _classes(factors: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], Floats]:
-    """The class of each person, of people whom no sum tells apart; one person of each; and how many are in it."""
+    """Return the class of each person (no sum tells its people apart), one person of each, and its size."""
     rows = np.ascontiguousarray(factors.T)
     plain = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).reshape(-1)
     _, first, classes, sizes = np.unique(plain, return_index=True, return_inverse=True, return_counts=True)
     return classes.reshape(-1), first, sizes.astype(np.float64)
 
 
-def _fixed(matrix: Any, truth: Floats, most: Floats, whole: bool, until: float) -> tuple[Flags, bool]:
-    """Which unknowns are at the same end of [0, most] in all solutions; and whether the others are proved not to be.
+def _fix(matrix: Any, truth: Floats, most: Floats, whole: bool, until: float) -> tuple[Flags, bool]:
+    """Flag unknowns at the same end of [0, most] in all solutions; also return True if no others are, with proof.
 
     Each round looks for a solution in which as many as possible have left their end. The round that finds none proves
     that the rest cannot.
@@ -180,7 +180,7 @@ def _fixed(matrix: Any, truth: Floats, most: Floats, whole: bool, until: float) 
 
 
 def _wide(matrix: Any, truth: Floats, most: Floats) -> Flags:
-    """Which unknowns keep a choice after bounds are passed on from sum to sum: a sum of 0 leaves none, a full one none.
+    """Flag unknowns that keep a choice after bounds pass from sum to sum: a sum of 0 or a full one leaves none.
 
     This is quick and right, but not all: differences of sums fix more.
     """
@@ -204,7 +204,7 @@ def _wide(matrix: Any, truth: Floats, most: Floats) -> Flags:
 def _farthest(
     matrix: Any, truth: Floats, most: Floats, wanted: NDArray[np.int64], whole: bool, until: float
 ) -> Floats | None:
-    """A solution in which as many of the wanted as possible are off their end; None where none was found in time."""
+    """Return a solution with as many of the wanted as possible off their end; None if none was found in time."""
     from scipy.optimize import Bounds, LinearConstraint, milp
     from scipy.sparse import csr_array, eye, hstack
 

@@ -37,7 +37,7 @@ class Filled:
     bottom: int | None
 
     def ways(self, position: int = 0, copies: int = 0) -> int:
-        """How many sets of people are meant; or how many of those hold `copies` of one record at `position`."""
+        """Count the sets of people that this describes; or those that hold `copies` of one record at `position`."""
         lows = [self.cell.low] if self.bottom is None else [self.bottom, self.bottom + 1]
         highs = [self.cell.high] if self.top is None else [self.top, self.top - 1]
         found = 0
@@ -49,12 +49,12 @@ class Filled:
         return found
 
     def positions(self) -> range:
-        """Where somebody may be."""
+        """Return the positions that somebody in the cell may have."""
         low, high, rest = self.cell.low, self.cell.high, self.n - 1
         return range(max(low, self.total - rest * high), min(high, self.total - rest * low) + 1)
 
     def kept(self, position: int) -> int:
-        """How many copies of one record at `position` are in all of them."""
+        """Count the copies of one record at `position` that all these sets hold."""
         copies = 0
         while copies < self.n and self.ways(position, copies + 1) == self.ways():
             copies += 1
@@ -66,7 +66,7 @@ class Solution:
     filled: tuple[Filled, ...]
 
     def kept(self, frame: Frame) -> Counter[Record]:
-        """The records that are in all the worlds that are meant, with their copies."""
+        """Return the records that all worlds of this solution hold, with their copies."""
         records: Counter[Record] = Counter()
         for filled in self.filled:
             for position in filled.positions() if filled.cell.twins == 1 else ():
@@ -76,7 +76,7 @@ class Solution:
         return records
 
     def people(self, frame: Frame) -> list[dict[str, Any]]:
-        """One of the worlds that are meant: the positions of a cell as even as they can be."""
+        """Return one of the worlds of this solution: the positions of a cell as even as they can be."""
         rows = []
         for filled in self.filled:
             each, more = divmod(filled.total, filled.n)
@@ -91,7 +91,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What the solver found: solutions, and whether there are no others."""
+    """The solutions that the solver found; `complete` if there are no others."""
 
     solutions: tuple[Solution, ...]
     complete: bool
@@ -117,7 +117,7 @@ class Program:
         return sum(self.counts[i] for i in among)
 
     def least(self, expression: Any, bound: int) -> Any:
-        """A literal that says: expression >= bound."""
+        """Return a literal that says: expression >= bound."""
         literal = self.model.new_bool_var("")
         self.model.add(expression >= bound).only_enforce_if(literal)
         self.model.add(expression < bound).only_enforce_if(~literal)
@@ -125,12 +125,12 @@ class Program:
 
 
 def search(tables: Tables, *, cap: int, seconds: float) -> Search:
-    """Up to `cap` solutions within a time limit."""
+    """Find up to `cap` solutions within a time limit."""
     return _solutions(_program(tables), cap=cap, seconds=seconds)
 
 
 def sample(tables: Tables, *, times: int, seconds: float) -> tuple[Solution, ...]:
-    """Solutions far apart, each the first of a search that starts anew; not drawn evenly, but not neighbors either."""
+    """Find solutions far apart, each the first of a new search; not drawn evenly, but not neighbors either."""
     program = _program(tables)
     end = monotonic() + seconds
     found: list[Solution] = []
@@ -141,7 +141,7 @@ def sample(tables: Tables, *, times: int, seconds: float) -> tuple[Solution, ...
 
 
 def lacking(tables: Tables, records: Counter[Record], *, seconds: float) -> Search:
-    """A solution with fewer copies of at least one of these records; that there is none proves them all."""
+    """Look for a solution with fewer copies of at least one of these records; if there is none, all are proved."""
     frame = Frame.of(tables)
     rows = [(dict(record), copies) for record, copies in records.items()]
     at = [0 if frame.long is None else frame.long.values.index(row[frame.long.name]) for row, _ in rows]
@@ -157,7 +157,7 @@ def lacking(tables: Tables, records: Counter[Record], *, seconds: float) -> Sear
 
 
 def likeliest(tables: Tables, noisy: Sequence[tuple[Count | Sum, int, int]], *, seconds: float) -> Solution | None:
-    """The solution least far from noisy statistics: of each (statistic, published, weight), by weight for each unit.
+    """Return the solution nearest to noisy statistics (statistic, published, weight); weight counts per unit.
 
     Under Laplace noise, weights of 1 / scale make it the likeliest. The statistics of `tables` only bound the search.
     """
@@ -176,7 +176,7 @@ def likeliest(tables: Tables, noisy: Sequence[tuple[Count | Sum, int, int]], *, 
 
 
 def solver() -> Any:
-    """CP-SAT, loaded when it is needed."""
+    """Load CP-SAT when it is needed."""
     try:
         from ortools.sat.python import cp_model
     except ImportError:
@@ -203,7 +203,7 @@ def _program(tables: Tables, cuts: frozenset[int] = frozenset()) -> Program:
 
 
 def _people(program: Program, cell: Cell) -> None:
-    """A count and a sum of positions; every sum between the ends can be reached."""
+    """Add a count and a sum of positions; every sum between the ends can be reached."""
     most = _most(program.frame, [cell])
     count = program.model.new_int_var(0, max(most, 0), "")
     program.counts.append(count)
@@ -217,7 +217,7 @@ def _people(program: Program, cell: Cell) -> None:
 
 
 def _most(frame: Frame, among: Sequence[Cell]) -> int:
-    """The most people that any count allows there."""
+    """Return the most people that any count allows there."""
     shared = frozenset.intersection(*(cell.groups for cell in among)) if among else frozenset()
     counts = [s.high for s in frame.tables.statistics if isinstance(s, Count) and frame.group(s) in shared]
     if counts:
@@ -251,7 +251,7 @@ def _total(program: Program, column: str, among: Sequence[int]) -> Any:
 
 
 def _quantile(program: Program, statistic: Quantile) -> None:
-    """For each number of people that the group may have, which of them the quantile falls on."""
+    """Say, for each number of people that the group may have, on which of them the quantile falls."""
     frame = program.frame
     group = frame.group(statistic)
     among = program.within(group)
@@ -271,7 +271,7 @@ def _quantile(program: Program, statistic: Quantile) -> None:
 
 
 def _place(program: Program, statistic: Quantile, among: Sequence[int], size: int, only: list[Any]) -> None:
-    """(1 - f) x_j + f x_(j+1) in [low, high], given the number of people in the group."""
+    """Require (1 - f) x_j + f x_(j+1) in [low, high], given the number of people in the group."""
     j, between = statistic.position(size)
     axis = _Axis.of(program, statistic, among)
     below, above = program.count(axis.below), program.count(axis.above)
@@ -341,7 +341,7 @@ class _Axis:
         )
 
     def rank(self, program: Program, j: int) -> Any:
-        """Where the j-th person is, when within: one step further for each place that fewer than j have reached."""
+        """Return the j-th person's position within the range: a step further for each place that fewer than j reach."""
         reached = [([i for i in self.at if self.at[i][1] <= v], step) for v, step in self.steps]
         return self.first + sum(step * ~program.least(program.count(among), j) for among, step in reached)
 
@@ -358,7 +358,7 @@ class _Axis:
 
 
 def _end(program: Program, i: int, ends: dict[int, Any], none: int) -> Any:
-    """The highest (or lowest) position in a cell; `none` if nobody is in it."""
+    """Return the highest (or lowest) position in a cell; `none` if nobody is in it."""
     if i not in ends:
         cell = program.cells[i]
         if i not in program.occupied:
