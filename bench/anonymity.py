@@ -31,7 +31,7 @@ from discreet.anonymity import Anonymized, Demand, anonymize, read, risk
 from discreet.anonymity.hierarchies import Hierarchy, Spec
 from discreet.anonymity.information_loss import less_one
 from discreet.anonymity.publish import levels_of
-from discreet.anonymity.source import opened
+from discreet.anonymity.source import open_table
 
 ROOT = Path(__file__).parent.parent
 PEER = ROOT / ".venvs" / "anonymity"
@@ -144,7 +144,7 @@ def timed(work: Callable[[], Any], *, times: int = 3) -> tuple[Any, float, float
 
 
 def levels(table: pa.Table, quasi: Sequence[str]) -> dict[str, Hierarchy]:
-    with opened(table) as source:
+    with open_table(table) as source:
         built = levels_of(quasi, source.groups(quasi), standard())
     return {each.column: each for each in built}
 
@@ -244,7 +244,7 @@ def bench_optimum() -> Rows:
     rows = []
     for quasi in (SIX[:4], ("age", "sex", "race", "workclass"), ("education", "occupation", "native-country")):
         part = table.take(pa.array(rng.choice(table.num_rows, 3000, replace=False)))
-        with opened(part) as source:
+        with open_table(part) as source:
             groups = source.groups(quasi)
         built = levels_of(quasi, groups, specs)
         for loss in ("ncp", "lm"):

@@ -15,7 +15,7 @@ from discreet.anonymity.publish import Anonymized
 from discreet.anonymity.report.page import page
 from discreet.anonymity.report.terminal import print_anonymized, print_risk
 from discreet.anonymity.report.words import share
-from discreet.anonymity.source import opened
+from discreet.anonymity.source import open_table
 
 GRADES = pa.table(
     {
@@ -32,7 +32,7 @@ def made() -> Anonymized:
 
 
 def test_the_two_failures() -> None:
-    with opened(GRADES) as source:
+    with open_table(GRADES) as source:
         found = failures(source, quasi=["year"], secret="grade")
     assert found is not None
     assert (found.homogeneous, found.homogeneous_classes) == (5, 1)
@@ -45,7 +45,7 @@ def test_the_two_failures() -> None:
 
 
 def test_without_a_secret_the_worst_column_is_shown() -> None:
-    with opened(GRADES) as source:
+    with open_table(GRADES) as source:
         found = failures(source, quasi=["year"], secret=None)
         none = failures(source, quasi=["year", "grade", "<b>"], secret=None)
     assert found is not None

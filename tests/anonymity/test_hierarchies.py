@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.anonymity.hierarchies import FLAT, Bands, Cuts, Dates, Hierarchy, Prefix, Spec, Tree, build, interval_text
-from discreet.anonymity.hierarchy_file import automatic, completed, read, text_of
+from discreet.anonymity.hierarchy_file import automatic, complete, read, text_of
 from discreet.anonymity.information_loss import less_one
 from discreet.anonymity.source import encode
 from discreet.errors import PolicyError, UsageError
@@ -145,7 +145,7 @@ def test_a_value_that_the_tree_lacks_is_an_error_with_the_column_and_not_the_val
     with pytest.raises(UsageError, match="job has 1 different value that its tree does not list") as error:
         build(TREE, "job", pa.array(["state", "astronaut"]))
     assert "astronaut" not in str(error.value)
-    mended = completed(TREE, pa.array(["state", "astronaut"]))
+    mended = complete(TREE, pa.array(["state", "astronaut"]))
     coarsens(build(mended, "job", pa.array(["state", "astronaut"])))
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tables import every_vector, groups_of, optimum, patients, people, tightest
 
 from discreet.anonymity.guarantee import Guarantee
-from discreet.anonymity.information_loss import MEASURES, Measure, costs, measured
+from discreet.anonymity.information_loss import MEASURES, Measure, costs, measure_losses
 from discreet.anonymity.publish import levels_of
 from discreet.anonymity.recoding import recode_global, recode_local
 from discreet.anonymity.recoding.demand import Demand, guarantee_of
-from discreet.anonymity.recoding.lattice import RowGroups, coded
+from discreet.anonymity.recoding.lattice import RowGroups, encode
 from discreet.anonymity.recoding.remaining import Remaining
 
 QUASI = ("age", "zip", "job")
@@ -39,7 +39,7 @@ def prepared(table: pa.Table, measure: Measure = "ncp", **asked: Any) -> tuple[R
     groups = groups_of(table, demand.watched)
     built = levels_of(demand.quasi, groups, None)
     about = demand.sensitive if demand.watched != demand.quasi else None
-    return coded(groups, built, costs(measure, built, groups), about), guarantee_of(demand, groups, None)
+    return encode(groups, built, costs(measure, built, groups), about), guarantee_of(demand, groups, None)
 
 
 def possible(table: pa.Table, promise: dict[str, Any], k: int, measure: Measure = "ncp") -> tuple[RowGroups, Guarantee]:
@@ -202,12 +202,12 @@ def test_losses_are_their_definitions(data: pa.Table) -> None:
     built = levels_of(QUASI, groups, None)
     top = tuple(np.full(len(groups.counts), each.height) for each in built)
     one = np.zeros(len(groups.counts), dtype=np.int64)
-    everything = measured(built, groups, top, one, {})
-    nothing = measured(built, groups, tuple(np.zeros_like(level) for level in top), one, {})
+    everything = measure_losses(built, groups, top, one, {})
+    nothing = measure_losses(built, groups, tuple(np.zeros_like(level) for level in top), one, {})
     varied = [len(each.labels[0]) > 1 for each in built]
     assert everything.ncp == pytest.approx(sum(varied) / len(built))
     assert everything.discernibility == pytest.approx(1)
     assert nothing.ncp == nothing.precision == nothing.entropy == 0
-    assert measured(built, groups, top, one - 1, {}).discernibility == pytest.approx(1)
+    assert measure_losses(built, groups, top, one - 1, {}).discernibility == pytest.approx(1)
     if all(varied):
         assert everything.entropy == pytest.approx(1)

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from tables import patients, people
 
 from discreet.anonymity import Demand, Tree, anonymize, measure, risk
-from discreet.anonymity.population import estimated, pitman, zayatz
+from discreet.anonymity.population import estimate, pitman, zayatz
 from discreet.errors import UsageError
 
 QUASI = ("age", "zip", "job")
@@ -230,5 +230,5 @@ def test_pitman_finds_the_uniques_of_its_own_model() -> None:
 
 
 def test_estimates_are_never_more_than_everybody() -> None:
-    found = estimated(np.array([1, 1, 1, 2, 3]), 0.05)
+    found = estimate(np.array([1, 1, 1, 2, 3]), 0.05)
     assert 0 <= found.chosen <= found.population == 160

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.anonymity.source import opened
+from discreet.anonymity.source import open_table
 from discreet.engines.files import csv_header, delimiter_of
 from discreet.errors import UsageError
 
@@ -46,5 +46,5 @@ def test_names_of_folders_and_files_are_names(tmp_path: Path, suffix: str) -> No
     else:
         pq.write_table(pa.table({"age": [7]}), file)
     (folder / f"people1x{suffix}").write_bytes(file.read_bytes())
-    with opened(file) as source:
+    with open_table(file) as source:
         assert (list(source.types), source.rows) == (["age"], 1)

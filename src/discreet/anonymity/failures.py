@@ -55,7 +55,7 @@ class Failures:
 
 
 def failures(source: SourceTable, *, quasi: Sequence[str], secret: str | None) -> Failures | None:
-    """The failures in the given secret, or in the column that shows them worst; None if every column is coarsened."""
+    """Return the failures in the given secret, or in the column that shows them worst; None without a column."""
     if secret is not None:
         return _about(source.groups([*quasi, secret]), quasi, secret)
     others = _secrets(source, [name for name in source.types if name not in quasi])
@@ -64,7 +64,7 @@ def failures(source: SourceTable, *, quasi: Sequence[str], secret: str | None) -
 
 
 def _secrets(source: SourceTable, names: Sequence[str]) -> list[str]:
-    """Columns that could be a secret: at least two values, and not as many as there are people."""
+    """Return columns that could be a secret: at least two values, and fewer than there are people."""
     if not names:
         return []
     listed = ", ".join(f"approx_count_distinct({quoted(name)})" for name in names)
@@ -97,7 +97,7 @@ def _about(groups: Groups, quasi: Sequence[str], secret: str) -> Failures:
 def _example(
     groups: Groups, quasi: Sequence[str], classes: Integers, sizes: Integers, candidates: Integers
 ) -> Example | None:
-    """The largest such class: the one where k seems to protect most."""
+    """Return the largest of some classes: the one where k seems to protect most."""
     if not len(candidates):
         return None
     chosen = int(candidates[np.argmax(sizes[candidates])])

@@ -44,7 +44,7 @@ class Diversity:
 
     @property
     def grows(self) -> bool:
-        """Whether a diverse class stays so when any rows join it."""
+        """True if a diverse class stays diverse when any rows join it."""
         return self.kind == "distinct"
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class Guarantee:
 
     @property
     def grows(self) -> bool:
-        """Whether a class that has it keeps it when any rows join. Then it can only improve as a table is coarsened."""
+        """True if a class keeps the guarantee when any rows join; then coarsening can only improve it."""
         return self.closeness is None and (self.diversity is None or self.diversity.grows)
 
     def holds(self, counts: Floats) -> Flags:
@@ -107,7 +107,7 @@ class Guarantee:
         return good
 
     def of_classes(self, classes: Integers, number: int, sensitive: Integers | None, weights: Integers) -> Flags:
-        """Which of the classes 0 to number - 1 have it, when row group i lies in classes[i]."""
+        """Flag the classes 0 to number - 1 that have the guarantee; row group i lies in classes[i]."""
         if self.sizes_only or sensitive is None:
             return np.bincount(classes, weights, number) >= self.k
         width = int(sensitive.max()) + 1 if self.closeness is None else len(self.closeness.whole)
@@ -117,7 +117,7 @@ class Guarantee:
         return good
 
     def kept(self, classes: Integers, number: int, sensitive: Integers | None, weights: Integers) -> bool:
-        """Whether every class has it; closeness is to the distribution of these very rows."""
+        """Check that every class has the guarantee, with closeness to the distribution of these very rows."""
         judge = self
         if self.closeness is not None and sensitive is not None:
             whole = np.bincount(sensitive, weights, len(self.closeness.whole)).astype(np.float64)
@@ -132,7 +132,7 @@ class Guarantee:
 def blocks(
     classes: Integers, number: int, sensitive: Integers, weights: Integers, width: int
 ) -> Iterator[tuple[int, Floats]]:
-    """Counts of (class, value) as dense matrices of a few million cells, each with the number of its first class."""
+    """Yield counts of (class, value) as dense matrices of a few million cells, each with its first class."""
     step = max(1, _CELLS // width)
     order = np.argsort(classes, kind="stable") if number > step else np.arange(len(classes))
     ends = np.searchsorted(classes[order], np.arange(0, number + step, step)) if number > step else [0, len(classes)]
@@ -148,19 +148,19 @@ def blocks(
 
 
 def distinct(counts: Floats) -> Integers:
-    """How many different values a class has."""
+    """Count the different values of each class."""
     return np.asarray((counts > 0).sum(axis=1), dtype=np.int64)
 
 
 def effective(counts: Floats) -> Floats:
-    """The exp of the entropy: as diverse as so many equally frequent values."""
+    """Return the exp of the entropy: a class is as diverse as this many equally frequent values."""
     rows = counts.sum(axis=1)
     logs = counts * np.log(np.maximum(counts, 1))  # 0 log 0 is 0
     return np.asarray(np.maximum(1.0, rows / np.exp(logs.sum(axis=1) / rows)))
 
 
 def dominance(counts: Floats, rank: int) -> Floats:
-    """The most frequent value over all from the rank-th on: below c, a class is recursively (c, rank)-diverse."""
+    """Return the most frequent value over all from the rank-th on; below c: recursively (c, rank)-diverse."""
     falling = -np.partition(-counts, range(min(rank, counts.shape[1])), axis=1)[:, : rank - 1]
     rest = counts.sum(axis=1) - falling.sum(axis=1)
     found: Floats = np.divide(counts.max(axis=1), rest, out=np.full(len(counts), np.inf), where=rest > 0)
@@ -172,21 +172,21 @@ def _apart(counts: Floats, whole: Floats) -> Floats:
 
 
 def equal(counts: Floats, whole: Floats) -> Floats:
-    """Earth mover's distance when all values are equally far apart: total variation."""
+    """Return the earth mover's distance when all values are equally far apart: total variation."""
     return np.asarray(np.abs(_apart(counts, whole)).sum(axis=1) / 2)
 
 
 def ordered(counts: Floats, whole: Floats) -> Floats:
-    """Earth mover's distance when neighbors in the order are 1 / (values - 1) apart."""
+    """Return the earth mover's distance when neighbors in the order are 1 / (values - 1) apart."""
     steps = np.cumsum(_apart(counts, whole), axis=1)
     return np.asarray(np.abs(steps).sum(axis=1) / max(1, len(whole) - 1))
 
 
 def hierarchical(counts: Floats, whole: Floats, tree: Hierarchy) -> Floats:
-    """Earth mover's distance when values are as far apart as their lowest common group is high.
+    """Return the earth mover's distance when values are as far apart as their lowest common group is high.
 
-    In each group what its children have too much moves to those that have too little, at the group's height over the
-    tree's.
+    In each group, what its children have too much moves to children that have too little; the cost
+    is the group's height over the tree's.
     """
     extra = _apart(counts, whole)
     cost = np.zeros(len(counts))

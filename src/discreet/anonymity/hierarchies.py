@@ -113,7 +113,7 @@ class _Level:
 
 
 def build(spec: Spec, column: str, values: pa.Array) -> Hierarchy:
-    """A hierarchy of the values that a column has (distinct, null last)."""
+    """Build the hierarchy of the values that a column has (distinct, null last)."""
     missing = len(values) - 1 if values.null_count else None
     present = values.slice(0, len(values) - values.null_count)
     kept: Floats | None = None
@@ -159,7 +159,7 @@ def build(spec: Spec, column: str, values: pa.Array) -> Hierarchy:
 
 
 def _domain(spec: Spec, present: pa.Array, kept: Floats | None) -> float:
-    """How many values spans are shares of."""
+    """Return the number of values in the domain that spans are shares of."""
     if isinstance(spec, Tree):
         listed = leaf_paths(spec.branches)
         return len(listed) + sum(plain(value) not in listed for value in present.to_pylist())
@@ -170,7 +170,7 @@ def _domain(spec: Spec, present: pa.Array, kept: Floats | None) -> float:
 
 
 def _with_missing(level: _Level) -> _Level:
-    """Null is a value like any other: it stays null until `*`."""
+    """Add null, a value like any other: it stays null until `*`."""
     return _Level(
         name=level.name,
         nodes=np.append(level.nodes, len(level.labels)),
@@ -179,7 +179,7 @@ def _with_missing(level: _Level) -> _Level:
     )
 
 
-def _named(
+def _level(
     name: str, keys: Integers | Sequence[str], label: Mapping[object, str], spans: Mapping[object, float]
 ) -> _Level:
     found, nodes = np.unique(np.asarray(keys), return_inverse=True)
@@ -216,17 +216,17 @@ Ends = tuple[Fraction | None, Fraction | None]
 def _intervals(spec: Bands | Cuts, column: str, numbers: Floats, *, whole: bool) -> list[_Level]:
     made = []
     low, high = (float(numbers.min()), float(numbers.max())) if len(numbers) else (0.0, 0.0)
-    for name, keys, ends in _parted(spec, column, numbers):
+    for name, keys, ends in _cut(spec, column, numbers):
         labels: dict[object, str] = {key: interval_text(a, b, whole=whole) for key, (a, b) in ends.items()}
         spans: dict[object, float] = {
             key: interval_span(a, b, low=low, high=high, whole=whole) for key, (a, b) in ends.items()
         }
-        made.append(_named(name, keys, labels, spans))
+        made.append(_level(name, keys, labels, spans))
     return made
 
 
-def _parted(spec: Bands | Cuts, column: str, numbers: Floats) -> Iterator[tuple[str, Integers, dict[int, Ends]]]:
-    """Per level its name, the interval of each number, and the intervals' ends."""
+def _cut(spec: Bands | Cuts, column: str, numbers: Floats) -> Iterator[tuple[str, Integers, dict[int, Ends]]]:
+    """Yield for each level its name, the interval of each number, and the ends of the intervals."""
     if isinstance(spec, Cuts):
         for points in spec.levels:
             keys = np.searchsorted([float(point) for point in points], numbers, side="right").astype(np.int64)
@@ -240,8 +240,12 @@ def _parted(spec: Bands | Cuts, column: str, numbers: Floats) -> Iterator[tuple[
 
 
 def _bands(column: str, numbers: Floats, start: Fraction, width: Fraction) -> Integers:
-    """The band of each number. Division rounds, so numbers are compared with the edges themselves: 0.3 starts a band of
-    0.1, though 0.3 / 0.1 is a little less than 3 in floating point. Equal edges are equal floats, so bands nest."""
+    """Return the band of each number.
+
+    Division rounds, so the function compares numbers with the edges themselves: 0.3 starts a band
+    of 0.1, though 0.3 / 0.1 is a little less than 3 in floating point. Equal edges are equal
+    floats, so bands nest.
+    """
     guess = np.floor((numbers - float(start)) / float(width))
     if not (np.abs(guess) < _MOST_BANDS).all():
         raise UsageError(f"{column}: bands of {number_text(width)} are too narrow for its numbers. Write wider ones.")
@@ -261,7 +265,7 @@ def _bands(column: str, numbers: Floats, start: Fraction, width: Fraction) -> In
 
 
 def interval_span(a: Fraction | None, b: Fraction | None, *, low: float, high: float, whole: bool) -> float:
-    """The share of [low, high] that [a, b) covers: of its whole numbers if it has only those, else of its length."""
+    """Return the share of [low, high] that [a, b) covers: of its whole numbers, or else of its length."""
     first = low if a is None else max(low, float(a))
     if whole:
         last = high if b is None else min(high, float(-(-b // 1) - 1))
@@ -313,7 +317,7 @@ def _calendar(spec: Dates, days: Integers) -> list[_Level]:
             first, end = (key, key + 1) if part == "day" else (_first_day(part, key), _first_day(part, key + 1))
             inside = min(high + 1, end) - max(low, first)
             spans[key] = 0.0 if inside <= 1 else inside / (high - low + 1)
-        made.append(_named(part, keys, labels, spans))
+        made.append(_level(part, keys, labels, spans))
     return made
 
 
@@ -346,7 +350,7 @@ def _prefixes(spec: Prefix, column: str, values: pa.Array) -> list[_Level]:
     made = []
     for length in spec.lengths:
         keys = [text[:length] + "*" * max(0, width - length) for text in texts]
-        made.append(_named(f"first {length}", keys, {key: key for key in keys}, _leaf_shares(keys)))
+        made.append(_level(f"first {length}", keys, {key: key for key in keys}, _leaf_shares(keys)))
     return made
 
 
@@ -376,7 +380,7 @@ def _branches(spec: Tree, column: str, texts: Sequence[str]) -> list[_Level]:
             sizes[key] = sizes.get(key, 0) + 1
         labels: dict[object, str] = {at[text]: path[: depth - level][-1] for text, path in paths.items()}
         spans: dict[object, float] = {key: 0.0 if size == 1 else size / leaves for key, size in sizes.items()}
-        made.append(_named(f"group {level}" if depth > 2 else "group", [at[text] for text in texts], labels, spans))
+        made.append(_level(f"group {level}" if depth > 2 else "group", [at[text] for text in texts], labels, spans))
     return made
 
 
@@ -395,7 +399,7 @@ def leaf_paths(branches: Branches, above: tuple[str, ...] = ()) -> dict[str, tup
     return found
 
 
-def nested(spec: Spec) -> str | None:
+def why_not_nested(spec: Spec) -> str | None:
     """Say why a specification's levels do not get coarser and coarser; None if they do."""
     match spec:
         case Bands(widths=widths):

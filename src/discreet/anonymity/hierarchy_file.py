@@ -31,10 +31,10 @@ from discreet.anonymity.hierarchies import (
     Spec,
     Tree,
     leaf_paths,
-    nested,
     number_text,
+    why_not_nested,
 )
-from discreet.anonymity.source import opened, plain
+from discreet.anonymity.source import open_table, plain
 from discreet.errors import PolicyError, UsageError
 from discreet.policy.document import List, Map, Node, Reader, Scalar, parse
 
@@ -43,7 +43,7 @@ _CODE_NAMES = re.compile(r"(^|[^a-z])(zip|postal|postcode|post_code|plz)", re.IG
 
 
 def read(path: str | Path) -> dict[str, Spec]:
-    """The hierarchies of a file; everything that is wrong with it is told at once, with its place."""
+    """Read the hierarchies of a file; tell all its mistakes at once, each with its place."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -54,7 +54,7 @@ def read(path: str | Path) -> dict[str, Spec]:
     specs = {}
     for column, node in reader.fields(root, "A hierarchy file", (), None).items():
         spec = _spec(reader, column, node)
-        wrong = None if spec is None else nested(spec)
+        wrong = None if spec is None else why_not_nested(spec)
         if wrong:
             reader.problem(node, f"{column}: {wrong}.")
         elif spec is not None:
@@ -142,7 +142,7 @@ def _branches(reader: Reader, column: str, node: Node, seen: dict[str, int]) -> 
 
 
 def _once(reader: Reader, column: str, node: Scalar, text: str, seen: dict[str, int]) -> None:
-    """A value has one place in a tree, and no two groups share a name: what is published must mean one thing."""
+    """Refuse a value with two places in a tree, and two groups of one name: a label must mean one thing."""
     if text in seen:
         reader.problem(node, f"{text} stands twice in the tree of {column}; the first is on line {seen[text]}.")
     seen.setdefault(text, node.line)
@@ -152,7 +152,7 @@ def _once(reader: Reader, column: str, node: Scalar, text: str, seen: dict[str, 
 
 
 def text_of(specs: Mapping[str, Spec]) -> str:
-    """A hierarchy file."""
+    """Write a hierarchy file."""
     lines = [
         "# How each column may be coarsened, step by step up to *. Edit, then: discreet anonymize --hierarchies FILE",
         "# bands: widths of numbers; cuts: lists of cut points; prefix: characters kept of a code; dates: parts kept;",
@@ -201,7 +201,7 @@ def _tree_lines(branches: Branches, indent: str) -> list[str]:
 
 
 def _scalar(text: str) -> str:
-    """A string as YAML writes it, quoted where it must be."""
+    """Write a string as YAML does, quoted where it must be."""
     return str(yaml.safe_dump([text], default_flow_style=True, allow_unicode=True, width=10**6)).strip()[1:-1]
 
 
@@ -209,7 +209,7 @@ def _scalar(text: str) -> str:
 
 
 def automatic(column: str, values: pa.Array) -> Spec:
-    """A hierarchy from a column's type, name and values: bands, prefixes, date parts, or groups that begin alike."""
+    """Guess a hierarchy from type, name and values: bands, prefixes, date parts, or groups that begin alike."""
     kind = values.type
     present = values.drop_null()
     if pa.types.is_date(kind):
@@ -227,7 +227,7 @@ def automatic(column: str, values: pa.Array) -> Spec:
 
 
 def _is_code(column: str, values: pa.Array) -> bool:
-    """ZIP codes and their kin: named so, or text of digits that all have the same length."""
+    """True for ZIP codes and their kin: by name, or text of digits of one length."""
     if not len(values):
         return False
     if pa.types.is_integer(values.type):
@@ -240,7 +240,7 @@ def _is_code(column: str, values: pa.Array) -> bool:
 
 
 def _automatic_bands(values: pa.Array) -> Spec:
-    """About sixteen bands of a round width (1, 2 or 5 times a power of ten), then 2, 4 and 8 times as wide."""
+    """Return about sixteen bands of a round width (1, 2 or 5 times a power of ten), then wider ones."""
     if len(values) < 3:
         return FLAT
     ends = pc.min_max(values.cast(pa.float64(), safe=False)).as_py()
@@ -256,7 +256,7 @@ def _automatic_bands(values: pa.Array) -> Spec:
 
 
 def _automatic_tree(texts: Iterable[str]) -> Tree:
-    """Values that begin with the same word (Self-emp-inc, Self-emp-not-inc) as a group; the others alone."""
+    """Group values that begin with the same word (Self-emp-inc, Self-emp-not-inc); leave the others alone."""
     groups: dict[str, list[str]] = {}
     for text in texts:
         groups.setdefault(re.split(r"[-_ /:.,(]", text, maxsplit=1)[0], []).append(text)
@@ -271,8 +271,8 @@ def _automatic_tree(texts: Iterable[str]) -> Tree:
     return Tree(branches=branches)
 
 
-def completed(spec: Spec, values: pa.Array) -> Spec:
-    """A tree with the values it does not list under `unlisted`, for a person to sort; other hierarchies as they are."""
+def complete(spec: Spec, values: pa.Array) -> Spec:
+    """Add the values that a tree does not list, under `unlisted`, for a person to sort; keep other hierarchies."""
     if not isinstance(spec, Tree) or not spec.closed:
         return spec
     known = leaf_paths(spec.branches)
@@ -280,12 +280,12 @@ def completed(spec: Spec, values: pa.Array) -> Spec:
     return Tree(branches={**spec.branches, "unlisted": tuple(missing)}) if missing else spec
 
 
-def suggested(data: pa.Table | str | Path, quasi: Sequence[str], given: Mapping[str, Spec] | None) -> dict[str, Spec]:
-    """The hierarchies that a table's columns would get, those that were given first."""
-    with opened(data) as source:
+def suggest(data: pa.Table | str | Path, quasi: Sequence[str], given: Mapping[str, Spec] | None) -> dict[str, Spec]:
+    """Return the hierarchies that a table's columns would get, those that were given first."""
+    with open_table(data) as source:
         source.require(list(quasi), what="quasi")
         found = {}
         for name in quasi:
             values = source.groups([name]).values[0]
-            found[name] = completed(given[name], values) if given and name in given else automatic(name, values)
+            found[name] = complete(given[name], values) if given and name in given else automatic(name, values)
         return found

@@ -62,7 +62,7 @@ class Losses:
 def costs(
     measure: Measure, hierarchies: Sequence[Hierarchy], groups: Groups, weights: Mapping[str, float] | None = None
 ) -> Costs:
-    """The cost of every entry at every level. Costs never fall as the level rises, and weights add up to 1."""
+    """Return the cost of every entry at every level. Costs never fall as the level rises; weights add up to 1."""
     raw = np.array([float((weights or {}).get(hierarchy.column, 1.0)) for hierarchy in hierarchies])
     if not np.isfinite(raw).all() or (raw < 0).any() or raw.sum() <= 0:
         raise UsageError("Weights must be zero or more, and not all of them zero.")
@@ -86,7 +86,7 @@ def _entries(measure: Measure, hierarchy: Hierarchy, counts: Floats) -> list[Flo
 
 
 def less_one(spans: Floats, domain: float) -> Floats:
-    """The shares (m - 1) / (n - 1) from the shares m / n of a domain of n values."""
+    """Return the shares (m - 1) / (n - 1), from the shares m / n of a domain of n values."""
     if domain <= 1:  # one value, or none where a column is all NULL
         return spans
     one = 1 / domain
@@ -100,16 +100,17 @@ def _bits(hierarchy: Hierarchy, counts: Floats) -> list[Floats]:
     return [np.maximum(each, 0) / total if total > 0 else np.zeros_like(each) for each in lost]
 
 
-def measured(
+def measure_losses(
     hierarchies: Sequence[Hierarchy],
     groups: Groups,
     levels: Sequence[Integers],
     classes: Integers,
     spans: Mapping[str, Floats],
 ) -> Losses:
-    """The losses of a recoding: levels[column][group], classes[group] (-1 if suppressed).
+    """Measure the losses of a recoding: levels[column][group], classes[group] (-1 if suppressed).
 
-    `spans` are, of columns whose intervals were tightened, the shares that the published intervals cover instead.
+    `spans`, for columns with tightened intervals: the shares that the published intervals cover
+    instead.
     """
     kept = classes >= 0
     sizes = np.bincount(classes[kept], groups.counts[kept])

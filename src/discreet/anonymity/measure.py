@@ -19,8 +19,8 @@ import pyarrow as pa
 from discreet.anonymity import guarantee as judge
 from discreet.anonymity.guarantee import Closeness, Ground
 from discreet.anonymity.hierarchies import Hierarchy, Spec, build
-from discreet.anonymity.population import PopulationUniques, estimated
-from discreet.anonymity.source import Flags, Floats, Groups, Integers, SourceTable, grouped, opened, plain, view
+from discreet.anonymity.population import PopulationUniques, estimate
+from discreet.anonymity.source import Flags, Floats, Groups, Integers, SourceTable, grouped, open_table, plain, view
 from discreet.engines.quoting import name as quoted
 from discreet.errors import UsageError
 
@@ -140,7 +140,7 @@ def risk(
     hierarchies: Mapping[str, Spec] | None = None,
 ) -> Risk:
     """Measure a table. `population`: everybody, with the same columns; `fraction`: the table's share of everybody."""
-    with opened(data) as source:
+    with open_table(data) as source:
         measured = measure(source, quasi=quasi, sensitive=sensitive, hierarchies=hierarchies)
         if population is None and fraction is None:
             return measured.risk
@@ -148,7 +148,7 @@ def risk(
             raise UsageError("Give the population or the sampling fraction, not both.")
         if population is not None:
             return measured.in_population(_everybody(source, population, quasi))
-        return replace(measured.risk, population=estimated(measured.sizes, fraction or 0.0))
+        return replace(measured.risk, population=estimate(measured.sizes, fraction or 0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,7 +159,7 @@ class RiskDetail:
     sizes: Integers
 
     def in_population(self, everybody: Floats) -> Risk:
-        """The risk when the class of each person has so many members in the population."""
+        """Return the risk when the class of each person has so many members in the population."""
         sizes = np.maximum(everybody, self.sizes)
         rows = max(1, int(self.sizes.sum()))
         return replace(
@@ -189,7 +189,7 @@ def measure(
         unique_by_columns=subsets,
         every_subset=complete,
         exposed_by=smallest,
-        exposed=_exposed(groups, quasi, classes, sizes),
+        exposed=_smallest(groups, quasi, classes, sizes),
         prosecutor=_scenario(sizes, sizes.astype(np.float64)),
         journalist=None,
         marketer=number / max(1, source.rows),
@@ -202,7 +202,7 @@ def measure(
 
 
 def classes_of(groups: Groups, columns: int) -> tuple[Integers, int]:
-    """The class of each row group by its first columns. Groups come sorted, so equal ones stand together."""
+    """Return the class of each row group by its first columns. Groups are sorted, so equal ones stand together."""
     if not len(groups.counts):
         return np.zeros(0, dtype=np.int64), 0
     new = np.zeros(len(groups.counts), dtype=np.bool_)
@@ -218,7 +218,7 @@ def tree_of(hierarchies: Mapping[str, Spec] | None, column: str, groups: Groups)
 
 
 def about(groups: Groups, column: str, classes: Integers, number: int, tree: Hierarchy | None) -> Sensitive:
-    """l and t of one column, of all its kinds."""
+    """Return l and t of one column, of all kinds."""
     index = groups.position(column)
     codes, values = groups.codes[index], groups.values[index]
     whole = np.bincount(codes, groups.counts, len(values)).astype(np.float64)
@@ -249,14 +249,14 @@ def about(groups: Groups, column: str, classes: Integers, number: int, tree: Hie
 
 
 def ground_of(values: pa.Array) -> Ground:
-    """The ground distance that a column's type suggests: numbers and dates have an order."""
+    """Return the ground distance that a column's type suggests: numbers and dates have an order."""
     kind = values.type
     numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     return "ordered" if numeric or pa.types.is_temporal(kind) else "equal"
 
 
 def by_size(sizes: Integers) -> dict[str, int]:
-    """How many rows are in classes of 1, 2, 3-4, 5-9, 10-99 and more."""
+    """Count the rows in classes of 1, 2, 3-4, 5-9, 10-99 and more."""
     edges = {"1": (1, 1), "2": (2, 2), "3-4": (3, 4), "5-9": (5, 9), "10-99": (10, 99), "100+": (100, 2**62)}
     return {name: int(sizes[(sizes >= low) & (sizes <= high)].sum()) for name, (low, high) in edges.items()}
 
@@ -273,10 +273,10 @@ def _scenario(sizes: Integers, everybody: Floats) -> Scenario:
     )
 
 
-def _exposed(
+def _smallest(
     groups: Groups, quasi: Sequence[str], classes: Integers, sizes: Integers
 ) -> tuple[tuple[Mapping[str, Any], int], ...]:
-    """The smallest classes, for the curator's eyes."""
+    """Return the smallest classes, for the curator's eyes."""
     smallest = np.argsort(sizes, kind="stable")[:_SHOWN]
     first = np.searchsorted(classes, smallest)
     return tuple(
@@ -291,7 +291,7 @@ def _exposed(
 def _subsets(
     groups: Groups, quasi: Sequence[str], classes: Integers, number: int
 ) -> tuple[tuple[Uniqueness, ...], dict[int, int], bool]:
-    """Uniqueness by every subset; how many are unique by one column, by two and so on; whether all were tried.
+    """Return uniqueness by every subset, the unique rows by one column, by two...; and if all subsets were tried.
 
     Subsets are grouped from the classes, not from the rows.
     """
@@ -301,7 +301,7 @@ def _subsets(
     largest = _largest_size(len(quasi))
     alone_by = np.zeros(number, dtype=np.int64)  # the fewest columns that single a class's one member out
     found = []
-    for subset in _chosen(len(quasi), largest):
+    for subset in _subsets_to_try(len(quasi), largest):
         alone, distinct = _alone(codes, sizes, subset)
         found.append(Uniqueness(columns=tuple(quasi[i] for i in subset), unique=int(alone.sum()), classes=distinct))
         alone_by[alone & ((alone_by == 0) | (alone_by > len(subset)))] = len(subset)
@@ -320,7 +320,7 @@ def _largest_size(columns: int) -> int:
     return columns
 
 
-def _chosen(columns: int, largest: int) -> Iterator[tuple[int, ...]]:
+def _subsets_to_try(columns: int, largest: int) -> Iterator[tuple[int, ...]]:
     for size in range(1, largest + 1):
         yield from combinations(range(columns), size)
     if largest < columns - 1:
@@ -330,7 +330,7 @@ def _chosen(columns: int, largest: int) -> Iterator[tuple[int, ...]]:
 
 
 def _alone(codes: Sequence[Integers], sizes: Integers, subset: Sequence[int]) -> tuple[Flags, int]:
-    """Which classes are one row that is alone in these columns, and how many different rows the columns have."""
+    """Flag classes of one row that is alone in these columns; also count the different rows of the columns."""
     keys = np.zeros(len(sizes), dtype=np.int64)
     space = 1
     for index in subset:

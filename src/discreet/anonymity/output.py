@@ -44,7 +44,7 @@ class Labels:
 
 
 def labels(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, *, tight: bool) -> Labels:
-    """The label of each row group at its level; where it is asked for, the smallest and largest number of its class."""
+    """Return the label of each row group at its level; if tight, the smallest and largest number of its class."""
     offsets = np.cumsum([0, *(len(level) for level in hierarchy.labels)])
     nodes = np.stack(hierarchy.nodes)[levels, codes]
     every = pa.array([label for level in hierarchy.labels for label in level], pa.string())
@@ -52,10 +52,10 @@ def labels(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Int
     exact = not levels[classes >= 0].any()
     if not tight or hierarchy.ordered is None or exact:
         return Labels(text=text, exact=exact)
-    return _tightened(hierarchy, codes, levels, classes, text)
+    return _tighten(hierarchy, codes, levels, classes, text)
 
 
-def _tightened(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, text: pa.Array) -> Labels:
+def _tighten(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes: Integers, text: pa.Array) -> Labels:
     ordered = np.asarray(hierarchy.ordered, dtype=np.float64)
     numbers = ordered[codes]
     kept, count = classes >= 0, int(classes.max()) + 1
@@ -64,7 +64,7 @@ def _tightened(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes:
     np.maximum.at(most, classes[kept], numbers[kept])
     known = np.isfinite(least) & np.isfinite(most)
     shown = [
-        _closed(low, high, whole=hierarchy.whole) if ok else None
+        _interval(low, high, whole=hierarchy.whole) if ok else None
         for low, high, ok in zip(least.tolist(), most.tolist(), known.tolist(), strict=True)
     ]
     changed = kept & (levels > 0) & known[classes]
@@ -83,7 +83,7 @@ def _tightened(hierarchy: Hierarchy, codes: Integers, levels: Integers, classes:
     )
 
 
-def _closed(low: float, high: float, *, whole: bool) -> str:
+def _interval(low: float, high: float, *, whole: bool) -> str:
     if low == high:
         return number_text(low)
     between = "-" if whole and low >= 0 else None
@@ -107,7 +107,7 @@ class Made:
 
 
 def query(source: SourceTable, made: Made, drop: Sequence[str]) -> str:
-    """The SELECT that replaces quasi-identifiers, leaves suppressed rows out, and hides the original order."""
+    """Write the SELECT that replaces quasi-identifiers, leaves suppressed rows out, and hides the original order."""
     groups = made.groups
     kept = pa.array(made.recoded.classes >= 0)
     pairs = zip(groups.values, groups.codes, strict=True)
@@ -146,8 +146,8 @@ class Target:
 
 
 @contextmanager
-def written(source: SourceTable, select: str, target: Target | None) -> Iterator[pa.Table | Path]:
-    """The finished table: in memory, or in a file that takes its name only if the block ends well."""
+def write(source: SourceTable, select: str, target: Target | None) -> Iterator[pa.Table | Path]:
+    """Yield the finished table: in memory, or in a file that gets its name only if the block ends well."""
     if target is None:
         yield source.arrow(select)
         return

@@ -28,8 +28,8 @@ class PopulationUniques:
         return {"population": self.population, "zayatz": self.zayatz, "pitman": self.pitman, "chosen": self.chosen}
 
 
-def estimated(sizes: Integers, fraction: float) -> PopulationUniques:
-    """From the class sizes of a sample that is this fraction of the population.
+def estimate(sizes: Integers, fraction: float) -> PopulationUniques:
+    """Estimate from the class sizes of a sample that is this fraction of the population.
 
     Pitman for small samples (up to a tenth), else Zayatz, after the comparison of Dankar, El Emam, Neisa and Roffey
     (2012), who found that rule to be the most accurate.

@@ -24,10 +24,10 @@ from discreet.anonymity.measure import about, by_size, classes_of
 from discreet.anonymity.output import Labels, Made, PromiseBroken, TableFacts, Target, labels
 from discreet.anonymity.recoding import recode_global, recode_local
 from discreet.anonymity.recoding.demand import Demand, RecodingKind, check_columns, guarantee_of
-from discreet.anonymity.recoding.lattice import Recoding, RowGroups, coded
+from discreet.anonymity.recoding.lattice import Recoding, RowGroups, encode
 from discreet.anonymity.recoding.suppress import telling_columns
 from discreet.anonymity.report.report import Report
-from discreet.anonymity.source import Groups, SourceTable, opened
+from discreet.anonymity.source import Groups, SourceTable, open_table
 from discreet.anonymity.utility import utility
 from discreet.policy.document import nearest
 
@@ -99,19 +99,19 @@ def anonymize(
         Protection against somebody who knows more than the quasi-identifiers. See docs/anonymity.md.
     """
     target = None if out is None else Target.at(Path(out), data)
-    with opened(data) as source:
+    with open_table(data) as source:
         check_columns(source, demand, drop, weights)
         groups = source.groups(demand.watched)
         built = levels_of(demand.quasi, groups, hierarchies)
         guarantee = guarantee_of(demand, groups, hierarchies)
         costs = losses.costs(demand.loss, built, groups, weights)
-        recoded = _recoded(coded(groups, built, costs, promised_about(demand)), guarantee, demand, progress)
+        recoded = _recode(encode(groups, built, costs, sensitive_column(demand)), guarantee, demand, progress)
         made = Made(
-            groups=groups, hierarchies=built, recoded=recoded, shown=_shown(built, groups, recoded, demand.recoding)
+            groups=groups, hierarchies=built, recoded=recoded, shown=_labels(built, groups, recoded, demand.recoding)
         )
-        with output.written(source, output.query(source, made, drop), target) as finished:
-            found = _measured_again(finished, guarantee, demand, source)
-            told = _reported(finished, demand, source, made, found) if report else None
+        with output.write(source, output.query(source, made, drop), target) as finished:
+            found = _measure_again(finished, guarantee, demand, source)
+            told = _report(finished, demand, source, made, found) if report else None
         return Anonymized(
             table=finished if isinstance(finished, pa.Table) else None,
             guarantee=guarantee,
@@ -121,7 +121,7 @@ def anonymize(
             rows=found.rows,
             classes=found.classes,
             suppressed=source.rows - found.rows,
-            loss=losses.measured(built, groups, recoded.levels, recoded.classes, made.spans),
+            loss=losses.measure_losses(built, groups, recoded.levels, recoded.classes, made.spans),
             recoding=demand.recoding,
             optimal=recoded.optimal,
             searched=recoded.searched,
@@ -135,7 +135,7 @@ def anonymize(
         )
 
 
-def _shown(built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: RecodingKind) -> tuple[Labels, ...]:
+def _labels(built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: RecodingKind) -> tuple[Labels, ...]:
     return tuple(
         labels(each, groups.codes[i], recoded.levels[i], recoded.classes, tight=each.tight and kind == "local")
         for i, each in enumerate(built)
@@ -143,7 +143,7 @@ def _shown(built: Sequence[Hierarchy], groups: Groups, recoded: Recoding, kind: 
 
 
 def _misspelt(hierarchies: Mapping[str, Spec] | None, source: SourceTable) -> list[str]:
-    """One file may serve several tables, so it may have hierarchies for others; but a name may also be misspelt."""
+    """Warn about hierarchies with nearly a column's name; others may be there for other tables."""
     others = {name: nearest(name, source.types) for name in hierarchies or () if name not in source.types}
     return [
         f"There is a hierarchy for {name}, which the table does not have. {meant}"
@@ -152,13 +152,13 @@ def _misspelt(hierarchies: Mapping[str, Spec] | None, source: SourceTable) -> li
     ]
 
 
-def promised_about(demand: Demand) -> str | None:
-    """The sensitive column, if anything is promised about it."""
+def sensitive_column(demand: Demand) -> str | None:
+    """Return the sensitive column, if anything is promised about it."""
     return demand.sensitive if demand.watched != demand.quasi else None
 
 
 def levels_of(quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Spec] | None) -> list[Hierarchy]:
-    """A hierarchy for each quasi-identifier: the one that was given, or a first guess."""
+    """Return a hierarchy for each quasi-identifier: the one that was given, or a first guess."""
     specs = hierarchies or {}
     return [
         build(specs[name] if name in specs else automatic(name, values), name, values)
@@ -166,19 +166,19 @@ def levels_of(quasi: Sequence[str], groups: Groups, hierarchies: Mapping[str, Sp
     ]
 
 
-def _recoded(table: RowGroups, guarantee: Guarantee, demand: Demand, progress: Progress | None) -> Recoding:
+def _recode(table: RowGroups, guarantee: Guarantee, demand: Demand, progress: Progress | None) -> Recoding:
     allowed = int(demand.suppress * table.counts.sum())
     if demand.recoding == "global":
         return recode_global.recode(table, guarantee, most_suppressed=allowed, measure=demand.loss)
     return recode_local.recode(table, guarantee, most_suppressed=allowed, progress=progress)
 
 
-def _measured_again(
+def _measure_again(
     finished: pa.Table | Path, guarantee: Guarantee, demand: Demand, original: SourceTable
 ) -> TableFacts:
-    """k, l and t of the finished table itself, as any reader would compute them. Raises if it breaks the promise."""
+    """Measure k, l and t of the finished table, as any reader would; raise if it breaks the promise."""
     name = demand.sensitive
-    with opened(finished, types=_read_as(demand, original.types), beside=original) as source:
+    with open_table(finished, types=_read_as(demand, original.types), beside=original) as source:
         groups = source.groups([*demand.quasi, *([] if name is None else [name])])
     classes, number = classes_of(groups, len(demand.quasi))
     sensitive = None if name is None else groups.codes[-1]
@@ -197,17 +197,15 @@ def _measured_again(
 
 
 def _read_as(demand: Demand, types: Mapping[str, str]) -> dict[str, str]:
-    """How a finished CSV file is read: labels as text, the secret as what it was."""
+    """Return the types by which to read a finished CSV file: labels as text, the secret as it was."""
     secret = {} if demand.sensitive is None else {demand.sensitive: types[demand.sensitive]}
     return {**dict.fromkeys(demand.quasi, "VARCHAR"), **secret}
 
 
-def _reported(
-    finished: pa.Table | Path, demand: Demand, original: SourceTable, made: Made, found: TableFacts
-) -> Report:
+def _report(finished: pa.Table | Path, demand: Demand, original: SourceTable, made: Made, found: TableFacts) -> Report:
     classes, number = classes_of(made.groups, len(demand.quasi))
     before = np.bincount(classes, made.groups.counts, number).astype(np.int64)
-    with opened(finished, types=_read_as(demand, original.types), beside=original) as source:
+    with open_table(finished, types=_read_as(demand, original.types), beside=original) as source:
         failed = failures(source, quasi=demand.quasi, secret=demand.sensitive)
     return Report(
         before=by_size(before),

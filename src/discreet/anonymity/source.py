@@ -47,7 +47,7 @@ class SourceTable:
             raise UsageError(f"{what} names {', '.join(sorted(twice))} twice.")
 
     def groups(self, columns: Sequence[str]) -> Groups:
-        """The distinct combinations of some columns, with the number of rows that have each."""
+        """Return the distinct combinations of some columns, with the number of rows that have each."""
         for name in columns:
             if self.types[name].startswith(("STRUCT", "MAP", "UNION")) or self.types[name].endswith("]"):
                 raise UsageError(
@@ -78,7 +78,7 @@ class Groups:
 
 
 def grouped(found: pa.Table) -> Groups:
-    """Distinct combinations of values as they come from a query, their number in the last column; sorted."""
+    """Return the distinct combinations of a query's result, sorted; its last column is their number."""
     encoded = [encode(column) for column in found.columns[:-1]]
     order = np.lexsort([codes for _, codes in reversed(encoded)])
     return Groups(
@@ -90,11 +90,11 @@ def grouped(found: pa.Table) -> Groups:
 
 
 @contextmanager
-def opened(
+def open_table(
     data: pa.Table | str | Path, *, types: Mapping[str, str] | None = None, beside: SourceTable | None = None
 ) -> Iterator[SourceTable]:
-    """A table to query; `types` are those of columns in a CSV file that was written here. `beside` lends its engine."""
-    with _connected() if beside is None else beside.connection.cursor() as connection:
+    """Open a table to query; `types` are for columns of a CSV file that was written here. `beside` lends its engine."""
+    with _connect() if beside is None else beside.connection.cursor() as connection:
         if isinstance(data, (str, Path)):
             rows = view(connection, "data", Path(data), types or {})
         elif isinstance(data, pa.Table):
@@ -109,14 +109,14 @@ def opened(
 
 
 @contextmanager
-def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
-    """An engine of its own, that spills to a folder of its own and loads nothing from elsewhere."""
+def _connect() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Start an engine of its own, which spills to a folder of its own and loads nothing from elsewhere."""
     with tempfile.TemporaryDirectory(prefix="discreet-") as spill, connect(files=True, spill=spill) as connection:
         yield connection
 
 
 def view(connection: duckdb.DuckDBPyConnection, name: str, path: Path, types: Mapping[str, str]) -> int:
-    """A file by a name of its own, and how many rows it has. A row that cannot be read is found here, by counting."""
+    """Give a file a name, and return its rows; counting them finds a row that cannot be read."""
     try:
         connection.execute(f"CREATE TEMP VIEW {name} AS SELECT * FROM {_file(connection, path, types)}")
         ((rows,),) = connection.execute(f"SELECT COUNT(*) FROM {name}").fetchall()
@@ -144,7 +144,7 @@ def _file(connection: duckdb.DuckDBPyConnection, path: Path, types: Mapping[str,
 
 
 def _leading_zeros(connection: duckdb.DuckDBPyConnection, cut: Callable[..., str]) -> dict[str, str]:
-    """Columns that look like numbers and are not: 02139 is a ZIP code, not 2139."""
+    """Return columns that look like numbers and are not: 02139 is a ZIP code, not 2139."""
     described = connection.execute(f"DESCRIBE SELECT * FROM {cut()}").fetchall()
     numeric = [name for name, kind, *_ in described if kind in ("BIGINT", "HUGEINT", "DOUBLE")]
     if not numeric:
@@ -155,7 +155,7 @@ def _leading_zeros(connection: duckdb.DuckDBPyConnection, cut: Callable[..., str
 
 
 def encode(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Integers]:
-    """A column's distinct values in order, null last, and where each entry stands among them."""
+    """Return a column's distinct values in order, null last, and the place of each entry among them."""
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if isinstance(whole, pa.ChunkedArray):  # no chunks at all
         whole = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
@@ -169,7 +169,7 @@ def encode(column: pa.ChunkedArray | pa.Array) -> tuple[pa.Array, Integers]:
 
 
 def plain(value: Any) -> str | None:
-    """A value as it is written in a hierarchy file or published."""
+    """Write a value as in a hierarchy file or a published table."""
     if value is None:
         return None
     if isinstance(value, bool):

@@ -67,7 +67,7 @@ class Utility:
 
 
 def utility(made: Made) -> Utility:
-    """`by_column`: the share of people who seem to have another value than they have, in counts by that column."""
+    """Measure errors; `by_column`: the share of people who seem to have another value, in counts by that column."""
     groups, hierarchies, kept = made.groups, made.hierarchies, made.recoded.classes >= 0
     spreads = {
         i: _spread(each, groups.codes[i][kept], made.recoded.levels[i][kept], made.shown[i], kept)
@@ -132,7 +132,7 @@ def _counts(name: str, tables: Sequence[tuple[Floats, Floats]]) -> Counts:
 
 
 def _margins(tables: int) -> Iterator[tuple[str, int]]:
-    """Somebody is in one cell of each table, so tables that share ε have noise of scale tables / ε each."""
+    """Yield ε and margin: a person is in one cell of each table, so the noise of each has scale tables / ε."""
     for epsilon in EPSILONS if tables else ():
         noise = DiscreteLaplace(scale=tables / epsilon, l1=Fraction(1))
         yield f"{float(epsilon):g}", noise.margin(_CONFIDENCE)

@@ -184,12 +184,12 @@ def _write_hierarchies(
     data: Path, quasi: Sequence[str], given: dict[str, Spec] | None, path: Path, format: Format
 ) -> None:
     """The hierarchies that would be used, with values that a given tree lacks under `unlisted`."""
-    from discreet.anonymity.hierarchy_file import suggested, text_of
+    from discreet.anonymity.hierarchy_file import suggest, text_of
 
     if path.exists():
         raise UsageError(f"{path} is there already. Name another file.")
     require_writable(path)
-    specs = suggested(data, quasi, given)
+    specs = suggest(data, quasi, given)
     write_file(path, text_of(specs))
     if format is Format.json:
         print(json.dumps({"hierarchies": str(path), "columns": list(specs)}, ensure_ascii=False))

@@ -61,7 +61,7 @@ class Demand:
 
     @property
     def watched(self) -> tuple[str, ...]:
-        """The columns whose combinations decide: quasi-identifiers, and the sensitive one if it is promised about."""
+        """The columns whose combinations decide: quasi-identifiers, and the sensitive one if promised about."""
         promised = self.l is not None or self.t is not None
         return (*self.quasi, self.sensitive) if promised and self.sensitive is not None else tuple(self.quasi)
 
@@ -74,7 +74,7 @@ def _whole(value: object, name: str) -> None:
 def check_columns(
     source: SourceTable, demand: Demand, drop: Sequence[str], weights: Mapping[str, float] | None
 ) -> None:
-    """Every name that was given is a column of the table, and none has two roles."""
+    """Refuse a name that is no column of the table, and a column with two roles."""
     source.require(demand.quasi, what="quasi")
     source.require([demand.sensitive] if demand.sensitive else [], what="sensitive")
     source.require(list(drop), what="drop")
@@ -91,7 +91,7 @@ def check_columns(
 
 
 def guarantee_of(demand: Demand, groups: Groups, hierarchies: Mapping[str, Spec] | None) -> Guarantee:
-    """The promise as a value that judges classes. Raises if the whole table, as one class, does not keep it."""
+    """Return the promise as a value that judges classes; raise if the whole table, as one class, breaks it."""
     if demand.watched == demand.quasi:
         return Guarantee(k=demand.k)
     name = demand.watched[-1]

@@ -35,7 +35,7 @@ class Opened:
 
 
 def join_leftovers(opened: Opened, guarantee: Guarantee, most_suppressed: int) -> None:
-    """Rows without a class join one where they cost least, or are suppressed where that is cheaper and allowed."""
+    """Join rows without a class to the class where they cost least; suppress where cheaper and allowed."""
     table = opened.table
     left = opened.left()
     if not len(left):
@@ -102,7 +102,7 @@ class _Classes:
         return made
 
     def best(self, row: int) -> tuple[int | None, float]:
-        """The class that a row joins at the least cost to all, and that cost; None if no class near can take it."""
+        """Return the class that a row joins at the least cost to all, and that cost; None if none near can take it."""
         total = np.zeros(len(self.sizes))
         for column, costs in enumerate(self.stacked):
             raised = np.maximum(self.vectors[:, column], self._apart(column, row))
@@ -118,7 +118,7 @@ class _Classes:
         return (int(able[0]), float(price[able[0]])) if len(able) else (None, np.inf)
 
     def _apart(self, column: int, row: int) -> Integers:
-        """The lowest level of a column on which a row looks like each class's member."""
+        """Return the lowest level of a column on which a row looks like each class's member."""
         own = int(self.opened.table.codes[column][row])
         if (column, own) not in self.apart:
             levels = self.opened.table.nodes[column][:-1]
@@ -143,7 +143,7 @@ class _Classes:
 
 
 def _swallow(opened: Opened, guarantee: Guarantee, stuck: Integers, allowed: int) -> None:
-    """Rows that no class can take become a class of their own, which takes in whole classes until it has the guarantee.
+    """Make a class of the rows that no class can take; add whole classes until it has the guarantee.
 
     It ends at the latest with the whole table, which has it.
     """
@@ -164,7 +164,7 @@ def _swallow(opened: Opened, guarantee: Guarantee, stuck: Integers, allowed: int
 
 
 def _most_helpful(opened: Opened, number: int, has: Integers) -> int:
-    """The class whose rows bring the new one closest to the whole table, for each row that they cost."""
+    """Return the class whose rows bring the new one closest to the whole table, per row that they cost."""
     table = opened.table
     sizes = np.bincount(opened.classes[has], table.counts[has], number)
     candidates = np.flatnonzero(sizes)

@@ -55,8 +55,8 @@ class RowGroups:
         )
 
     def classes(self, vector: Vector) -> tuple[Integers, int]:
-        """Which row groups look alike at these levels: a class number for each, and how many classes there are."""
-        return relabeled(*self._keys(vector))
+        """Group rows that look alike at these levels: a class number for each, and the number of classes."""
+        return relabel(*self._keys(vector))
 
     def _keys(self, vector: Vector) -> tuple[Integers, int]:
         keys, space = np.zeros(len(self), dtype=np.int64), 1
@@ -64,7 +64,7 @@ class RowGroups:
             if sizes[level] == 1:
                 continue
             if space * sizes[level] > _WIDE:
-                keys, space = relabeled(keys, space)
+                keys, space = relabel(keys, space)
             column = nodes[level][codes]
             keys, space = (column if space == 1 else keys * sizes[level] + column), space * sizes[level]
         return keys, space
@@ -89,8 +89,8 @@ class RowGroups:
         ]
 
 
-def relabeled(keys: Integers, space: int) -> tuple[Integers, int]:
-    """Keys below `space` as numbers without gaps, in the same order, and how many there are."""
+def relabel(keys: Integers, space: int) -> tuple[Integers, int]:
+    """Renumber keys below `space` without gaps, in the same order; also return how many there are."""
     if space > 8 * len(keys) + 1024:
         found, numbers = np.unique(keys, return_inverse=True)
         return numbers, len(found)
@@ -100,8 +100,8 @@ def relabeled(keys: Integers, space: int) -> tuple[Integers, int]:
     return numbers[keys], int(numbers[-1]) + 1
 
 
-def coded(groups: Groups, hierarchies: Sequence[Hierarchy], costs: Costs, sensitive: str | None) -> RowGroups:
-    """The first columns of the groups are those to recode, in the order of their hierarchies."""
+def encode(groups: Groups, hierarchies: Sequence[Hierarchy], costs: Costs, sensitive: str | None) -> RowGroups:
+    """Encode groups, whose first columns are those to recode, in the order of their hierarchies."""
     return RowGroups(
         codes=groups.codes[: len(hierarchies)],
         counts=groups.counts,
@@ -113,7 +113,7 @@ def coded(groups: Groups, hierarchies: Sequence[Hierarchy], costs: Costs, sensit
 
 
 def every_vector(heights: Sequence[int]) -> Integers:
-    """All level vectors, one a row."""
+    """Return all level vectors, one a row."""
     return np.array(list(product(*(range(height + 1) for height in heights))), dtype=np.int64)
 
 

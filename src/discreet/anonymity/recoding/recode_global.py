@@ -14,7 +14,7 @@ import numpy as np
 
 from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.information_loss import Measure
-from discreet.anonymity.recoding.lattice import Recoding, RowGroups, every_vector, relabeled
+from discreet.anonymity.recoding.lattice import Recoding, RowGroups, every_vector, relabel
 from discreet.anonymity.source import Flags, Floats, Integers
 
 FULL_LATTICE = 2_000_000  # level vectors; beyond, greedily from the top down
@@ -32,7 +32,7 @@ class Looked:
 
 
 def recode(table: RowGroups, guarantee: Guarantee, *, most_suppressed: int, measure: Measure) -> Recoding:
-    """The level vector of least loss that has the guarantee and suppresses at most so many rows."""
+    """Find the level vector of least loss that has the guarantee and suppresses at most so many rows."""
     view = _View.of(table, guarantee, measure, most_suppressed)
     optimal = table.lattice_size <= FULL_LATTICE
     best = _search(view) if optimal else _descend(view)
@@ -71,7 +71,7 @@ class _View:
 
     def look(self, vector: Integers) -> Looked:
         self.looks += 1
-        finer = self._rolled_up(vector)
+        finer = self._roll_up(vector)
         classes, number = finer.classes(vector)
         good = self.good(finer, classes, number)
         rows = float(self.table.counts.sum())
@@ -91,7 +91,7 @@ class _View:
         return Looked(suppressed=suppressed, loss=loss if enough else np.inf, bound=bound)
 
     def good(self, table: RowGroups, classes: Integers, number: int) -> Flags:
-        """Which classes have the guarantee, closeness being to what is published: the rows that are kept."""
+        """Flag classes that have the guarantee; closeness is to what is published: the rows that are kept."""
         good = table.good(self.guarantee, classes, number)
         closeness = self.guarantee.closeness
         if closeness is None or good.all() or table.sensitive is None or not good.any():
@@ -102,8 +102,8 @@ class _View:
         still = table.good(again, classes, number)
         return good if still[good].all() else np.zeros(number, dtype=np.bool_)
 
-    def _rolled_up(self, vector: Integers) -> RowGroups:
-        """The table grouped anew with the two columns of most values as coarse as this, and kept for other vectors."""
+    def _roll_up(self, vector: Integers) -> RowGroups:
+        """Group the table anew, with its two widest columns as coarse as this; keep it for other vectors."""
         values = [len(nodes[0]) for nodes in self.table.nodes]
         base = np.zeros_like(vector)
         for column in np.argsort(values)[-2:]:
@@ -111,18 +111,18 @@ class _View:
         name = base.tobytes()
         found = self.rolled.get(name)
         if found is None:
-            found = _grouped(self.table, base) if base.any() else self.table
+            found = _merge(self.table, base) if base.any() else self.table
             if sum(map(len, self.rolled.values())) + len(found) <= max(_KEPT, 2 * len(self.table)):
                 self.rolled[name] = found
         return found
 
 
-def _grouped(finer: RowGroups, vector: Integers) -> RowGroups:
-    """Row groups that look alike at these levels, as one."""
+def _merge(finer: RowGroups, vector: Integers) -> RowGroups:
+    """Merge row groups that look alike at these levels."""
     classes, number = finer.classes(vector)
     if finer.sensitive is not None:
         width = int(finer.sensitive.max()) + 1
-        classes, number = relabeled(classes * width + finer.sensitive, number * width)
+        classes, number = relabel(classes * width + finer.sensitive, number * width)
     # Any member stands for its class: what is coarser than the class does not tell them apart.
     member = np.empty(number, dtype=np.int64)
     member[classes] = np.arange(len(finer))
@@ -189,7 +189,7 @@ def _search(view: _View) -> Integers:
 
 
 def _descend(view: _View) -> Integers:
-    """From everything `*` down, each time in the column that lowers the loss most; not always the optimum."""
+    """Go from everything `*` down, in the column that lowers the loss most; not always the optimum."""
     best = np.array(view.table.heights)
     least = view.look(best).loss
     while True:

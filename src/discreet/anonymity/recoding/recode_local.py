@@ -18,7 +18,7 @@ import numpy as np
 from discreet.anonymity.guarantee import Guarantee
 from discreet.anonymity.recoding.joining import Opened, join_leftovers
 from discreet.anonymity.recoding.lattice import Recoding, RowGroups, every_vector
-from discreet.anonymity.recoding.remaining import Remaining, chosen_boxes
+from discreet.anonymity.recoding.remaining import Remaining, choose_boxes
 from discreet.anonymity.source import Floats, Integers
 
 Progress = Callable[[str, float], None]
@@ -34,7 +34,7 @@ _ROUND_SHARE = 0.5  # of a sampled round's vectors, the cheapest that are used b
 def recode(
     table: RowGroups, guarantee: Guarantee, *, most_suppressed: int, progress: Progress | None = None
 ) -> Recoding:
-    """Classes of little cost that have the guarantee, with at most so many rows suppressed.
+    """Find classes of little cost that have the guarantee, with at most so many rows suppressed.
 
     The whole table must have the guarantee; then there is always an answer.
     """
@@ -44,13 +44,13 @@ def recode(
     else:
         searched = _by_samples(opened, guarantee, progress)
     join_leftovers(opened, guarantee, most_suppressed)
-    if not guarantee.grows and not _kept(opened, guarantee):
+    if not guarantee.grows and not _is_kept(opened, guarantee):
         # The whole table has the guarantee, what is left of it after suppression may not: then nothing is suppressed.
         return recode(table, guarantee, most_suppressed=0, progress=progress)
-    return Recoding(levels=_tightened(table, opened), classes=opened.classes, optimal=False, searched=searched)
+    return Recoding(levels=_tighten(table, opened), classes=opened.classes, optimal=False, searched=searched)
 
 
-def _kept(opened: Opened, guarantee: Guarantee) -> bool:
+def _is_kept(opened: Opened, guarantee: Guarantee) -> bool:
     chosen = opened.classes >= 0
     if chosen.all():
         return True
@@ -61,7 +61,7 @@ def _kept(opened: Opened, guarantee: Guarantee) -> bool:
 def _cheapest_first(
     opened: Opened, guarantee: Guarantee, vectors: Integers, limit: float, progress: Progress | None
 ) -> int:
-    """Open boxes of these level vectors, in order of cost up to a limit; how many vectors were looked at."""
+    """Open boxes of these level vectors, by cost up to a limit; return the number of vectors looked at."""
     rest = Remaining.of(opened.table, opened.left(), vectors)
     start = max(1, rest.left)
     queue = [(float(first), index) for index, first in enumerate(_first_looks(opened.table, vectors))]
@@ -85,7 +85,7 @@ def _cheapest_first(
         if not now.all():
             heappush(queue, (float(cost[~now].min()), index))
         if now.any():
-            chosen, classes = chosen_boxes(live, boxes, now)
+            chosen, classes = choose_boxes(live, boxes, now)
             opened.open(rest.rows[chosen], classes, vectors[index])
             rest.take(chosen)
             if progress is not None:
@@ -94,7 +94,7 @@ def _cheapest_first(
 
 
 def _first_looks(table: RowGroups, vectors: Integers) -> Floats:
-    """At which cost each level vector is first looked at: between its cheapest possible box and its average one.
+    """Return the cost at which to look first at each level vector: between its cheapest and average box.
 
     No box is cheaper than the cheapest node of each column, but few are that cheap: looking so early finds nothing.
     """
@@ -108,10 +108,10 @@ def _first_looks(table: RowGroups, vectors: Integers) -> Floats:
 def _good(
     rest: Remaining, index: int, guarantee: Guarantee, live: Integers, boxes: Integers
 ) -> tuple[Integers, Integers, Floats]:
-    """The row groups in boxes that have the guarantee, the box of each, and what each box costs a row on average."""
+    """Return the row groups in boxes that have the guarantee, the box of each, and each box's cost per row."""
     if not guarantee.sizes_only and len(live):
         good = rest.table.select(live).good(guarantee, boxes, int(boxes[-1]) + 1)
-        live, boxes = chosen_boxes(live, boxes, good)
+        live, boxes = choose_boxes(live, boxes, good)
     weights = rest.counts[live]
     return live, boxes, np.bincount(boxes, rest.cost(index, live) * weights) / np.bincount(boxes, weights)
 
@@ -165,7 +165,7 @@ class _Distances:
 
 
 def _around(rest: RowGroups, distances: _Distances, seed: int, company: int) -> tuple[int, ...]:
-    """The levels of a small box around one row group that holds at least so many rows, found greedily."""
+    """Return the levels of a small box around one row group with at least so many rows, found greedily."""
     far = [distances.of(column, int(codes[seed])) for column, codes in enumerate(rest.codes)]
     total = np.zeros(len(rest))
     for codes, (_, prices) in zip(rest.codes, far, strict=True):
@@ -193,7 +193,7 @@ def _around(rest: RowGroups, distances: _Distances, seed: int, company: int) -> 
         vector = joined[:, nearest]
 
 
-def _tightened(table: RowGroups, opened: Opened) -> tuple[Integers, ...]:
+def _tighten(table: RowGroups, opened: Opened) -> tuple[Integers, ...]:
     """Return the levels of each row group: in each column the lowest on which its whole class agrees."""
     kept = np.flatnonzero(opened.classes >= 0)
     order = kept[np.argsort(opened.classes[kept], kind="stable")]

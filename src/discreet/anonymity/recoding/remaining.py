@@ -54,14 +54,14 @@ class Remaining:
             rows=rows,
             counts=part.counts.astype(np.float64),
             vectors=vectors,
-            hashes=[[_hashed(column, nodes) for nodes in every] for column, every in enumerate(table.nodes)],
+            hashes=[[_hash(column, nodes) for nodes in every] for column, every in enumerate(table.nodes)],
             parts=parts,
             names=names.tolist(),
             left=len(rows),
         )
 
     def near(self, index: int, k: int) -> tuple[Integers, Keys]:
-        """All row groups in boxes of at least k rows and a few more, and the key of each one's box."""
+        """Return all row groups in boxes of at least k rows and a few more, and the key of each one's box."""
         keys = self._sum(index, 0)[0]
         for part in range(1, len(self.parts)):
             keys = keys + self._sum(index, part)[0]
@@ -86,7 +86,7 @@ class Remaining:
         near, keys = near[order], keys[order]
         boxes = np.zeros(len(near), dtype=np.int64)
         np.cumsum(keys[1:] != keys[:-1], out=boxes[1:])
-        return chosen_boxes(near, boxes, np.bincount(boxes, self.counts[near]) >= k)
+        return choose_boxes(near, boxes, np.bincount(boxes, self.counts[near]) >= k)
 
     def _sum(self, index: int, part: int) -> tuple[Keys, Floats]:
         """Sum, for each row group, its nodes' hashes and its costs over some columns."""
@@ -104,7 +104,7 @@ class Remaining:
         return found
 
     def take(self, which: Integers) -> None:
-        """These have found a class."""
+        """Mark row groups that found a class."""
         self.counts[which] = 0
         self.left -= len(which)
         if self.left < _FULL * len(self.counts):
@@ -113,21 +113,21 @@ class Remaining:
             self.sums.clear()
 
 
-def chosen_boxes(live: Integers, boxes: Integers, chosen: Flags) -> tuple[Integers, Integers]:
-    """The row groups in some of the boxes, and their boxes numbered anew."""
+def choose_boxes(live: Integers, boxes: Integers, chosen: Flags) -> tuple[Integers, Integers]:
+    """Return the row groups in some of the boxes, and their boxes numbered anew."""
     if chosen.all():
         return live, boxes
     inside = chosen[boxes]
     return live[inside], (np.cumsum(chosen) - 1)[boxes[inside]]
 
 
-def _hashed(column: int, nodes: Integers) -> Keys:
+def _hash(column: int, nodes: Integers) -> Keys:
     multiplier = int.from_bytes(blake2b(bytes([column % 256, column // 256]), digest_size=8).digest(), "big") | 1
     return (nodes + 1).astype(np.uint64) * np.uint64(multiplier)
 
 
 def _parts(levels: Sequence[int]) -> list[slice]:
-    """Runs of neighboring columns that have few combinations of levels together."""
+    """Return runs of neighboring columns that have few combinations of levels together."""
     parts, start, combinations = [], 0, 1
     for column, number in enumerate(levels):
         if combinations * number > _COMBINATIONS and column > start:

@@ -16,7 +16,7 @@ _LOOKED_AT = 20_000  # rows, for a first look at which columns determine each ot
 def telling_columns(
     source: SourceTable, *, quasi: Sequence[str], sensitive: str | None, drop: Sequence[str]
 ) -> tuple[str, ...]:
-    """Warnings about published columns that undo the work, each with the column and what to write."""
+    """Warn about published columns that undo the work, each with the column and what to write."""
     others = [name for name in source.types if name not in (*quasi, *drop) and _comparable(source.types[name])]
     if not others or source.rows < 2:
         return ()
@@ -26,7 +26,7 @@ def telling_columns(
         "quasi-identifier."
         for name in named
     ]
-    for name, hidden in _repeated(source, [each for each in others if each not in named], quasi):
+    for name, hidden in _repetitions(source, [each for each in others if each not in named], quasi):
         warnings.append(
             f"{name} says what {hidden} was: coarsening {hidden} hides nothing beside it. Drop it, or make it a "
             "quasi-identifier."
@@ -39,7 +39,7 @@ def _comparable(kind: str) -> bool:
 
 
 def _identifiers(source: SourceTable, columns: Sequence[str]) -> list[str]:
-    """Columns with almost as many values as rows. In a handful of rows that means nothing, unless it is text."""
+    """Return columns with almost as many values as rows; in a handful of rows, only text columns."""
     if not columns:
         return []
     listed = ", ".join(f"approx_count_distinct({quoted(name)})" for name in columns)
@@ -47,8 +47,8 @@ def _identifiers(source: SourceTable, columns: Sequence[str]) -> list[str]:
     return [name for name, count in zip(columns, counts, strict=True) if count >= _ALMOST_ALL * source.rows]
 
 
-def _repeated(source: SourceTable, columns: Sequence[str], quasi: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs (column, quasi-identifier) where the column's value decides the quasi-identifier's."""
+def _repetitions(source: SourceTable, columns: Sequence[str], quasi: Sequence[str]) -> list[tuple[str, str]]:
+    """Return pairs (column, quasi-identifier) where the column's value decides the quasi-identifier's."""
     if not columns:
         return []
     chosen = ", ".join(quoted(name) for name in (*columns, *quasi))

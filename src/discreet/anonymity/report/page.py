@@ -16,7 +16,7 @@ _MOST_DOTS = 60
 
 
 def page(made: Anonymized, *, title: str) -> str:
-    """The whole report on an anonymized table."""
+    """Write the whole report on an anonymized table."""
     parts = [
         *_summary(made),
         *map(blocks.warning, made.warnings),
@@ -69,7 +69,7 @@ def _cost(made: Anonymized) -> list[str]:
 
 
 def _levels(column: str, shares: Mapping[str, float]) -> str:
-    """The levels of a column: the more exact, the stronger the blue; `*` in orange."""
+    """Draw the levels of a column: the more exact, the stronger the blue; `*` in orange."""
     parts = []
     for index, (name, share) in enumerate(shares.items(), start=0 if "exact" in shares else 1):
         color, strength = (1, 1.0) if name == "*" else (0, _STRENGTHS[min(index, len(_STRENGTHS) - 1)])
@@ -117,7 +117,7 @@ def _failures(made: Anonymized) -> list[str]:
 
 
 def _people(example: Example | None) -> str:
-    """A dot for each member of the class, colored by the secret."""
+    """Draw a dot for each member of the class, colored by the secret."""
     if example is None:
         return ""
     colors = [1 if index == 0 else (0, 2, 3, 4)[(index - 1) % 4] for index in range(len(example.values))]

@@ -17,7 +17,7 @@ _BAR = 24
 
 
 def print_risk(found: Risk, *, reveal: bool = False, console: Console | None = None) -> None:
-    """A table's exposure: the numbers, which columns make people unique, who is exposed."""
+    """Print a table's exposure: the numbers, the columns that make people unique, and who is exposed."""
     console = console or Console()
     unique = f"{found.unique:,} of {found.rows:,} rows ({words.share(found.unique, found.rows)}) are unique"
     console.print(Text(f"k = {found.k}", style="bold"), Text(f"  {found.classes:,} classes; {unique}"), sep="")
@@ -34,10 +34,10 @@ def print_risk(found: Risk, *, reveal: bool = False, console: Console | None = N
         console.print(Text("\nThe most exposed:", style="bold"))
         for values, rows in found.exposed:
             told = ", ".join(f"{name} {plain(value)}" for name, value in values.items())
-            console.print(_named(f"  {rows} row{'s' * (rows > 1)}: {told}"))
+            console.print(_escape(f"  {rows} row{'s' * (rows > 1)}: {told}"))
 
 
-def _named(text: str, style: str = "") -> Text:
+def _escape(text: str, style: str = "") -> Text:
     """Escape a text that came from a file: brackets in it are no markup."""
     return Text(printable(text), style=style)
 
@@ -53,7 +53,7 @@ def _print_sensitive(found: Risk, console: Console) -> None:
     dominance = "unbounded" if told.dominance is None else f"{told.dominance:.3g}"
     console.print(
         Text(f"l = {told.l}", style="bold"),
-        _named(
+        _escape(
             f"  values of {told.column} in the poorest class; entropy {told.entropy_l:.2f}, recursive c {dominance}"
         ),
         sep="",
@@ -61,7 +61,7 @@ def _print_sensitive(found: Risk, console: Console) -> None:
     kinds = ", ".join(f"{ground} {distance:.3f}" for ground, distance in told.t_by.items())
     console.print(Text(f"t = {told.t:.3f}", style="bold"), Text(f"  {kinds}"), sep="")
     agree = words.share(told.homogeneous_rows, found.rows)
-    console.print(_named(f"{told.homogeneous_rows:,} rows ({agree}) are in classes that agree on {told.column}.\n"))
+    console.print(_escape(f"{told.homogeneous_rows:,} rows ({agree}) are in classes that agree on {told.column}.\n"))
 
 
 def _print_subsets(found: Risk, console: Console) -> None:
@@ -72,7 +72,7 @@ def _print_subsets(found: Risk, console: Console) -> None:
     for size in sorted({len(each.columns) for each in found.unique_by_columns}):
         same = [each for each in found.unique_by_columns if len(each.columns) == size]
         for each in same[:2]:
-            table.add_row(_named(", ".join(each.columns)), f"{each.unique:,}", _bar(each.unique / max(1, found.rows)))
+            table.add_row(_escape(", ".join(each.columns)), f"{each.unique:,}", _bar(each.unique / max(1, found.rows)))
     console.print(table)
     if any(found.exposed_by.values()):
         told = ", ".join(f"{rows:,} by {size}" for size, rows in found.exposed_by.items() if rows)
@@ -103,8 +103,8 @@ def _print_scenarios(found: Risk, console: Console) -> None:
 def print_anonymized(made: Anonymized, *, where: str, console: Console | None = None) -> None:
     """Print what was written, what it cost and what it does not give."""
     console = console or Console()
-    console.print(_named(f"Wrote {where}. ", style="bold"), _named(words.promise(made)), sep="")
-    console.print(_named(f"Checked on the finished table: {made.guarantee}.\n", style="dim"))
+    console.print(_escape(f"Wrote {where}. ", style="bold"), _escape(words.promise(made)), sep="")
+    console.print(_escape(f"Checked on the finished table: {made.guarantee}.\n", style="dim"))
     table = Table(show_edge=False, header_style="bold", pad_edge=False)
     table.add_column("column")
     table.add_column("lost", justify="right")
@@ -113,11 +113,11 @@ def print_anonymized(made: Anonymized, *, where: str, console: Console | None = 
     for column, levels in made.transformation.items():
         lost = made.loss.columns[column]
         told = levels if isinstance(levels, str) else ", ".join(f"{name} {part:.0%}" for name, part in levels.items())
-        table.add_row(_named(column), f"{lost:.1%}", _bar(lost), _named(told, style="dim"))
+        table.add_row(_escape(column), f"{lost:.1%}", _bar(lost), _escape(told, style="dim"))
     table.add_row(Text("all", style="bold"), Text(f"{made.loss.ncp:.1%}", style="bold"), "", Text("ncp", style="dim"))
     console.print(table)
     for warning in made.warnings:
-        console.print(_named(f"\nWarning: {warning}", style="red"))
+        console.print(_escape(f"\nWarning: {warning}", style="red"))
     _print_limits(made, console)
 
 

@@ -12,7 +12,7 @@ NOT_ENOUGH = (
 
 
 def share(part: float, whole: float) -> str:
-    """40 %, and never 0 % or 100 % of what is a few."""
+    """Print 40 %, and never 0 % or 100 % of what is a few."""
     if not whole or part in (0, whole):
         return "none" if not part else "all"
     percent = 100 * part / whole
@@ -27,12 +27,12 @@ def promise(made: Anonymized) -> str:
     return f"{alike}{rest} {lost}"
 
 
-def shown(example: Example) -> str:
+def describe(example: Example) -> str:
     return ", ".join(f"{name} {value}" for name, value in example.shows.items())
 
 
 def homogeneity(failed: Failures) -> list[str]:
-    """The first failure: a class that agrees gives its secret away, however large it is."""
+    """Tell the first failure: a class that agrees gives its secret away, however large it is."""
     if not failed.homogeneous or failed.agreeing is None:
         return [f"No class agrees on {failed.secret}: this failure does not occur here."]
     example = failed.agreeing
@@ -40,12 +40,13 @@ def homogeneity(failed: Failures) -> list[str]:
     return [
         f"{people} are in {failed.homogeneous_classes:,} classes that agree on {failed.secret}. Whoever finds "
         f"somebody's class knows their {failed.secret}, whatever k is.",
-        f"For example all {example.size:,} people with {shown(example)} have {failed.secret} = {example.values[0][0]}.",
+        f"For example all {example.size:,} people with {describe(example)} "
+        f"have {failed.secret} = {example.values[0][0]}.",
     ]
 
 
 def side_information(failed: Failures) -> list[str]:
-    """The second failure: k is a promise about somebody who knows nobody in the class."""
+    """Tell the second failure: k is a promise about somebody who knows nobody in the class."""
     sentences = [
         f"k is {failed.k}; for somebody who knows {KNOWN} of the class, {failed.left} are left."
         if failed.left
@@ -57,7 +58,7 @@ def side_information(failed: Failures) -> list[str]:
         sentences += [
             f"For {failed.nearly:,} {more}people ({share(failed.nearly, failed.rows)}) knowing {KNOWN} is enough: "
             f"without them everybody left in the class has the same {failed.secret}.",
-            f"For example, with {shown(example)}, {most}: who knows the rest knows all of them.",
+            f"For example, with {describe(example)}, {most}: who knows the rest knows all of them.",
         ]
     return sentences
 
