@@ -12,8 +12,8 @@ from pathlib import Path
 import pyarrow as pa
 
 import discreet
-from discreet.audit.cases import audited, cases
-from discreet.audit.question import audited as question
+from discreet.audit.cases import audit_case, cases
+from discreet.audit.question import audit_question
 from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
 
@@ -116,7 +116,7 @@ def main(runs: int) -> None:
     head = "| what | claimed ε | at δ | proved ε | runs | |\n|---|---|---|---|---|---|"
     print(f"Mechanisms and local protocols\n\n{head}")
     for name in cases():
-        found = audited(name, runs=runs, confidence=SURE)
+        found = audit_case(name, runs=runs, confidence=SURE)
         row(name, found.claimed, found.delta, found.proved, found.runs, found.sound)
     for neighbors, accountant in (("add_remove", "sum"), ("change_one", "zcdp")):
         print(f"\nQuestions at ε = 1, {neighbors}, {accountant}\n\n{head}")
@@ -126,7 +126,7 @@ def main(runs: int) -> None:
             create_ledger(Policy.read(path))
             discreet.open(path, tables=town())
             for sql in SHAPES:
-                audit = question(Policy.read(path), sql, epsilon=1, runs=runs, confidence=SURE, people=4)
+                audit = audit_question(Policy.read(path), sql, epsilon=1, runs=runs, confidence=SURE, people=4)
                 last = audit.findings[-1]
                 row(f"`{sql}`", last.claimed, last.delta, last.proved, last.runs, audit.sound)
 

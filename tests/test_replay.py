@@ -76,7 +76,7 @@ def transcripts(neighbors: Pair, work: Callable[[Curator], Any], monkeypatch: py
             monkeypatch.setattr(door, "Allowance", lambda **named: witness(Allowance(**named)))
             return work(each)
 
-        found.append(replay.recorded(witnessed, replay=found[0] if found else None)[0])
+        found.append(replay.record(witnessed, replay=found[0] if found else None)[0])
     return found
 
 

@@ -56,7 +56,7 @@ def test_every_mechanism_and_protocol_has_a_case() -> None:
 
 @pytest.mark.parametrize("name", cases.cases())
 def test_claims_hold_and_are_nearly_proved(name: str) -> None:
-    found = cases.audited(name, runs=MORE.get(name, 100_000), confidence=SURE)
+    found = cases.audit_case(name, runs=MORE.get(name, 100_000), confidence=SURE)
     assert found.sound
     assert found.proved > WEAK.get(name, 0.5) * found.claimed
 
@@ -83,9 +83,9 @@ def test_bounds_of_coins() -> None:
 def test_refusals() -> None:
     for arguments in ({"runs": 10, "confidence": 0.9}, {"runs": 10**4, "confidence": 1.0}):
         with pytest.raises(UsageError):
-            cases.audited("DiscreteLaplace", **arguments)
+            cases.audit_case("DiscreteLaplace", **arguments)
     with pytest.raises(UsageError):
-        cases.audited("Laplace", runs=10**4, confidence=0.9)
+        cases.audit_case("Laplace", runs=10**4, confidence=0.9)
 
 
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
@@ -103,7 +103,7 @@ def test_a_ledger_recomputed(tmp_path: Path, accountant: str, capsys: pytest.Cap
     )
     for sql in asked:
         curator.ask(sql, analyst="alice", epsilon="0.5")
-    found = ledger.audited(policy)
+    found = ledger.audit_ledger(policy)
     assert found.sound
     assert len(found.charges) == 3
     assert found.added == found.spent
@@ -138,7 +138,7 @@ def test_a_description_that_spent_rho_of_a_sum_budget_is_recomputed(tmp_path: Pa
     create_ledger(policy)
     people = {"person_id": range(30), **{f"x{place}": [True, False] * 15 for place in range(6)}}
     discreet.open(path, tables={"people": pa.table(people)}).describe("people", epsilon=1, synthesizer="default")
-    found = ledger.audited(policy)
+    found = ledger.audit_ledger(policy)
     (charge,) = found.charges
     assert found.sound
     assert charge.due is not None

@@ -11,7 +11,7 @@ import pytest
 
 import discreet
 from discreet.audit import question, replay, report, runs
-from discreet.audit.question import Leavers, audited
+from discreet.audit.question import Leavers, audit_question
 from discreet.cli import run
 from discreet.curator import create_ledger
 from discreet.errors import DiscreetError, UsageError
@@ -36,7 +36,7 @@ def policy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def audit(policy: Policy, sql: str, *, runs: int = 20_000, epsilon: object = 4) -> question.QuestionAudit:
-    return audited(policy, sql, epsilon=epsilon, runs=runs, confidence=SURE, leavers=Leavers(most=3))
+    return audit_question(policy, sql, epsilon=epsilon, runs=runs, confidence=SURE, leavers=Leavers(most=3))
 
 
 SHAPES = (
@@ -79,9 +79,9 @@ def test_whoever_a_question_is_about_is_taken_away(policy: Policy) -> None:
     """By default, though nobody else changes its answer and they are one of 60."""
     most = 1 if policy.neighbors == "add_remove" else 0.5  # of what a change of one allows
     for sql in (ALONE, "SELECT COUNT(*) FILTER (WHERE zip = '9' AND income > 50000) FROM people"):
-        found = audited(policy, sql, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1))
+        found = audit_question(policy, sql, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1))
         assert moved(found, "without person 1, moves it most") >= most
-    found = audited(
+    found = audit_question(
         policy,
         "SELECT zip, COUNT(*) FROM people GROUP BY zip",
         epsilon=4,
@@ -90,7 +90,7 @@ def test_whoever_a_question_is_about_is_taken_away(policy: Policy) -> None:
         leavers=Leavers(most=4),
     )
     assert any("rare key" in second for _, second in found.tried)
-    found = audited(
+    found = audit_question(
         policy, "SELECT MAX(age) FROM people", epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=4)
     )
     assert any("largest" in second for _, second in found.tried)
@@ -104,17 +104,17 @@ def test_people_are_named_or_chosen_by_a_condition(policy: Policy, chosen: dict[
     """A condition is written as analysts write it, on any table that has its columns."""
     # Person 7 does not move this count; whoever was chosen for that must not stand in their place.
     sql = "SELECT COUNT(*) FROM people WHERE zip = '1'"
-    found = audited(policy, sql, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1, **chosen))
+    found = audit_question(policy, sql, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1, **chosen))
     reason = "named" if "persons" in chosen else "chosen by --where"
     assert [second for _, second in found.tried if "without" in second] == [f"without person 1, {reason}"]
     assert moved(found, reason) == 0
-    found = audited(policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1, **chosen))
+    found = audit_question(policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=1, **chosen))
     assert moved(found, reason) > 0
 
 
 def test_nobody_by_that_name(policy: Policy) -> None:
     def of(**chosen: Any) -> None:
-        audited(policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=2, **chosen))
+        audit_question(policy, ALONE, epsilon=4, runs=1_000, confidence=SURE, leavers=Leavers(most=2, **chosen))
 
     with pytest.raises(UsageError, match="identifier 4711"):
         of(persons=("4711",))
@@ -148,7 +148,7 @@ def test_too_little_noise_is_found_out(policy: Policy, monkeypatch: pytest.Monke
 
 
 def test_a_claim_that_is_too_small_is_found_out(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = question._offered
+    real = question._offer
 
     def smaller(*arguments: Any) -> Offer:
         offered = real(*arguments)
@@ -158,7 +158,7 @@ def test_a_claim_that_is_too_small_is_found_out(policy: Policy, monkeypatch: pyt
         block = replace(first.block, statistics=(less,))
         return replace(offered, blocks=(replace(first, block=block),))
 
-    monkeypatch.setattr(question, "_offered", smaller)
+    monkeypatch.setattr(question, "_offer", smaller)
     found = audit(policy, "SELECT SUM(age) FROM people", runs=1_000)
     assert not found.sound
     assert not all(each.within for each in found.changes)

@@ -15,7 +15,7 @@ from small_release import Visit, after, opened, tables, values
 
 import discreet
 from discreet import cli
-from discreet.audit.ledger import audited
+from discreet.audit.ledger import audit_ledger
 from discreet.continual import design
 from discreet.curator import Curator, take_snapshot
 from discreet.errors import BudgetExceeded, PolicyError, Unproved, UsageError
@@ -301,7 +301,7 @@ def test_an_auditor_recomputes_it_and_a_new_key_goes_on_with_it(tmp_path: Path, 
     curator = opened(tmp_path, tables(BUSY), accountant=accountant, epsilon="1")
     curator.release("daily_visits").start()
     first = curator.release("daily_visits").run(after(3))
-    found = audited(curator.policy)
+    found = audit_ledger(curator.policy)
     assert found.sound
     assert [each.due for each in found.charges] == [first.cost]
     curator._ledger.close()

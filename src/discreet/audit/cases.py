@@ -42,7 +42,7 @@ class AuditCase:
         return {key: str(value) for key, value in self.subject.parameters().items()}
 
     def outcomes(self, runs: int, progress: Progress | None = None) -> tuple[Codes, Codes]:
-        """So many runs on each of the two."""
+        """Run so many times on each of the two neighbors."""
         found: tuple[list[Codes], list[Codes]] = ([], [])
         for start in range(0, runs, CHUNK):
             for side, here in enumerate(self.pair):
@@ -52,7 +52,7 @@ class AuditCase:
         return np.concatenate(found[0]), np.concatenate(found[1])
 
 
-def audited(name: str, *, runs: int, confidence: float, progress: Progress | None = None) -> AuditFinding:
+def audit_case(name: str, *, runs: int, confidence: float, progress: Progress | None = None) -> AuditFinding:
     """Run something on two neighbors and hold what that proves beside its claim."""
     check(runs=runs, confidence=confidence)
     if name not in cases():
@@ -63,35 +63,35 @@ def audited(name: str, *, runs: int, confidence: float, progress: Progress | Non
 
 @cache
 def cases() -> Mapping[str, AuditCase]:
-    """All of them by name: the mechanisms, then the protocols that respondents run."""
+    """Return all cases by name: the mechanisms, then the protocols that respondents run."""
     return {case.name: case for case in (*_mechanisms(), *_protocols())}
 
 
 # --- mechanisms -------------------------------------------------------------------------------------------------------
 
 
-def _coded(columns: NDArray[Any], low: int, high: int) -> Codes:
-    """One integer for a row of integers, each held within a range."""
+def _encode(columns: NDArray[Any], low: int, high: int) -> Codes:
+    """Encode a row of integers, each held within a range, as one integer."""
     code = np.zeros(len(columns), dtype=np.int64)
     for column in np.clip(columns, low, high).T.astype(np.int64):
         code = code * (high - low + 1) + column - low
     return code
 
 
-def _added(mechanism: Additive, x: Any, runs: int) -> Codes:
+def _add(mechanism: Additive, x: Any, runs: int) -> Codes:
     values = np.tile(np.array(x, dtype=np.int64), runs)
     noisy = mechanism.add_to(values, Stream.fresh(), Items.positions(len(values)))
-    return _coded(np.asarray(noisy).reshape(runs, len(x)), -60, 60)
+    return _encode(np.asarray(noisy).reshape(runs, len(x)), -60, 60)
 
 
-def _chosen(mechanism: Selection, scores: Any, runs: int) -> Codes:
+def _choose(mechanism: Selection, scores: Any, runs: int) -> Codes:
     table = np.tile(np.array(scores, dtype=np.int64), (runs, 1))
     chosen = mechanism.choose_each(table, Stream.fresh(), Items.positions(runs)).reshape(runs, mechanism.per_group)
-    return _coded(chosen, 0, len(scores) - 1)
+    return _encode(chosen, 0, len(scores) - 1)
 
 
-def _tested(mechanism: Threshold, values: Any, runs: int) -> Codes:
-    """For each key that stays 0, else how far its noisy value is above the threshold; None is a key that is nowhere."""
+def _test(mechanism: Threshold, values: Any, runs: int) -> Codes:
+    """Encode for each key 0 if it did not pass, else how far above the threshold; None is a key that is nowhere."""
     existing = [place for place, value in enumerate(values) if value is not None]
     codes = np.zeros((runs, len(values)), dtype=np.int64)
     if existing:
@@ -100,11 +100,11 @@ def _tested(mechanism: Threshold, values: Any, runs: int) -> Codes:
         here = np.zeros(len(exact), dtype=np.int64)
         here[kept] = np.clip(noisy - mechanism.threshold + 1, 1, 81)
         codes[:, existing] = here.reshape(runs, -1)
-    return _coded(codes, 0, 81)
+    return _encode(codes, 0, 81)
 
 
 def _above(mechanism: Any, numbers: Any, runs: int) -> Codes:
-    """The answers to the numbers in turn: 0 no, 1 yes, 2 not asked any more. The threshold is 0."""
+    """Return the answers to the numbers in turn: 0 no, 1 yes, 2 not asked any more. The threshold is 0."""
     answers, hits, stream = np.full((runs, len(numbers)), 2), np.zeros(runs, dtype=np.int64), Stream.fresh()
     for index, number in enumerate(numbers):
         for so_far in range(mechanism.max_hits):
@@ -114,10 +114,10 @@ def _above(mechanism: Any, numbers: Any, runs: int) -> Codes:
                 here, stream, Items.codes(rows), threshold=0, index=index, hits=so_far
             )
         hits = (answers == 1).sum(axis=1)
-    return _coded(answers, 0, 2)
+    return _encode(answers, 0, 2)
 
 
-def _responded(mechanism: Any, value: Any, runs: int) -> Codes:
+def _respond(mechanism: Any, value: Any, runs: int) -> Codes:
     return np.asarray(mechanism.respond(np.full(runs, value), Stream.fresh(), Items.positions(runs)), dtype=np.int64)
 
 
@@ -129,27 +129,27 @@ def _mechanisms() -> Iterator[AuditCase]:
     octiles = tuple(Fraction(place, 8) for place in range(1, 8))
     far = (0, 39, 1, *[0] * 8, 40)  # the median lies in a wide gap; one row more at the bottom moves all of it
     subjects: tuple[tuple[Any, Any, Run], ...] = (
-        (every.DiscreteLaplace(scale=one, l1=one), ((0,), (1,)), _added),
-        (every.DiscreteGaussian(sigma=two, l2_squared=two), ((0, 0), (1, 1)), _added),
-        (every.ExponentialMechanism(epsilon=one, linf=one), ((0, 8), (1, 7)), _chosen),
-        (every.PermuteAndFlip(epsilon=one, linf=one), ((0, 6), (1, 5)), _chosen),
-        (every.TopK(epsilon=two, linf=one, k=2), ((0, 0, 4, 4), (1, 1, 3, 3)), _chosen),
-        (every.LaplaceThreshold(scale=two, **keys), ((12, 12), (13, 13)), _tested),
-        (every.GaussianThreshold(sigma=two, **keys), ((8, 8), (9, 9)), _tested),
-        (every.TruncatedLaplaceThreshold(scale=two, **keys), ((12, 12), (13, 13)), _tested),
-        (every.Quantile(epsilon=one, q=Fraction(1, 2), cells=12, **grid), (far, (1, *far[1:])), _chosen),
+        (every.DiscreteLaplace(scale=one, l1=one), ((0,), (1,)), _add),
+        (every.DiscreteGaussian(sigma=two, l2_squared=two), ((0, 0), (1, 1)), _add),
+        (every.ExponentialMechanism(epsilon=one, linf=one), ((0, 8), (1, 7)), _choose),
+        (every.PermuteAndFlip(epsilon=one, linf=one), ((0, 6), (1, 5)), _choose),
+        (every.TopK(epsilon=two, linf=one, k=2), ((0, 0, 4, 4), (1, 1, 3, 3)), _choose),
+        (every.LaplaceThreshold(scale=two, **keys), ((12, 12), (13, 13)), _test),
+        (every.GaussianThreshold(sigma=two, **keys), ((8, 8), (9, 9)), _test),
+        (every.TruncatedLaplaceThreshold(scale=two, **keys), ((12, 12), (13, 13)), _test),
+        (every.Quantile(epsilon=one, q=Fraction(1, 2), cells=12, **grid), (far, (1, *far[1:])), _choose),
         (
             every.Quantiles(epsilon=two, quantiles=octiles, cells=4, slices=1, **grid | more),
             ((2, 2, 0, 0), (2, 0, 0, 0)),
-            _chosen,
+            _choose,
         ),
         (
             every.FineQuantile(epsilon=one, q=Fraction(1, 2), cells=12, max_rows=1, neighbors="add_remove", reach=15),
             (far, (1, *far[1:])),
-            _chosen,
+            _choose,
         ),
         (every.AboveThreshold.costing(epsilon=one, linf=1, max_hits=1), ((-2, 6, 6), (-1, 7, 5)), _above),
-        (every.RandomizedResponse(epsilon=one, categories=2), (0, 1), _responded),
+        (every.RandomizedResponse(epsilon=one, categories=2), (0, 1), _respond),
     )
     for mechanism, pair, run in subjects:
         yield AuditCase(name=type(mechanism).__name__, subject=mechanism, pair=pair, run=run, loss=mechanism.loss())
@@ -158,15 +158,15 @@ def _mechanisms() -> Iterator[AuditCase]:
 # --- local protocols: any two answers are neighbors -------------------------------------------------------------------
 
 
-def _encoded(protocol: Any, answer: Any, runs: int) -> Codes:
+def _encode_reports(protocol: Any, answer: Any, runs: int) -> Codes:
     reports = np.asarray(protocol.encode([answer] * runs))
     if reports.ndim == 1:
         return reports.astype(np.int64)
-    return _hashed(reports)
+    return _hash(reports)
 
 
-def _hashed(words: NDArray[Any]) -> Codes:
-    """A report of several words as one integer; which word is which outcome does not matter, only that it is one."""
+def _hash(words: NDArray[Any]) -> Codes:
+    """Encode a report of several words as one integer; only equality of outcomes matters."""
     code = np.zeros(len(words), dtype=np.uint64)
     for column in words.T:
         code = code * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.uint64)
@@ -200,5 +200,5 @@ def _protocols() -> Iterator[AuditCase]:
         protocol: Any = kind(**parameters)
         epsilon = getattr(protocol, "one_report", protocol.epsilon)  # of a memoized answer: what one report tells
         yield AuditCase(
-            name=kind.__name__, subject=protocol, pair=pair, run=_encoded, loss=Loss(epsilon=epsilon, rho=None)
+            name=kind.__name__, subject=protocol, pair=pair, run=_encode_reports, loss=Loss(epsilon=epsilon, rho=None)
         )

@@ -33,7 +33,7 @@ class Change:
 
 
 def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Iterator[Change]:
-    """Every statistic of a block on every pair of neighbors."""
+    """Yield the change of every statistic of a block on every pair of neighbors."""
     for pair in pairs:
         if block.measured:
             tables = [rows_of(fetch(each, block.sums)) for each in pair]
@@ -53,7 +53,7 @@ def changes(block: Block, fetch: Fetch, pairs: Sequence[tuple[str, str]]) -> Ite
 
 
 def rows_moved(block: Block, pick: Pick) -> int:
-    """Rows of a pick that one person adds or takes away; a rank score moves by no more than they do."""
+    """Count the rows of a pick that one person adds or takes away; a rank score moves by no more."""
     return pick.rows * (2 if block.neighbors == "change_one" else 1)
 
 
@@ -68,7 +68,7 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 
 def forms(rows: Sequence[Sequence[Any]], width: int, factors: Sequence[Sequence[int]]) -> Cells:
-    """A statistic's exact numbers: by group and form. A group that does not exist is zero."""
+    """Return a statistic's exact numbers by group and form; a group that does not exist is zero."""
     return {
         (tuple(row[:width]), index): sum(f * int(value or 0) for f, value in zip(form, row[width:], strict=True))
         for row in rows
@@ -77,12 +77,12 @@ def forms(rows: Sequence[Sequence[Any]], width: int, factors: Sequence[Sequence[
 
 
 def cells(table: pa.Table) -> Cells:
-    """Counts by key, the last column being the count."""
+    """Return counts by key; the last column is the count."""
     return {row[:-1]: int(row[-1]) for row in rows_of(table)}
 
 
 def movement(a: Cells, b: Cells) -> dict[tuple[Any, ...], tuple[int, int]]:
-    """The numbers that differ, before and after; what is not there is zero."""
+    """Return the numbers that differ, before and after; what is not there is zero."""
     pairs = {key: (a.get(key, 0), b.get(key, 0)) for key in a.keys() | b.keys()}
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
 

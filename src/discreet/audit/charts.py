@@ -13,7 +13,7 @@ from discreet.pages.plot import Curve, plot
 
 
 def claims(findings: Sequence[AuditFinding]) -> str:
-    """Claimed beside proved, one pair of bars each."""
+    """Draw claimed beside proved, one pair of bars each."""
     claimed, proved = [each.claimed for each in findings], [each.proved for each in findings]
     pairs = (("claimed", claimed, 0), ("proved by runs", proved, 1))
     series = [
@@ -26,7 +26,7 @@ def claims(findings: Sequence[AuditFinding]) -> str:
 
 
 def outcomes(picture: Picture) -> str:
-    """How often each outcome came on the one neighbor and on the other, from least to most telling."""
+    """Draw how often each outcome came on either neighbor, from least to most telling."""
     many = max(1, len(picture.first))
     across = axis.Axis(
         low=0.0,
@@ -42,7 +42,7 @@ def outcomes(picture: Picture) -> str:
 
 
 def _steps(counts: Sequence[int], *, double: bool) -> list[float]:
-    """An outline of columns: each count twice, at the two ends of its column."""
+    """Outline columns: each count twice, at the two ends of its column."""
     if double:
         return [float(count) for count in counts for _ in range(2)]
     return [float(place + end) for place in range(len(counts)) for end in (0, 1)]

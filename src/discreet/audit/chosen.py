@@ -40,9 +40,9 @@ class Person:
 
 
 def choose(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> list[Person]:
-    """The people to take away, each once; `cursor` reads the snapshot's tables by their names."""
+    """Choose the people to take away, each once; `cursor` reads the snapshot's tables by their names."""
     found: dict[Any, str] = {}
-    for owner, reason in _named(cursor, tables, wanted):
+    for owner, reason in _people_named(cursor, tables, wanted):
         found.setdefault(owner, reason)
     lists = [[(owner, reason) for owner in _read(cursor, sql)] for reason, sql in _searches(tables, wanted)]
     for turn in zip_longest(*lists):
@@ -52,7 +52,7 @@ def choose(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> list[Person]
     return [Person(owner=owner, reason=reason) for owner, reason in found.items()]
 
 
-def _named(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> Iterator[tuple[Any, str]]:
+def _people_named(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> Iterator[tuple[Any, str]]:
     for person in wanted.persons:
         sql = f"SELECT {name(OWNER)} FROM ({_owners(tables)}) WHERE CAST({name(OWNER)} AS VARCHAR) = ? LIMIT 1"
         row = cursor.execute(sql, [person]).fetchone()
@@ -70,7 +70,7 @@ def _named(cursor: Any, tables: Sequence[Table], wanted: Wanted) -> Iterator[tup
 
 
 def _searches(tables: Sequence[Table], wanted: Wanted) -> Iterator[tuple[str, str]]:
-    """SELECTs of people, each with the reason to choose them, those who tell most first."""
+    """Yield SELECTs of people, each with the reason to choose them, those who tell most first."""
     most, spell = f"LIMIT {wanted.people}", Spelling()
     for block in wanted.measured:
         rows = f"SELECT {_owner(block)} AS o {_from(block)}"

@@ -65,7 +65,7 @@ def check(*, runs: int, confidence: float) -> None:
 
 
 def claim(loss: Loss) -> tuple[float, float]:
-    """The ε and δ that a loss claims; where it is a ρ, what that is at `SEEN_AT`."""
+    """Return the ε and δ that a loss claims; a ρ is turned into ε at `SEEN_AT`."""
     if loss.epsilon is not None:
         return float(loss.epsilon), float(loss.delta)
     assert loss.rho is not None
@@ -75,7 +75,7 @@ def claim(loss: Loss) -> tuple[float, float]:
 def finding(
     name: str, parameters: dict[str, str], outcomes: tuple[Codes, Codes], *, loss: Loss, confidence: float
 ) -> AuditFinding:
-    """The outcomes of as many runs on each of two neighbors, held against a claim."""
+    """Hold the outcomes of as many runs on each of two neighbors against a claim."""
     claimed, delta = claim(loss)
     return AuditFinding(
         name=name,
@@ -89,14 +89,14 @@ def finding(
 
 
 def either_way(outcomes: tuple[Codes, Codes], *, delta: float, confidence: float) -> Bound:
-    """The better of the two directions, together at this confidence."""
+    """Return the better of the two directions, together at this confidence."""
     each = 1 - (1 - confidence) / 2
     both = [lower_bound(*pair, delta=delta, confidence=each) for pair in (outcomes, outcomes[::-1])]
     return max(both, key=lambda bound: bound.proved)
 
 
 def lower_bound(first: Codes, second: Codes, *, delta: float, confidence: float) -> Bound:
-    """The ε that outcomes on two neighbors prove, at this confidence: that of P(event | first) > P(event | second)."""
+    """Return the ε that outcomes on two neighbors prove, by an event likelier on the first."""
     half = len(first) // 2
     event = _best_event(first[:half], second[:half], delta=delta)
     rest = len(first) - half
@@ -107,7 +107,7 @@ def lower_bound(first: Codes, second: Codes, *, delta: float, confidence: float)
 
 
 def interval(seen: tuple[int, int], runs: int, *, alpha: float) -> tuple[float, float]:
-    """A lower bound on the first probability and an upper one on the second, together at 1 - alpha."""
+    """Return a lower bound on the first probability and an upper one on the second, together at 1 - alpha."""
     from scipy import stats
 
     low = float(stats.beta.ppf(alpha / 2, seen[0], runs - seen[0] + 1)) if seen[0] else 0.0
@@ -115,16 +115,16 @@ def interval(seen: tuple[int, int], runs: int, *, alpha: float) -> tuple[float, 
     return low, high
 
 
-def counted(first: Codes, second: Codes) -> tuple[Codes, Codes, Codes]:
-    """The outcomes there are, and how often each was seen in either."""
+def count(first: Codes, second: Codes) -> tuple[Codes, Codes, Codes]:
+    """Return the outcomes there are, and how often each was seen in either."""
     values = np.unique(np.concatenate([first, second]))
     a, b = (np.bincount(np.searchsorted(values, part), minlength=len(values)) for part in (first, second))
     return values, a, b
 
 
 def _best_event(first: Codes, second: Codes, *, delta: float) -> Codes:
-    """The outcomes whose ratio is above a cut, for the cut at which the bound itself would be largest."""
-    values, a, b = counted(first, second)
+    """Return the outcomes whose ratio is above a cut: the cut at which the bound itself would be largest."""
+    values, a, b = count(first, second)
     # An outcome's own ratio is taken with care: two standard deviations, so that rare ones do not come first by chance.
     order = np.argsort(-np.maximum(0, a - 2 * np.sqrt(a)) / (b + 2 * np.sqrt(b) + 2), kind="stable")
     above, below = np.cumsum(a[order]), np.cumsum(b[order])

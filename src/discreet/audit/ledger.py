@@ -56,8 +56,8 @@ class LedgerAudit:
         return within and sums and all(each.covered for each in self.charges)
 
 
-def audited(policy: Policy) -> LedgerAudit:
-    """Verify the chain, then recompute; raises LedgerUnavailable where the chain is broken."""
+def audit_ledger(policy: Policy) -> LedgerAudit:
+    """Verify the chain, then recompute; raise LedgerUnavailable if the chain is broken."""
     accountant = accountant_of(policy)
     with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
         rows = ledger.verify()
@@ -98,7 +98,7 @@ def _losses(rows: Sequence[Mapping[str, Any]]) -> list[Loss]:
 
 
 def _as_charged(losses: list[Loss], meta: Mapping[str, str], accountant: Accountant) -> list[Loss]:
-    """The losses in the ledger's currency: an algorithm that spent ρ of a `sum` budget is one row of it (S6)."""
+    """Return the losses in the ledger's currency: an algorithm that spent ρ of a `sum` budget is one row (S6)."""
     inside = _INSIDE.fullmatch(meta.get("currency", ""))
     if accountant.name != "sum" or inside is None:
         return losses
@@ -108,7 +108,7 @@ def _as_charged(losses: list[Loss], meta: Mapping[str, str], accountant: Account
 
 
 def _batch(losses: Sequence[Loss], policy: Policy) -> Loss | None:
-    """All of it as if planned beforehand: what the same noise would have cost in one batch. Not a guarantee."""
+    """Return what the same noise would have cost as one batch planned beforehand. Not a guarantee."""
     if not 0 < len(losses) <= MOST_LOSSES or not policy.budget.delta or any(each.epsilon is None for each in losses):
         return None
     parts = [distributions.response(epsilon=each.epsilon, delta=each.delta) for each in losses if each.epsilon]

@@ -50,7 +50,7 @@ class Neighborhood:
 
 @contextmanager
 def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Neighborhood]:
-    """The neighbors of snapshot `number`: some of its persons taken away, and a few put in."""
+    """Yield the neighbors of snapshot `number`: some of its persons taken away, and a few put in."""
     with engine_errors("An audit"), connect(files=True, memory=policy.limits.memory) as connection:
         file = snapshot_file(policy.store, number)
         connection.execute(f"ATTACH {literal(str(file))} AS snapshot (READ_ONLY)")
@@ -64,7 +64,7 @@ def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Nei
         with interrupted(float(policy.limits.seconds), here.interrupt):
             chosen = choose(here, private, wanted)
         _keep(connection, private, chosen)
-        added = _added(connection, private)
+        added = _add(connection, private)
         databases = {f"with one more, {shape}": (0, shape) for shape in added}
         databases |= {f"without person {at}, {each.reason}": (at, "") for at, each in enumerate(chosen, start=1)}
         if policy.neighbors == "change_one":
@@ -78,7 +78,7 @@ def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Nei
 
 
 def _keep(connection: Any, tables: list[Table], chosen: Sequence[Person]) -> None:
-    """The people who will be taken away, in a table of their own."""
+    """Copy the people who will be taken away into a table of their own."""
     owner = name(OWNER)
     connection.execute(
         f"CREATE TABLE main.chosen AS SELECT 0 AS place, {owner} FROM snapshot.{private(tables[0].name)} LIMIT 0"
@@ -88,7 +88,7 @@ def _keep(connection: Any, tables: list[Table], chosen: Sequence[Person]) -> Non
 
 
 def _database(connection: Any, tables: list[Table], without: int, with_: str) -> Any:
-    """A schema of views: the snapshot without one of the chosen, with one of the added."""
+    """Create a schema of views: the snapshot without one of the chosen, with one of the added."""
     schema = name(f"database {without} {with_}")
     connection.execute(f"CREATE SCHEMA {schema}")
     for table in tables:
@@ -111,8 +111,8 @@ def _more(table: Table, shape: str) -> str:
     return name(f"more {shape} {table.name}")
 
 
-def _added(connection: Any, tables: list[Table]) -> tuple[str, ...]:
-    """Tables of the rows of each added person; none where nobody new can be named in the owner's type."""
+def _add(connection: Any, tables: list[Table]) -> tuple[str, ...]:
+    """Create tables of the rows of each added person; none if nobody new can be named in the owner's type."""
     stored = {table.name: _types(connection, table) for table in tables}
     kinds = {types[OWNER] for types in stored.values()}
     if len(kinds) != 1 or not kinds <= {"VARCHAR", *_INTEGERS}:
@@ -146,7 +146,7 @@ def _types(connection: Any, table: Table) -> dict[str, str]:
 
 
 def _new(connection: Any, tables: list[Table], column: str, stored: dict[str, dict[str, str]]) -> Any:
-    """A value of an identifier that nobody has; NULL where its type has no obvious one."""
+    """Return a value of an identifier that nobody has; NULL where its type has no obvious one."""
     kind = stored[tables[0].name][column]
     if kind == "VARCHAR":
         return "discreet audit"

@@ -56,7 +56,7 @@ def one_run(
 
 
 def epsilon_proved(people: int, guesses: int, right: int, *, delta: float, confidence: float) -> float:
-    """The largest ε under which so many right guesses would have a probability below 1 - confidence."""
+    """Return the largest ε under which so many right guesses have a probability below 1 - confidence."""
     low, high = 0.0, MOST
     if probability(people, guesses, right, epsilon=low, delta=delta) > 1 - confidence:
         return 0.0
@@ -70,7 +70,7 @@ def epsilon_proved(people: int, guesses: int, right: int, *, delta: float, confi
 
 
 def probability(people: int, guesses: int, right: int, *, epsilon: float, delta: float) -> float:
-    """An upper bound on the probability of at least so many right guesses under (ε, δ)-DP.
+    """Return an upper bound on the probability of at least so many right guesses under (ε, δ)-DP.
 
     P(right or more of r coins) + 2 m δ max_i P(fewer than right by at most i) / i, with m people.
     """

@@ -20,7 +20,7 @@ from discreet.accounting import Accountant
 from discreet.audit import replay
 from discreet.audit.change import Change, changes
 from discreet.audit.chosen import Wanted
-from discreet.audit.epsilon import AuditFinding, Codes, check, counted, finding, interval
+from discreet.audit.epsilon import AuditFinding, Codes, check, count, finding, interval
 from discreet.audit.neighbors import Neighborhood, neighborhood
 from discreet.audit.runs import Outcomes, outcomes
 from discreet.budget import Budget, Loss, amount
@@ -120,7 +120,7 @@ class Leavers:
             raise UsageError("An audit takes at most 1,000 people away who are named by --person.")
 
 
-def audited(
+def audit_question(
     policy: Policy,
     sql: str,
     *,
@@ -137,7 +137,7 @@ def audited(
         number = ledger.snapshot
     if number == 0:
         raise UsageError("There is no snapshot to audit on yet. Take one: discreet snapshot.")
-    offered = _offered(policy, number, sql, accountant, epsilon)
+    offered = _offer(policy, number, sql, accountant, epsilon)
     wanted = Wanted(
         people=leavers.most,
         persons=leavers.persons,
@@ -146,7 +146,7 @@ def audited(
     )
     with neighborhood(policy, number, wanted=wanted) as around:
         changed = tuple(_changes(offered, around, progress))
-        replayed = tuple(_replayed(offered, accountant, around, pair) for pair in around.pairs)
+        replayed = tuple(_replay(offered, accountant, around, pair) for pair in around.pairs)
 
         def run(pair: tuple[str, str], times: int) -> list[Outcomes]:
             fetches = (partial(around.fetch, pair[0]), partial(around.fetch, pair[1]))
@@ -169,16 +169,16 @@ def audited(
     )
 
 
-def _offered(policy: Policy, number: int, sql: str, accountant: Accountant, epsilon: object) -> Offer:
-    """The question planned and priced as `Curator.ask` would, without asking it."""
+def _offer(policy: Policy, number: int, sql: str, accountant: Accountant, epsilon: object) -> Offer:
+    """Plan and price the question as `Curator.ask` would, without asking it."""
     spend = accountant.allot(epsilon=amount(epsilon, name="epsilon", most=policy.limits.epsilon))
-    found = _planned(policy, number, sql)
+    found = _plan(policy, number, sql)
     if not found.blocks:
         raise UsageError("This question is about public tables only: there is nothing to audit.")
     return offer(found, accountant, amount=spend, limit=terms_of(policy).limit)
 
 
-def _planned(policy: Policy, number: int, sql: str) -> Plan:
+def _plan(policy: Policy, number: int, sql: str) -> Plan:
     engine, workbench = store_of(policy).open(number), Workbench()
     public = {name: engine.public_table(name) for name, table in policy.tables.items() if table.public}
     engine.close()
@@ -190,12 +190,12 @@ def _planned(policy: Policy, number: int, sql: str) -> Plan:
 
 
 def _matching(policy: Policy, number: int, where: str) -> tuple[Block, ...]:
-    """The rows that meet a condition, in every table that has its columns; written as an analyst would write it."""
+    """Plan the rows that meet a condition in every table that has its columns; raise if no table has."""
     found, refused = list[Block](), list[Rejected]()
     for table in policy.tables.values():
         if not table.public:
             try:
-                found += _planned(policy, number, f"SELECT COUNT(*) FROM {name(table.name)} WHERE {where}").blocks
+                found += _plan(policy, number, f"SELECT COUNT(*) FROM {name(table.name)} WHERE {where}").blocks
             except Rejected as error:
                 refused.append(error)
     if not found:
@@ -215,7 +215,7 @@ def _changes(offered: Offer, around: Neighborhood, progress: Progress | None) ->
     return found
 
 
-def _replayed(offered: Offer, accountant: Accountant, around: Neighborhood, pair: tuple[str, str]) -> Replayed:
+def _replay(offered: Offer, accountant: Accountant, around: Neighborhood, pair: tuple[str, str]) -> Replayed:
     def on(name: str) -> Callable[[Callable[[Allowance], Any]], object]:
         def work(witness: Callable[[Allowance], Any]) -> object:
             allowance = Allowance(key=fresh_secret(), accountant=accountant, paid=offered.cost)
@@ -223,8 +223,8 @@ def _replayed(offered: Offer, accountant: Accountant, around: Neighborhood, pair
 
         return work
 
-    first, _ = replay.recorded(on(pair[0]))
-    second, _ = replay.recorded(on(pair[1]), replay=first)
+    first, _ = replay.record(on(pair[0]))
+    second, _ = replay.record(on(pair[1]), replay=first)
     differ = (*replay.differences(first, second), *replay.shared(first), *replay.shared(second))
     return Replayed(pair=pair, draws=first.draws, differences=differ)
 
@@ -232,10 +232,11 @@ def _replayed(offered: Offer, accountant: Accountant, around: Neighborhood, pair
 def _telling(
     found: tuple[Change, ...], around: Neighborhood, run: Callable[[tuple[str, str]], list[Outcomes]]
 ) -> tuple[str, str]:
-    """The pair to run: of those that move most, the one whose outcomes a few runs (judged by nobody) tell apart best.
+    """Return the pair to run: of those that move most, the one whose outcomes a few runs tell apart best.
 
-    Of those that move as far, whoever is at the end of every range comes first. Somebody who is alone with a key moves
-    much and shows little, because the key does not pass its threshold.
+    These runs judge nothing. Among pairs that move as far, whoever is at the end of every range
+    comes first. Somebody who is alone with a key moves much and shows little, because the key does
+    not pass its threshold.
     """
     sums = {pair: math.fsum(each.least for each in found if each.pair == pair) for pair in around.pairs}
     first = sorted(sums, key=lambda pair: -sums[pair])[:_PILOTS]
@@ -243,8 +244,8 @@ def _telling(
 
 
 def _apart(each: Outcomes) -> float:
-    """The total variation distance of what came out."""
-    _, a, b = counted(*each.codes)
+    """Return the total variation distance of what came out."""
+    _, a, b = count(*each.codes)
     return float(np.abs(a - b).sum()) / (2 * len(each.codes[0]))
 
 
@@ -276,12 +277,12 @@ def _finding(each: Outcomes, confidence: float) -> AuditFinding:
 
 
 def _together(found: list[Outcomes]) -> tuple[Codes, Codes]:
-    """All statistics of a run as one code: the sum of what each tells, learnt from the half that judges nothing."""
+    """Encode all statistics of a run as one: the sum of what each tells, learnt from the half that judges nothing."""
     runs = min(len(each.codes[0]) for each in found)
     total = [np.zeros(runs), np.zeros(runs)]
     for each in found:
         first, second = (codes[:runs] for codes in each.codes)
-        values, a, b = counted(first[: runs // 2], second[: runs // 2])
+        values, a, b = count(first[: runs // 2], second[: runs // 2])
         tells = np.log((a + 1) / (b + 1))
         for side, codes in enumerate((first, second)):
             place = np.minimum(np.searchsorted(values, codes), len(values) - 1)
@@ -296,8 +297,8 @@ def _support(each: Outcomes, confidence: float) -> Support:
 
 
 def _picture(each: Outcomes, bins: int = 41) -> Picture:
-    """Outcomes in the order of how telling they are, in bins of about equal weight at the ends and in the middle."""
-    _, a, b = counted(*each.codes)
+    """Sort outcomes by how telling they are, in bins of about equal weight at the ends and in the middle."""
+    _, a, b = count(*each.codes)
     tells = np.log((a + 1) / (b + 1))
     low, high = float(tells.min()), float(tells.max())
     place = np.minimum(((tells - low) / max(high - low, 1e-9) * bins).astype(np.int64), bins - 1)

@@ -40,9 +40,9 @@ class Witness:
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._allowance, name)
-        return self._written_down(name, found) if name in STEPS else found
+        return self._write_down(name, found) if name in STEPS else found
 
-    def _written_down(self, name: str, release: Callable[..., Any]) -> Callable[..., Any]:
+    def _write_down(self, name: str, release: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any, **named: Any) -> Any:
             before, place = len(self._tape.draws), len(self._steps)
             left = release(*arguments, **named)
@@ -66,12 +66,12 @@ class Transcript:
         return sum(len(step.draws) for step in self.steps)
 
 
-def recorded(
+def record(
     work: Callable[[Callable[[Allowance], Any]], Result], *, replay: Transcript | None = None
 ) -> tuple[Transcript, Result]:
-    """Do some work that releases through allowances; it is handed what makes a witness of each of them.
+    """Do some work that releases through allowances; the work gets a function that makes each a witness.
 
-    With `replay`, on the draws of an earlier transcript, and with what left then in the place of what would leave now.
+    With `replay`, it uses the draws of an earlier transcript, and what left then leaves again.
     """
     steps: list[Step] = []
     tape_before, given = (None, ()) if replay is None else (replay.tape, replay.steps)
@@ -81,7 +81,7 @@ def recorded(
 
 
 def differences(first: Transcript, second: Transcript) -> tuple[str, ...]:
-    """Where the second, a replay of the first on a neighbor, drew otherwise although all that had left was the same."""
+    """Tell where the second, a replay of the first on a neighbor, drew differently though the same had left."""
     for index, (a, b) in enumerate(zip(first.steps, second.steps, strict=False)):
         found = _apart(a, b)
         if found is not None:
@@ -92,7 +92,7 @@ def differences(first: Transcript, second: Transcript) -> tuple[str, ...]:
 
 
 def shared(transcript: Transcript) -> tuple[str, ...]:
-    """Draws that share their noise: the same words used twice (S8)."""
+    """Return draws that share their noise: the same words used twice (S8)."""
     seen: set[tuple[Any, ...]] = set()
     found = []
     for step in transcript.steps:
@@ -105,7 +105,7 @@ def shared(transcript: Transcript) -> tuple[str, ...]:
 
 
 def _apart(a: Step, b: Step) -> str | None:
-    """How two releases differ before anything has left them. A threshold draws for the keys that exist, no others."""
+    """Say how two releases differ before anything left them; a threshold draws only for keys that exist."""
     if (a.name, len(a.draws)) != (b.name, len(b.draws)):
         return f"{len(a.draws)} draws of a {a.name} against {len(b.draws)} of a {b.name}"
     for one, other in zip(a.draws, b.draws, strict=True):

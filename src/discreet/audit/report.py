@@ -55,16 +55,16 @@ def question_page(audit: QuestionAudit) -> str:
             "The exact statistics on the data and on neighbors of it, as a part of what the plan says one person can "
             "do. Above 1 the noise would be too small."
         ),
-        blocks.table(("statistic", "neighbor", "moved, of what is claimed", "in", ""), _changed(audit)),
+        blocks.table(("statistic", "neighbor", "moved, of what is claimed", "in", ""), _changes(audit)),
         blocks.heading("The same draws on neighbors"),
         blocks.paragraph(
             "Under the same random words, as long as what has left is the same, the next noise must have the same "
             "scale and go to the same places."
         ),
-        blocks.table(("neighbor", "draws", "differences", ""), _replayed(audit)),
+        blocks.table(("neighbor", "draws", "differences", ""), _replays(audit)),
         blocks.heading("What cannot happen on a neighbor"),
         blocks.paragraph("Outcomes that one neighbor can have and the other cannot are allowed with probability δ."),
-        blocks.table(("statistic", "seen", "runs", "probability at least", "δ", ""), _supported(audit))
+        blocks.table(("statistic", "seen", "runs", "probability at least", "δ", ""), _supports(audit))
         if audit.support
         else blocks.paragraph("None was seen."),
         blocks.heading("What runs prove"),
@@ -81,8 +81,8 @@ def question_page(audit: QuestionAudit) -> str:
 Row = list[str | Cell]
 
 
-def _changed(audit: QuestionAudit) -> list[Row]:
-    """The three neighbors that move each statistic most."""
+def _changes(audit: QuestionAudit) -> list[Row]:
+    """Return the three neighbors that move each statistic most."""
     worst: dict[str, list[Row]] = {}
     for each in sorted(audit.changes, key=lambda change: -change.share):
         row: Row = [each.statistic, " / ".join(each.pair), f"{each.share:.4g}", each.norm, blocks.holds(each.within)]
@@ -90,7 +90,7 @@ def _changed(audit: QuestionAudit) -> list[Row]:
     return [row for rows in worst.values() for row in rows[:3]]
 
 
-def _replayed(audit: QuestionAudit) -> list[Row]:
+def _replays(audit: QuestionAudit) -> list[Row]:
     return [
         [
             " / ".join(each.pair),
@@ -102,7 +102,7 @@ def _replayed(audit: QuestionAudit) -> list[Row]:
     ]
 
 
-def _supported(audit: QuestionAudit) -> list[Row]:
+def _supports(audit: QuestionAudit) -> list[Row]:
     return [
         [
             each.statistic,
@@ -128,7 +128,7 @@ def _findings(findings: Sequence[AuditFinding]) -> str:
             f"{each.confidence:.10g}",
             f"{each.bound.seen[0]:,} / {each.bound.seen[1]:,}",
             f"{each.runs:,}",
-            Cell(_listed(each.parameters), kind="soft"),
+            Cell(_list(each.parameters), kind="soft"),
         ]
         for each in findings
     ]
@@ -176,5 +176,5 @@ def ledger_page(audit: LedgerAudit, *, currency: str) -> str:
     return blocks.page("Audit of a ledger", [*parts, blocks.table(names, rows)])
 
 
-def _listed(parameters: dict[str, str]) -> str:
+def _list(parameters: dict[str, str]) -> str:
     return ", ".join(f"{name} {value}" if name != "mechanism" else value for name, value in parameters.items())

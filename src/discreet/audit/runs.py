@@ -56,7 +56,7 @@ class Outcomes:
 def outcomes(
     offered: Offer, accountant: Accountant, fetches: tuple[Fetch, Fetch], *, runs: int, progress: Progress | None
 ) -> Iterator[Outcomes]:
-    """Every statistic of an offer that the two neighbors do not share, run on both of them."""
+    """Run every statistic of an offer that the two neighbors do not share, on both of them."""
     own = {number: each for number, each in enumerate(offered.blocks) if not isinstance(each.block.kind, Shared)}
     several = [
         (number, pick)
@@ -87,7 +87,7 @@ class _Block:
 
     def outcomes(self) -> Iterator[Outcomes]:
         if self.block.unknown:
-            yield from self._tested()
+            yield from self._test()
             return
         if self.block.measured:
             exact = [fetch(self.block.sums) for fetch in self._fetches]
@@ -95,13 +95,13 @@ class _Block:
                 mechanism, factors = self.each.added[statistic.id], statistic.over(self.block.readings)
                 sides = [forms(rows_of(table), len(self.block.keys), factors) for table in exact]
                 scores = _noise_scores(mechanism, movement(*sides), self.block.sizes)
-                release = self._measured(mechanism, statistic, scores)
+                release = self._measure(mechanism, statistic, scores)
                 yield self._run(statistic.name, (mechanism,), exact, release, len(statistic.forms) * self.block.cells)
         for pick in self.block.picks:
             choices = self.each.chosen[pick.id]
             if len(choices) == 1 and not pick.fine:
                 exact, size = [fetch(self.block.rows_in(pick)) for fetch in self._fetches], pick.domain.size
-                release = self._picked(choices[0], pick, movement(*map(cells, exact)))
+                release = self._pick(choices[0], pick, movement(*map(cells, exact)))
                 yield self._run(pick.name, choices, exact, release, self.block.cells * size * choices[0].slices)
 
     def _run(
@@ -119,7 +119,7 @@ class _Block:
         codes = np.concatenate(found[0]), np.concatenate(found[1])
         return Outcomes(name=name, mechanisms=mechanisms, codes=codes)
 
-    def _measured(self, mechanism: Additive, statistic: Statistic, scores: list[tuple[int, int, Any]]) -> Any:
+    def _measure(self, mechanism: Additive, statistic: Statistic, scores: list[tuple[int, int, Any]]) -> Any:
         moved, factors = statistic.sensitivity, statistic.over(self.block.readings)
 
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
@@ -128,23 +128,23 @@ class _Block:
             total = np.zeros(runs)
             for form, place, score in scores:
                 total += score(noisy[form].reshape(runs, -1)[:, place])
-            return _coded(total)
+            return _encode(total)
 
         return release
 
-    def _picked(self, mechanism: Selection, pick: Pick, moved: Moved) -> Any:
+    def _pick(self, mechanism: Selection, pick: Pick, moved: Moved) -> Any:
         groups = sorted({_place(key[:-1], self.block.sizes) for key in moved})[:4]
 
         def release(allowance: Allowance, table: pa.Table, runs: int) -> Codes:
             wide = Exact(_beside(table, runs, len(self.block.keys) + 1))
             sizes = [runs, *self.block.sizes]
             chosen = allowance.choose(mechanism, wide, moved=pick.moved, sizes=sizes, cells=pick.domain.size)
-            return _hashed(chosen.reshape(runs, self.block.cells, -1)[:, groups].reshape(runs, -1))
+            return _hash(chosen.reshape(runs, self.block.cells, -1)[:, groups].reshape(runs, -1))
 
         return release
 
-    def _tested(self) -> Iterator[Outcomes]:
-        """Unknown keys: the threshold, and what is measured on the keys that pass it, together in one run."""
+    def _test(self) -> Iterator[Outcomes]:
+        """Run a test of unknown keys: the threshold, and what is measured on the keys that pass, together."""
         block, exact = self.block, []
         for fetch in self._fetches:
             measured = fetch(block.sums) if block.measured else None
@@ -190,7 +190,7 @@ class _Thresholded:
                 never[run[here]] = IMPOSSIBLE if one else -IMPOSSIBLE
         if sums is not None:
             self._add_sums(allowance, sums, runs, survivors, run, keys, total)
-        return _coded(np.clip(total, -IMPOSSIBLE / 3, IMPOSSIBLE / 3) + never)
+        return _encode(np.clip(total, -IMPOSSIBLE / 3, IMPOSSIBLE / 3) + never)
 
     def _add_sums(
         self, allowance: Allowance, sums: pa.Table, runs: int, survivors: pa.Table, run: Any, keys: Any, total: Floats
@@ -198,7 +198,7 @@ class _Thresholded:
         block = self._block
         extra = len(block.keys)
         places = pa.array(np.repeat(np.arange(runs), sums.num_rows))
-        wide = _repeated(sums, runs).add_column(extra, key_column(extra), places)  # behind the keys, before the sums
+        wide = _repeat(sums, runs).add_column(extra, key_column(extra), places)  # behind the keys, before the sums
         for statistic in block.measured:
             mechanism = self._each.added[statistic.id]
             noisy = allowance.measure(
@@ -226,7 +226,7 @@ def _one_by_one(
     runs: int,
     progress: Progress | None,
 ) -> Iterator[Outcomes]:
-    """The whole question again and again: for several choices, on fine grids, or among keys that must pass a test."""
+    """Run the whole question again and again: for several choices, on fine grids, or with a test of keys."""
     found: dict[tuple[int, Pick], tuple[list[int], list[int]]] = {each: ([], []) for each in picks}
     for done in range(runs):
         for side, fetch in enumerate(fetches):
@@ -246,13 +246,13 @@ def _one_by_one(
 # --- exact tables of many runs ----------------------------------------------------------------------------------------
 
 
-def _repeated(table: pa.Table, runs: int) -> pa.Table:
+def _repeat(table: pa.Table, runs: int) -> pa.Table:
     return table.take(pa.array(np.tile(np.arange(table.num_rows), runs)))
 
 
 def _beside(table: pa.Table, runs: int, keys: int) -> pa.Table:
-    """The table once for each run, whose number is one more key before the others."""
-    wide = _repeated(table, runs)
+    """Repeat the table once for each run, whose number is one more key before the others."""
+    wide = _repeat(table, runs)
     numbers = table.column_names[keys:]
     names = [*map(key_column, range(keys + 1)), *numbers]
     run = pa.array(np.repeat(np.arange(runs), table.num_rows))
@@ -263,7 +263,7 @@ def _beside(table: pa.Table, runs: int, keys: int) -> pa.Table:
 
 
 def _noise_scores(mechanism: Additive, moved: Moved, sizes: list[int]) -> list[tuple[int, int, Any]]:
-    """For every number that differs: its form, its place on the grid, and the score of what was released there."""
+    """Return for every number that differs its form, its place on the grid, and the score of its releases."""
 
     def score(one: int, other: int) -> Callable[[Any], Floats]:
         return lambda noisy: _advantage(mechanism, noisy, one, other)
@@ -272,7 +272,7 @@ def _noise_scores(mechanism: Additive, moved: Moved, sizes: list[int]) -> list[t
 
 
 def _advantage(mechanism: Noise, noisy: Any, one: int, other: int) -> Floats:
-    """The log of how much likelier a noisy number is if the exact one is `one`, by the noise that is claimed."""
+    """Return the log of how much likelier a noisy number is if the exact one is `one`, by the noise claimed."""
     here = np.asarray(noisy - one).astype(np.float64)  # first in exact integers: sums may pass what floats hold
     there = np.asarray(noisy - other).astype(np.float64)
     if mechanism.gaussian:
@@ -281,11 +281,11 @@ def _advantage(mechanism: Noise, noisy: Any, one: int, other: int) -> Floats:
 
 
 def _stay(threshold: Threshold, value: int) -> float:
-    """The log-probability that a key does not pass; one that does not exist never does."""
+    """Return the log-probability that a key does not pass; one that does not exist never does."""
     return max(float(threshold.log_mass(value, None)), -IMPOSSIBLE) if value else 0.0
 
 
-def _coded(scores: Floats) -> Codes:
+def _encode(scores: Floats) -> Codes:
     return np.round(np.clip(scores, -2 * IMPOSSIBLE, 2 * IMPOSSIBLE) * _FINE).astype(np.int64)
 
 
@@ -294,7 +294,7 @@ def _impossible(codes: tuple[Codes, Codes]) -> tuple[int, int]:
     return int((codes[0] > far).sum()), int((codes[1] < -far).sum())
 
 
-def _hashed(columns: NDArray[Any]) -> Codes:
+def _hash(columns: NDArray[Any]) -> Codes:
     code = np.zeros(len(columns), dtype=np.uint64)
     for column in columns.T:
         code = code * np.uint64(0x9E3779B97F4A7C15) + column.astype(np.int64).view(np.uint64)

@@ -37,14 +37,14 @@ def mechanism(
     format: ReportFormat = Format.table,
 ) -> None:
     """Prove a lower bound on a mechanism's ε from runs alone, and hold it beside the claim."""
-    from discreet.audit.cases import audited, cases
+    from discreet.audit.cases import audit_case, cases
     from discreet.audit.report import mechanisms_page
     from discreet.cli.tables import progress_bar
 
     require_writable(out)
     with progress_bar("running") as progress:
         names = tuple(cases()) if name == "all" else (name,)
-        findings = [audited(each, runs=runs, confidence=confidence, progress=progress) for each in names]
+        findings = [audit_case(each, runs=runs, confidence=confidence, progress=progress) for each in names]
     write_file(out, mechanisms_page(findings), secret=True)
     if format is Format.json:
         print(json.dumps([each.as_json() for each in findings]))
@@ -68,7 +68,7 @@ def question(
     format: ReportFormat = Format.table,
 ) -> None:
     """Audit a question on the data and on neighbors of it. For the curator: not for release, and not charged."""
-    from discreet.audit.question import Leavers, audited
+    from discreet.audit.question import Leavers, audit_question
     from discreet.audit.report import question_page
     from discreet.cli.tables import progress_bar
     from discreet.policy.policy import Policy
@@ -76,7 +76,7 @@ def question(
     require_writable(out)
     read = Policy.read(policy)
     with progress_bar("auditing") as progress:
-        found = audited(
+        found = audit_question(
             read,
             sql,
             epsilon=epsilon,
@@ -95,14 +95,14 @@ def question(
 
 def ledger(policy: PolicyFile, out: Out = None, format: ReportFormat = Format.table) -> None:
     """Verify a ledger's chain and recompute every charge from the noise that it names."""
-    from discreet.audit.ledger import audited
+    from discreet.audit.ledger import audit_ledger
     from discreet.audit.report import ledger_page
     from discreet.budget import SYMBOLS, number
     from discreet.policy.policy import Policy
 
     require_writable(out)
     read = Policy.read(policy)
-    found = audited(read)
+    found = audit_ledger(read)
     currency = SYMBOLS[read.budget.accountant]
     write_file(out, ledger_page(found, currency=currency), secret=True)
     broken = [each.id for each in found.charges if not each.covered]
