@@ -68,7 +68,7 @@ def test_files_are_asked(policy: Path, tmp_path: Path, capsys: pytest.CaptureFix
     assert said.count("±") >= 4
     assert "left ε" in said
     assert "people  private: one row of each person" in said
-    assert "sex  text, one of F, M, X" in said
+    assert "sex  text  one of F, M, X" in said
 
 
 def test_the_first_error_ends_a_file_with_its_code(
@@ -199,7 +199,7 @@ def test_a_server_is_asked(
     assert said.count("±") >= 4
     assert "left ε = 0.5" in said
     assert "places  public" in said
-    assert "age  bigint, whole numbers from 0 to 120" in said
+    assert "age  bigint  whole numbers from 0 to 120" in said
     assert len(server.server.curator.ledger(analyst="bob")) == 1
     file.write_text("SELECT age FROM people;\n")
     assert cli.run(["shell", url, str(file), "--epsilon", "0.5"]) == 4

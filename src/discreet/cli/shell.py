@@ -233,7 +233,7 @@ class Session:
         if rest not in columns:
             raise UsageError(f"There is no table {rest}. \\tables lists them.")
         for column in columns[rest]:
-            _say(f"{column['name']}  {column['type']}, {column['contains']}")
+            _say(f"{column['name']}  {column['type']}  {column['contains']}")
 
     def include(self, rest: str) -> None:
         if not rest:

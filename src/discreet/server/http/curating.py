@@ -103,13 +103,13 @@ async def add_user(request: Request, body: shapes.UserBody, visitor: CuratorOnly
     return JSONResponse({"name": body.name, "role": body.role, "password": made}, status_code=201)
 
 
-@router.post("/users/{name}/lock", response_model=shapes.UserReply)
+@router.post("/users/{name:path}/lock", response_model=shapes.UserReply)
 async def lock(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """Refuse a user from the next request on."""
     return await _locked(request, visitor, name, locked=True)
 
 
-@router.post("/users/{name}/unlock", response_model=shapes.UserReply)
+@router.post("/users/{name:path}/unlock", response_model=shapes.UserReply)
 async def unlock(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """Let a user in again."""
     return await _locked(request, visitor, name, locked=False)
@@ -122,22 +122,13 @@ async def _locked(request: Request, visitor: CuratorOnly, name: str, *, locked: 
     return JSONResponse(_user(file.read().users[name]))
 
 
-@router.delete("/users/{name}", status_code=204, response_class=Response)
-async def remove_user(request: Request, name: str, visitor: CuratorOnly) -> Response:
-    """Remove a user; what was charged stays charged."""
-    _require_other(visitor, name)
-    desk, file = desk_of(request), _users(request)
-    await desk.work(visitor, lambda: file.remove(name))
-    return Response(status_code=204)
-
-
 def _require_other(visitor: CuratorOnly, name: str) -> None:
     if name == visitor.user.name:
         hint = "Let another curator do it, or use discreet user on the server's machine."
         raise Refusal(400, "usage", "You would lock yourself out.", hint)
 
 
-@router.post("/users/{name}/tokens", response_model=shapes.MadeReply, status_code=201)
+@router.post("/users/{name:path}/tokens", response_model=shapes.MadeReply, status_code=201)
 async def add_token(request: Request, name: str, body: shapes.TokenBody, visitor: CuratorOnly) -> Response:
     """Make a token for programs; it is told once."""
     desk, file = desk_of(request), _users(request)
@@ -145,11 +136,20 @@ async def add_token(request: Request, name: str, body: shapes.TokenBody, visitor
     return JSONResponse({"name": name, "token": token}, status_code=201)
 
 
-@router.delete("/users/{name}/tokens/{id}", status_code=204, response_class=Response)
+@router.delete("/users/{name:path}/tokens/{id}", status_code=204, response_class=Response)
 async def remove_token(request: Request, name: str, id: str, visitor: CuratorOnly) -> Response:
     """Take a token back."""
     desk, file = desk_of(request), _users(request)
     await desk.work(visitor, lambda: file.remove_token(name, id))
+    return Response(status_code=204)
+
+
+@router.delete("/users/{name:path}", status_code=204, response_class=Response)
+async def remove_user(request: Request, name: str, visitor: CuratorOnly) -> Response:
+    """Remove a user; what was charged stays charged."""
+    _require_other(visitor, name)
+    desk, file = desk_of(request), _users(request)
+    await desk.work(visitor, lambda: file.remove(name))
     return Response(status_code=204)
 
 

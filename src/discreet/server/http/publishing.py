@@ -24,7 +24,23 @@ async def releases(request: Request, visitor: Anyone) -> Response:
     return JSONResponse({"names": [*desk_of(request).curator.policy.releases]})
 
 
-@router.get("/releases/{name}", response_model=dict[str, Any])
+@router.get("/releases/{name:path}/page", response_class=HTMLResponse)
+async def release_page(request: Request, name: str, visitor: Anyone) -> Response:
+    """The same as one page."""
+    from discreet.continual.page import page
+
+    desk = desk_of(request)
+    return HTMLResponse(await desk.work(visitor, lambda: page(desk.curator.release(name).show())), headers=_ALONE)
+
+
+@router.get("/releases/{name:path}/quote", response_model=dict[str, Any])
+async def release_quote(request: Request, name: str, visitor: CuratorOnly) -> Response:
+    """What starting a release would cost, and its margins. Free."""
+    desk = desk_of(request)
+    return JSONResponse(await desk.work(visitor, lambda: desk.curator.release(name).quote().as_json()))
+
+
+@router.get("/releases/{name:path}", response_model=dict[str, Any])
 async def release(request: Request, name: str, visitor: Anyone, consistent: bool = False) -> Response:
     """What a release has published so far. Free; touches no data."""
     desk = desk_of(request)
@@ -36,30 +52,14 @@ async def release(request: Request, name: str, visitor: Anyone, consistent: bool
     return JSONResponse(await desk.work(visitor, work))
 
 
-@router.get("/releases/{name}/page", response_class=HTMLResponse)
-async def release_page(request: Request, name: str, visitor: Anyone) -> Response:
-    """The same as one page."""
-    from discreet.continual.page import page
-
-    desk = desk_of(request)
-    return HTMLResponse(await desk.work(visitor, lambda: page(desk.curator.release(name).show())), headers=_ALONE)
-
-
-@router.get("/releases/{name}/quote", response_model=dict[str, Any])
-async def release_quote(request: Request, name: str, visitor: CuratorOnly) -> Response:
-    """What starting a release would cost, and its margins. Free."""
-    desk = desk_of(request)
-    return JSONResponse(await desk.work(visitor, lambda: desk.curator.release(name).quote().as_json()))
-
-
-@router.post("/releases/{name}/start", response_model=shapes.JobReply, status_code=202)
+@router.post("/releases/{name:path}/start", response_model=shapes.JobReply, status_code=202)
 async def start_release(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """Charge a release for its whole horizon, once."""
     desk = desk_of(request)
     return _job(request, visitor, "start", lambda: desk.curator.release(name).start().as_json())
 
 
-@router.post("/releases/{name}/run", response_model=shapes.JobReply, status_code=202)
+@router.post("/releases/{name:path}/run", response_model=shapes.JobReply, status_code=202)
 async def run_release(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """Publish every period that is over and not yet published."""
     desk = desk_of(request)
@@ -72,14 +72,7 @@ async def publications(request: Request, visitor: Anyone) -> Response:
     return JSONResponse({"names": [*desk_of(request).curator.policy.publications]})
 
 
-@router.get("/publications/{name}", response_model=dict[str, Any])
-async def publication(request: Request, name: str, visitor: Anyone) -> Response:
-    """What was published: sizes, errors and the certificate. Free; touches no data."""
-    desk = desk_of(request)
-    return JSONResponse(await desk.work(visitor, lambda: desk.curator.publication(name).show().as_json()))
-
-
-@router.get("/publications/{name}/page", response_class=HTMLResponse)
+@router.get("/publications/{name:path}/page", response_class=HTMLResponse)
 async def publication_page(request: Request, name: str, visitor: Anyone) -> Response:
     """The same as one page."""
     from discreet.census.page import page
@@ -89,14 +82,21 @@ async def publication_page(request: Request, name: str, visitor: Anyone) -> Resp
     return HTMLResponse(found, headers=_ALONE)
 
 
-@router.get("/publications/{name}/quote", response_model=dict[str, Any])
+@router.get("/publications/{name:path}/quote", response_model=dict[str, Any])
 async def publication_quote(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """What a publication would cost and how wrong it would be. Free."""
     desk = desk_of(request)
     return JSONResponse(await desk.work(visitor, lambda: desk.curator.publication(name).quote().as_json()))
 
 
-@router.post("/publications/{name}/run", response_model=shapes.JobReply, status_code=202)
+@router.get("/publications/{name:path}", response_model=dict[str, Any])
+async def publication(request: Request, name: str, visitor: Anyone) -> Response:
+    """What was published: sizes, errors and the certificate. Free; touches no data."""
+    desk = desk_of(request)
+    return JSONResponse(await desk.work(visitor, lambda: desk.curator.publication(name).show().as_json()))
+
+
+@router.post("/publications/{name:path}/run", response_model=shapes.JobReply, status_code=202)
 async def run_publication(request: Request, name: str, visitor: CuratorOnly) -> Response:
     """Make a publication: one charge. Running it again is free."""
     desk = desk_of(request)

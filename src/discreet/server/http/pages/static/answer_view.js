@@ -95,7 +95,7 @@ export function answerView(answer) {
       () => notice(link));
   });
   const files = ["csv", "json", "arrow", "parquet"].map((format) => make("a", { href: `/api/v1/answers/${encodeURIComponent(answer.link)}?format=${format}`, download: `answer.${format}` }, format));
-  return make("div", {}, make("h2", {}, "Answer"), make("ul", { class: "notes soft small" }, answer.notes.map((note) => make("li", {}, note))),
+  return make("div", {}, make("h2", {}, "Answer"), make("ul", { class: "notes soft small" }, answer.notes.map((note) => make("li", {}, note.replaceAll("   ", " · ")))),
     tabs("Views of the answer", parts),
     make("div", { class: "share" }, share, make("span", { class: "soft" }, "Download:"), files));
 }

@@ -43,7 +43,7 @@ async function send(method, path, { body, headers = {}, signal } = {}) {
 
 export function toLogin() {
   const here = location.pathname + location.search;
-  location.assign(`/login?expired=1&next=${encodeURIComponent(here)}`);
+  location.assign(`/login?expired=1&next=${encodeURIComponent(here)}${location.hash}`);
 }
 
 export const get = (path, options) => send("GET", path, options);

@@ -6,11 +6,12 @@ import { Completion } from "./completion.js";
 import { Drafts } from "./drafts.js";
 import { Editor } from "./editor.js";
 import { button, make, notice } from "./elements.js";
-import { budgetText, short } from "./numbers.js";
+import { amount, budgetText, short } from "./numbers.js";
 import { Price } from "./price.js";
 import { remedies } from "./remedies.js";
 import { offsetOf, quoteName, spanAt, sqlWords } from "./sql_words.js";
 
+const MOST_LETTERS = 90; // of a question in the history
 const UNDER_WAY = "under way";
 const part = (id) => document.getElementById(id);
 const page = {};
@@ -51,7 +52,7 @@ function showTables(tables) {
     make("summary", {}, table.name), make("p", { class: "soft small" }, table.comment),
     make("ul", {}, table.columns.map((column) => make("li", {},
       button(column.name, () => insert(column.name), { class: "plain column", title: `Put ${column.name} into the question` }),
-      make("span", { class: "soft small" }, `${column.type}, ${column.contains}`)))))));
+      make("span", { class: "soft small" }, table.public ? `${column.type}, public` : column.contains)))))));
 }
 
 function insert(name) {
@@ -125,7 +126,7 @@ async function send(work) {
     showAnswer(answer);
     showHistory();
     page.price.change();
-    notice(`Answered for ${budgetText(answer.cost)}; left ${budgetText(answer.left)}.`);
+    notice(amount(answer.cost) ? `Answered for ${budgetText(answer.cost)}; left ${budgetText(answer.left)}.` : "Answered for free.");
   } catch (error) {
     part("answer").replaceChildren();
     if (error instanceof Offline) {
@@ -169,10 +170,15 @@ async function openLink() {
   }
 }
 
+function briefly(question) {
+  const line = question.replace(/\s+/g, " ");
+  return line.length > MOST_LETTERS ? `${line.slice(0, MOST_LETTERS - 1)}…` : line;
+}
+
 async function showHistory() {
   const { answers } = await get("/history");
   part("history").replaceChildren(answers.length ? make("ol", { class: "past" }, answers.slice(0, 100).map((each) => make("li", {},
-    make("a", { href: `/?answer=${encodeURIComponent(each.link)}` }, each.question.replace(/\s+/g, " ").slice(0, 90)),
+    make("a", { href: `/?answer=${encodeURIComponent(each.link)}` }, briefly(each.question)),
     make("span", { class: "soft small" }, `${each.when.slice(0, 16).replace("T", " ")} · ${each.cost.epsilon ? `ε = ${short(each.cost.epsilon)}` : "free"}`))))
     : make("p", { class: "soft small" }, "Nothing asked here yet."));
 }

@@ -39,7 +39,6 @@ function overTime(root, told, unit) {
     return { name, color, kind: "step", points: [...points, [last, sum]] };
   });
   const shown = told.total > told.entries.length ? `, the last ${told.entries.length} charges` : "";
-  root.append(make("figure", {}, make("figcaption", {}, "Spent over time ", make("span", {}, `by whom${shown}`)),
-    plot(curves, days(first, last, "when, in UTC"), numbers(0, highest, unit), "Spent over time by analyst"),
-    spenders.length === 1 ? make("p", { class: "soft small" }, spenders[0]) : null));
+  root.append(make("figure", {}, make("figcaption", {}, "Spent over time ", make("span", {}, `by ${spenders.length === 1 ? spenders[0] : "whom"}${shown}`)),
+    plot(curves, days(first, last, "when, in UTC"), numbers(0, highest, unit), "Spent over time by analyst")));
 }

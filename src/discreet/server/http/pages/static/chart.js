@@ -55,6 +55,7 @@ export function plot(curves, across, up, label) {
   const shapes = [
     draw("path", { class: "rule", d: up.ticks.map(([value]) => `M0 ${y(value)}H${WIDE}`).join("") }),
     draw("path", { class: "zero", d: `M0 ${y(floor)}H${WIDE}${across.ticks.map(([value]) => `M${x(value)} ${WIDE}v12`).join("")}` }),
+    curves.map((curve) => draw("g", { class: `c${curve.color}` }, band(curve, x, y))),
     curves.map((curve) => draw("g", { class: `c${curve.color}` }, shape(curve, x, y, floor))),
   ];
   const named = curves.filter((curve) => curve.name);
@@ -70,6 +71,15 @@ export function plot(curves, across, up, label) {
     across.title ? make("div", { class: "title across" }, across.title) : null));
 }
 
+// Bands lie below all lines.
+function band(curve, x, y) {
+  const { kind, points } = curve;
+  if (kind === "column" || kind === "spot" || !points.length || points[0].length < 4) return null;
+  const high = points.map(([at, , , top]) => `${x(at)} ${y(top)}`).join("L");
+  const low = [...points].reverse().map(([at, , bottom]) => `${x(at)} ${y(bottom)}`).join("L");
+  return draw("path", { class: "band", d: `M${high}L${low}Z` });
+}
+
 function shape(curve, x, y, floor) {
   const points = curve.points;
   if (curve.kind === "spot") {
@@ -79,11 +89,8 @@ function shape(curve, x, y, floor) {
     return points.map(([at, value, until]) => draw("rect", { class: "fill", x: x(at), width: Math.max(0, x(until) - x(at)),
       y: Math.min(y(value), y(floor)), height: Math.abs(y(floor) - y(value)), "fill-opacity": curve.opacity ?? 1 }));
   }
-  const band = points.length && points[0].length > 3
-    ? draw("path", { class: "band", d: `M${points.map(([at, , , high]) => `${x(at)} ${y(high)}`).join("L")}L${[...points].reverse().map(([at, , low]) => `${x(at)} ${y(low)}`).join("L")}Z` })
-    : null;
   const path = curve.kind === "step"
     ? points.map(([at, value], place) => (place ? `H${x(at)}V${y(value)}` : `M${x(at)} ${y(value)}`)).join("")
     : `M${points.map(([at, value]) => `${x(at)} ${y(value)}`).join("L")}`;
-  return [band, draw("path", { class: curve.kind === "dash" ? "line dash" : "line", d: path })];
+  return draw("path", { class: curve.kind === "dash" ? "line dash" : "line", d: path });
 }

@@ -1,4 +1,5 @@
 // Elements made by code: texts are texts, never markup.
+const NOTICED = 8_000; // milliseconds that a notice stays
 const SVG = "http://www.w3.org/2000/svg";
 
 function fill(element, attributes, children) {
@@ -43,9 +44,10 @@ export function tableOf(heads, rows, { caption = "", numeric = [] } = {}) {
 
 export function notice(text, { bad = false } = {}) {
   const box = document.getElementById("notices");
-  const line = make("div", { class: bad ? "notice wrong" : "notice" }, text,
+  const line = make("div", { class: bad ? "notice wrong" : "notice" }, make("span", {}, text),
     button("×", () => line.remove(), { class: "plain", "aria-label": "Close" }));
   box.replaceChildren(line);
+  if (!bad) setTimeout(() => line.remove(), NOTICED);
 }
 
 export function later(wait, act) {

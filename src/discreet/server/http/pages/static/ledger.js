@@ -30,9 +30,11 @@ export async function ledger(root) {
   await show();
 }
 
+const brief = (text) => make("span", { class: "brief" }, text);
+
 function listed(told, state, show) {
-  const rows = told.entries.map((entry) => [entry.id, entry.when.slice(0, 19).replace("T", " "), entry.analyst,
-    make("code", { class: "question" }, entry.question), budgetText(entry.cost), entry.state,
+  const rows = told.entries.map((entry) => [entry.id, brief(entry.when.slice(0, 19).replace("T", " ")), entry.analyst,
+    make("code", { class: "question" }, entry.question), brief(budgetText(entry.cost)), entry.state,
     button("Certificate", () => certificate(entry.id), { "aria-label": `Certificate of ${entry.id}` })]);
   const move = (by, text) => button(text, () => { state.first += by; show(); },
     { disabled: state.first + by < 0 || state.first + by >= told.total });

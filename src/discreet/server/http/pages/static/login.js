@@ -13,7 +13,7 @@ function tell(text) {
 function next() {
   const wanted = query.get("next") ?? "/";
   const known = /^\/(curate|learn)?(\?[\w=&%-]*)?$/.test(wanted);
-  return known ? wanted : "/";
+  return known ? wanted + (/^#\w+$/.test(location.hash) ? location.hash : "") : "/"; // a page's part stands behind #
 }
 
 if (query.has("expired")) tell("Your session has ended. Log in to go on where you were.");

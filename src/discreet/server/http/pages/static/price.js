@@ -85,11 +85,14 @@ export class Price {
 
   change() {
     this.go.disabled = true;
-    if (!this.sql.trim()) { this.told.replaceChildren(make("span", { class: "soft" }, "Choose or write a question, and its price is told here.")); return; }
-    this.soon();
+    if (this.sql.trim()) { this.soon(); return; }
+    this.number++; // what is on its way is about another text
+    this.refused(null);
+    this.told.replaceChildren(make("span", { class: "soft" }, "Choose or write a question, and its price is told here."));
   }
 
   async refresh() {
+    if (!this.sql.trim()) return;
     const number = ++this.number;
     const question = this.question;
     try {

@@ -1,27 +1,69 @@
-// Releases and publications: their prices, their pages, and the buttons that start and run them.
+// Releases and publications: their prices before anything is charged, how far they are, and the buttons that go on.
 import { get } from "./api.js";
-import { button, make } from "./elements.js";
+import { button, make, tableOf } from "./elements.js";
+import { budgetText, marginText, short } from "./numbers.js";
 import { task } from "./upkeep.js";
 
+const count = (number) => number.toLocaleString("en-US");
+const KINDS = {
+  releases: {
+    price: releasePrice,
+    reached: (told) => `Published ${count(told.published)} of ${told.periods === null ? "an unknown number of" : count(told.periods)} periods, for ${budgetText(told.cost)}.`,
+    acts: [["Start", "Charges it once, for all its periods.", "start"], ["Run", "Publishes every period that is over.", "run"]],
+  },
+  publications: {
+    price: publicationPrice,
+    reached: (told) => `Made: ${told.levels.map(({ level, places }) => `${level} ${count(places)}`).join(", ")}; tables ${told.tables.join(", ")}.`,
+    acts: [["Run", "Makes it, for one charge; again it is free.", "run"]],
+  },
+};
+
 export async function publishing(root) {
-  const [releases, publications] = [(await get("/releases")).names, (await get("/publications")).names];
-  root.append(make("h2", {}, "Releases"), releases.length ? "" : make("p", { class: "soft" }, "The policy has none."));
-  for (const name of releases) root.append(one("releases", name, [["Start", "Charges it once, for its whole horizon.", "start"], ["Run", "Publishes every period that is over.", "run"]]));
-  root.append(make("h2", {}, "Publications"), publications.length ? "" : make("p", { class: "soft" }, "The policy has none."));
-  for (const name of publications) root.append(one("publications", name, [["Run", "Makes it, for one charge; again it is free.", "run"]]));
+  for (const [kind, title] of [["releases", "Releases"], ["publications", "Publications"]]) {
+    const { names } = await get(`/${kind}`);
+    root.append(make("h2", {}, title), names.length ? "" : make("p", { class: "soft" }, "The policy has none."));
+    for (const name of names) root.append(await one(kind, name));
+  }
 }
 
-function one(kind, name, acts) {
+async function one(kind, name) {
   const path = `/${kind}/${encodeURIComponent(name)}`;
   const told = make("div", { "aria-live": "polite" });
+  const state = make("p", { class: "soft" });
   const price = button("Price", async () => {
     try {
-      told.replaceChildren(make("pre", { tabindex: 0 }, JSON.stringify(await get(`${path}/quote`), null, 2)));
+      told.replaceChildren(...KINDS[kind].price(await get(`${path}/quote`)));
     } catch (error) {
       told.replaceChildren(make("p", { class: "bad" }, `${error.message} ${error.hint ?? ""}`));
     }
   }, { "aria-label": `Price of ${name}` });
-  return make("div", {}, make("h3", {}, name), make("div", { class: "row-of" }, price,
-    make("a", { href: `/api/v1${path}/page`, target: "_blank", rel: "noopener" }, `Page of ${name}`)), told,
-  acts.map(([title, note, act]) => task(title, note, `${path}/${act}`, () => make("p", { class: "good" }, "Done."))));
+
+  async function look() {
+    try {
+      state.replaceChildren(KINDS[kind].reached(await get(path)), " ",
+        make("a", { href: `/api/v1${path}/page`, target: "_blank", rel: "noopener" }, `Page of ${name}`));
+    } catch (error) {
+      state.replaceChildren(error.message);
+    }
+  }
+
+  await look();
+  const done = () => { look(); return make("p", { class: "good" }, "Done."); };
+  return make("div", { class: "one" }, make("h3", {}, name), state, make("div", { class: "row-of" }, price), told,
+    KINDS[kind].acts.map(([title, note, act]) => task(title, note, `${path}/${act}`, done, `${title} ${name}`)));
+}
+
+const paid = (quote) => make("p", {}, `Costs ${budgetText(quote.cost)}, once; left ${budgetText(quote.left)}. Nothing is charged by looking.`);
+
+function releasePrice(quote) {
+  const rows = quote.margins.map(({ publish, statistic, margins }) => [statistic, String(publish),
+    ...[margins[0], margins.at(-1), Math.max(...margins)].map((margin) => `± ${marginText(margin)}`)]);
+  return [paid(quote), tableOf(["what", "published", "first", "last", "widest"], rows, { caption: "Margins of 95 %", numeric: [2, 3, 4] }),
+    make("p", { class: "soft small" }, `Margins hold with 95 %. Strategy: ${quote.strategy}.`)];
+}
+
+function publicationPrice(quote) {
+  const rows = quote.errors.map((each) => [each.level, each.table, count(each.places), count(each.cells), short(each.deviation)]);
+  return [paid(quote), tableOf(["level", "table", "places", "cells of each", "error of a cell"], rows, { caption: "Errors by level and table", numeric: [2, 3, 4] }),
+    make("p", { class: "soft small" }, `An error is one standard deviation. ${quote.invariants}`)];
 }

@@ -8,8 +8,8 @@ export async function upkeep(root) {
     task("Take a snapshot", "Reads the source anew. After it every question is charged anew, changed or not. The report is for your eyes only.", "/snapshot", taken));
 }
 
-export function task(name, note, path, show, body = {}) {
-  const bar = make("progress", { max: 1, "aria-label": `Progress of ${name}`, hidden: true });
+export function task(name, note, path, show, label = name) {
+  const bar = make("progress", { max: 1, "aria-label": `Progress of ${label}`, hidden: true });
   const now = make("span", { class: "soft small" });
   const result = make("div", { "aria-live": "polite" });
   const start = button(name, async () => {
@@ -18,7 +18,7 @@ export function task(name, note, path, show, body = {}) {
     bar.removeAttribute("value");
     result.replaceChildren();
     try {
-      const job = await post(path, body);
+      const job = await post(path, {});
       const told = await follow(job, (of, share) => { bar.value = share; now.textContent = `${of}: ${Math.round(100 * share)} %`; });
       result.replaceChildren(...[show(told)].flat());
     } catch (error) {
@@ -27,17 +27,16 @@ export function task(name, note, path, show, body = {}) {
     now.textContent = "";
     bar.hidden = true;
     start.disabled = false;
-  });
+  }, { "aria-label": label });
   return make("div", { class: "card task" }, make("p", {}, note), make("div", { class: "row-of" }, start, bar, now), result);
 }
 
 function checked(told) {
   const problems = told.problems.map((each) => make("li", { class: "bad" }, `${each.line}:${each.column}: ${each.message}`));
-  const groups = Object.entries(told.groups).map(([title, notes]) => make("div", {}, make("h3", {}, title), make("ul", {}, notes.map((note) => make("li", {}, note)))));
-  return [problems.length ? make("ul", {}, problems) : make("p", { class: "good" }, "The policy fits its source."), ...groups, make("p", {}, told.next)];
+  const groups = Object.entries(told.groups).filter(([, notes]) => notes.length).map(([title, notes]) => make("div", {}, make("h3", {}, title), make("ul", {}, notes.map((note) => make("li", {}, note)))));
+  return [problems.length ? make("ul", {}, problems) : make("p", { class: "good" }, "The policy fits its source."), ...groups, make("h3", {}, "Next"), make("pre", { tabindex: 0 }, told.next)];
 }
 
 function taken(told) {
-  const report = typeof told.report === "string" ? told.report : JSON.stringify(told.report, null, 2);
-  return [make("p", { class: "good" }, `Snapshot ${told.number} is taken.`), make("pre", { tabindex: 0 }, report)];
+  return [make("p", { class: "good" }, `Snapshot ${told.number} is taken.`), make("pre", { tabindex: 0 }, told.report.join("\n"))];
 }

@@ -37,6 +37,7 @@ export async function users(root) {
   }
 
   root.append(make("h2", {}, "Users"), make("form", { class: "row-of", onsubmit: (event) => { event.preventDefault(); act(() => post("/users", { name: name.value, role: role.value })); } },
-    field("Name", name, "of an analyst of the policy, or of a curator or auditor"), field("Role", role), make("button", { type: "submit" }, "Let in")), told, list);
+    field("Name", name), field("Role", role), make("button", { type: "submit" }, "Let in")),
+  make("p", { class: "soft small" }, "An analyst is one whom the policy names; curators and auditors have any name."), told, list);
   await show();
 }
