@@ -79,6 +79,20 @@ def test_one_alone_has_all_workers_but_one_and_several_share_them() -> None:
     assert shared == {"flood": 2, "calm": 2}
 
 
+def test_a_long_question_does_not_keep_its_user_from_another_while_others_ask() -> None:
+    async def scene() -> list[str]:
+        queue, steps = Queue(workers=4, most_waiting=100), Steps()
+        jobs = [queue.submit("calm", steps.step("calm")), queue.submit("long", steps.step("long"))]
+        await until(lambda: len(steps.begun) == 2)
+        jobs.append(queue.submit("long", steps.step("cancel it")))
+        await until(lambda: len(steps.begun) == 3)
+        steps.go.release(len(jobs))
+        await asyncio.gather(*jobs)
+        return steps.begun
+
+    assert carried_out(scene())[2] == "cancel it"
+
+
 def test_too_many_that_wait_are_refused_and_others_are_not() -> None:
     async def scene() -> None:
         queue, steps = Queue(workers=1, most_waiting=2), Steps()

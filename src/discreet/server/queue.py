@@ -1,9 +1,10 @@
 """Workers, and one fair queue for all analysts: nobody waits because somebody else asks a lot.
 
 A free worker takes the oldest question of whoever has the fewest running, and of those whoever was served longest ago.
-One alone has all workers but one, which others find free; while several ask, none has more than a quarter. Whoever
-has several waiting lets the only question of another run for a moment before the next begins: threads of one process
-get in each other's way. What nobody waits for any more is not begun.
+One alone has all workers but one, which others find free. While several ask, none has more than half of them, and
+whoever has several waiting no more than a quarter: so one long question never keeps its own user from looking around.
+A crowd also lets the only question of another run for a moment before its next begins: threads of one process get in
+each other's way. What nobody waits for any more is not begun.
 """
 
 from __future__ import annotations
@@ -97,8 +98,12 @@ class Queue:
         for jobs in self._waiting.values():
             while jobs[0].done.done():
                 jobs.popleft()
-        share = self._share()
-        able = [who for who in self._waiting if self._running.get(who, 0) < share and not self._yields(who)]
+        alone = self._asks_alone()
+        able = [
+            who
+            for who in self._waiting
+            if self._running.get(who, 0) < self._share(who, alone=alone) and not self._yields(who)
+        ]
         return min(able, key=lambda who: (self._running.get(who, 0), self._served.get(who, 0.0)), default=None)
 
     def _yields(self, who: str) -> bool:
@@ -117,8 +122,7 @@ class Queue:
         self._looking = False
         self._dispatch()
 
-    def _share(self) -> int:
-        """Return how many workers one may have: all but one, or a quarter of them while others ask too."""
+    def _asks_alone(self) -> bool:
         now = time.monotonic()
         self._seen = {
             who: seen
@@ -126,7 +130,13 @@ class Queue:
             if now - seen < RECENT or who in self._waiting or who in self._running
         }
         self._served = {who: served for who, served in self._served.items() if who in self._seen}
-        return max(1, self._workers - 1 if len(self._seen) < 2 else self._workers // 4)
+        return len(self._seen) < 2
+
+    def _share(self, who: str, *, alone: bool) -> int:
+        """Return how many workers one may have: all but one; half while others ask too, a quarter if many wait."""
+        if alone:
+            return max(1, self._workers - 1)
+        return max(1, self._workers // (2 if len(self._waiting[who]) < 2 else 4))
 
     def _begin(self, who: str, job: _Job) -> None:
         loop = asyncio.get_running_loop()
