@@ -27,12 +27,13 @@ import numpy as np
 
 import discreet
 from discreet.accounting.zcdp import epsilon_of
+from discreet.census.counts import Counts
 from discreet.census.errors import made
 from discreet.census.grid import Floats, Grid, Integers
 from discreet.census.least_squares import Alone, Level, by_table, down, from_below
 from discreet.census.measure import levels_of
 from discreet.census.plan import Plan
-from discreet.census.whole import Counts, Split, at_the_top
+from discreet.census.whole import Split, at_the_top
 from discreet.census.workers import Workers
 from discreet.curator import create_ledger
 

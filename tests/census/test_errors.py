@@ -10,7 +10,7 @@ import pytest
 
 import discreet
 from discreet import country
-from discreet.census.whole import Counts
+from discreet.census.counts import Counts
 from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from discreet.census import whole
 from discreet.census.grid import Grid, margin, subsets
 from discreet.census.least_squares import Level, by_table
 from discreet.census.whole import fit, round_to, top_down
@@ -39,8 +40,10 @@ def measured(
     return levels
 
 
+@pytest.mark.parametrize("most", [1_000, 2])  # cells of a place that is shared out by least squares
 @pytest.mark.parametrize("case", range(30))
-def test_it_always_adds_up(case: int) -> None:
+def test_it_always_adds_up(case: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whole, "MOST_CELLS", most)
     generator = np.random.default_rng(case)
     sizes = tuple(int(each) for each in generator.integers(1, 5, size=generator.integers(1, 4)))
     every = tuple(range(len(sizes)))
@@ -132,3 +135,20 @@ def test_better_than_every_level_alone() -> None:
     noise = np.abs(levels[-1].counts[0, 1] - truth).mean()
     assert errors["ours"] < errors["alone"] < noise
     assert errors["ours"] < 0.5 * noise
+
+
+def test_least_squares_where_counts_stand_out_from_their_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large and unequal counts: the sums of all tables that a place has people in say more than proportions do."""
+    generator = np.random.default_rng(6)
+    grid = Grid(sizes=(4, 12), tables=((), (0,), (1,), (0, 1)))
+    places, starts = a_tree(generator, 12)
+    truth = generator.poisson(generator.gamma(0.2, 100.0, size=(places[-1], 4, 12)))
+    levels = measured(grid, starts, truth, 6.0, generator)
+    errors = []
+    for most in (1_000, 2):
+        monkeypatch.setattr(whole, "MOST_CELLS", most)
+        found = top_down(by_table(levels, grid), starts, grid)
+        tables = [np.abs(found[-1].table(grid, t, places[-1]) - margin(truth, (0, 1), t)).mean() for t in grid.tables]
+        errors.append(tables)
+    assert (np.array(errors[0]) < 0.97 * np.array(errors[1])).sum() >= 2
+    assert np.mean(np.array(errors[0]) / errors[1]) < 1

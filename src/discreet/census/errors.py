@@ -17,11 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from discreet.census.counts import Counts
 from discreet.census.grid import Columns, Floats, Grid, Integers
 from discreet.census.least_squares import AT_ONCE, Level, by_table, final_precisions, known_precisions
 from discreet.census.measure import Noisy, levels_of
 from discreet.census.plan import Plan
-from discreet.census.whole import Counts, top_down
+from discreet.census.whole import top_down
 from discreet.census.workers import Workers
 from discreet.mechanisms.shapes import Additive
 from discreet.noise import Items, Stream

@@ -1,13 +1,14 @@
 """From the top down: whole numbers, none below zero, in which every level and every table adds up.
 
-The children of a place are split into two halves, these again, until each is alone. A split shares out the people of
-its place: of every cell of all columns, so many go to the left half and the others to the right. That is done table by
-table along `Grid.chain`, from the total to all columns:
+The people of a place are shared out among its children in real numbers by least squares (`nonnegative`), where that is
+worth it (`Split`). Then the children are split into two halves, these again, until each is alone: of every cell of all
+columns, so many people go to the left half and the others to the right. That is done table by table along `Grid.chain`,
+from the total to all columns:
 
-    expect    in proportion to the coarser table, then drawn towards what was measured of each table, the more so the
-              more precise that is beside how much such counts differ between places (`_drawn_to`). What finer tables
-              say counts too: the sums of their cells that have people. Cells that the place has nobody in are empty in
-              every child, so their noise is left out, which least squares over all cells cannot do
+    expect    what least squares say of the left half. Elsewhere in proportion to the coarser table, then drawn towards
+              what was measured of each table, the more so the more precise that is beside how much such counts differ
+              between places (`_drawn_to`). What finer tables say counts too: the sums of their cells that have people.
+              Cells that the place has nobody in are empty in every child, so their noise is left out
     fit       shifted so that the cells of a coarser cell add up to its number
     round     down, and those with the largest remainders get what is missing
 
@@ -26,8 +27,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.census.counts import Counts, project
 from discreet.census.grid import UNKNOWN, Columns, Flags, Floats, Grid, Integers
 from discreet.census.least_squares import AT_ONCE, Alone, runs
+from discreet.census.nonnegative import MOST_CELLS, shared_out
 from discreet.census.workers import Workers
 
 _STEPS = 40  # halvings of the interval of a shift
@@ -38,47 +41,6 @@ _SURPRISE = 9.0  # an estimate counts for itself where it is three deviations or
 
 
 Ends = tuple[Integers, Integers, Integers]  # of two halves of children: the first one, the middle, behind the last
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Counts:
-    """People by place and cell of all columns, only where there is somebody; sorted by place, then cell."""
-
-    place: Integers
-    cell: Integers
-    count: Integers
-
-    @classmethod
-    def joined(cls, parts: Sequence[Counts]) -> Counts:
-        place = np.concatenate([part.place for part in parts])
-        cell = np.concatenate([part.cell for part in parts])
-        count = np.concatenate([part.count for part in parts])
-        order = np.lexsort((cell, place))
-        return cls(place=place[order], cell=cell[order], count=count[order])
-
-    def kept(self, which: Flags) -> Counts:
-        return Counts(place=self.place[which], cell=self.cell[which], count=self.count[which])
-
-    def between(self, first: int, last: int) -> Counts:
-        """Those in the places from `first` on and before `last`, numbered from 0."""
-        inside = slice(*np.searchsorted(self.place, [first, last]))
-        return Counts(place=self.place[inside] - first, cell=self.cell[inside], count=self.count[inside])
-
-    def table(self, grid: Grid, columns: Columns, places: int) -> Integers:
-        """Counts of one table, all cells."""
-        cells = project(self.cell, grid, columns)
-        size = grid.cells(columns)
-        counts = np.bincount(self.place * size + cells, weights=self.count, minlength=places * size)
-        return np.rint(counts).astype(np.int64).reshape(places, *grid.shape(columns))
-
-
-def project(cell: Integers, grid: Grid, columns: Columns) -> Integers:
-    """The cell of a table in which a cell of all columns lies."""
-    found = np.zeros_like(cell)
-    strides = np.cumprod([1, *grid.sizes[:0:-1]])[::-1]
-    for column in columns:
-        found = found * grid.sizes[column] + cell // strides[column] % grid.sizes[column]
-    return found
 
 
 # --- two steps that everything is made of -----------------------------------------------------------------------------
@@ -412,6 +374,7 @@ class _Piece:
     first: int  # of the children, among all of their level
     grid: Grid
     plain: bool
+    solves: bool  # by least squares; otherwise by what is drawn to estimates, or by these as they are
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -429,6 +392,7 @@ class Split:
     def _pieces(self, above: Counts, known: Alone, begins: Integers, totals: Integers | None) -> Iterator[_Piece]:
         children = len(next(iter(known.variances.values())))
         ends = np.append(begins[1:], children)
+        solves = not self.plain and self._solvable(above, known, ends - begins)
         for places, span in runs(begins, children, max(1, AT_ONCE // self.grid.together)):
             yield _Piece(
                 people=above.between(places.start, places.stop),
@@ -439,11 +403,27 @@ class Split:
                 first=span.start,
                 grid=self.grid,
                 plain=self.plain,
+                solves=solves,
             )
+
+    def _solvable(self, above: Counts, known: Alone, children: Integers) -> bool:
+        """Say whether least squares share out a level: no place is too wide, and counts are not lost in their noise.
+
+        Where a cell of a child has fewer people than its noise deviates, what places have in common says more.
+        """
+        if self.grid.every not in known.variances or not len(above.place):
+            return False
+        deviation = float(np.median(known.variances[self.grid.every])) ** 0.5
+        mean = above.count.sum() / children[above.place].sum()
+        return bool(mean >= deviation and np.bincount(above.place).max() <= MOST_CELLS)
 
 
 def _split(piece: _Piece) -> Counts:
-    splitter = Splitter.of(piece.known, piece.grid, piece.totals, plain=piece.plain)
+    known, grid = piece.known, piece.grid
+    if piece.solves:
+        known = shared_out(piece.people, known, piece.low, piece.totals, grid)
+        grid = Grid(sizes=grid.sizes, tables=grid.chain)
+    splitter = Splitter.of(known, grid, piece.totals, plain=piece.plain or piece.solves)
     return _halved(piece.people, splitter, piece.low, piece.high, piece.first)
 
 

@@ -1,0 +1,51 @@
+"""People by place and cell: what is made, level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from discreet.census.grid import Columns, Flags, Grid, Integers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Counts:
+    """People by place and cell of all columns, only where there is somebody; sorted by place, then cell."""
+
+    place: Integers
+    cell: Integers
+    count: Integers
+
+    @classmethod
+    def joined(cls, parts: Sequence[Counts]) -> Counts:
+        place = np.concatenate([part.place for part in parts])
+        cell = np.concatenate([part.cell for part in parts])
+        count = np.concatenate([part.count for part in parts])
+        order = np.lexsort((cell, place))
+        return cls(place=place[order], cell=cell[order], count=count[order])
+
+    def kept(self, which: Flags) -> Counts:
+        return Counts(place=self.place[which], cell=self.cell[which], count=self.count[which])
+
+    def between(self, first: int, last: int) -> Counts:
+        """Those in the places from `first` on and before `last`, numbered from 0."""
+        inside = slice(*np.searchsorted(self.place, [first, last]))
+        return Counts(place=self.place[inside] - first, cell=self.cell[inside], count=self.count[inside])
+
+    def table(self, grid: Grid, columns: Columns, places: int) -> Integers:
+        """Counts of one table, all cells."""
+        cells = project(self.cell, grid, columns)
+        size = grid.cells(columns)
+        counts = np.bincount(self.place * size + cells, weights=self.count, minlength=places * size)
+        return np.rint(counts).astype(np.int64).reshape(places, *grid.shape(columns))
+
+
+def project(cell: Integers, grid: Grid, columns: Columns) -> Integers:
+    """The cell of a table in which a cell of all columns lies."""
+    found = np.zeros_like(cell)
+    strides = np.cumprod([1, *grid.sizes[:0:-1]])[::-1]
+    for column in columns:
+        found = found * grid.sizes[column] + cell // strides[column] % grid.sizes[column]
+    return found
