@@ -220,7 +220,7 @@ class Curator:
         as those `asked` so far; otherwise every pair counts.
         """
         require("scipy", what="A description")
-        from discreet.synthetic.axis import EQUAL
+        from discreet.synthetic.axis import USUAL
         from discreet.synthetic.describe import commission, description
         from discreet.synthetic.description import Description
 
@@ -230,7 +230,7 @@ class Curator:
             self._purse(epsilon),
             synthesizer=synthesizer,
             columns=columns,
-            intervals=EQUAL if intervals is None else intervals,
+            intervals=USUAL if intervals is None else intervals,
             questions=workload,
         )
         return Description.from_bytes(self._lump(work, description, analyst=analyst, progress=progress))

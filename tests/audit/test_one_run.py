@@ -42,8 +42,13 @@ limits: {epsilon: 1000}
 """
 
 
-def audited(name: str, folder: Path, *, people: int, asked: float, budget: str, seed: int | None = None) -> Any:
-    """One description of people put in by coins, and what the guesses prove beside the claim."""
+def audited(
+    name: str, folder: Path, *, people: int, asked: float, budget: str, seed: int | None = None, bins: int | None = None
+) -> Any:
+    """One description of people put in by coins, and what the guesses prove beside the claim.
+
+    With fewer `bins` than people, intervals are split first, and people guessed by the cell that they are in.
+    """
     included = np.random.default_rng(seed).random(people) < 0.5
     ids = np.flatnonzero(included)
     table = pa.table(
@@ -53,8 +58,9 @@ def audited(name: str, folder: Path, *, people: int, asked: float, budget: str, 
     path.write_text(POLICY.replace("PEOPLE", str(people - 1)).replace("DELTA", budget), encoding="utf-8")
     create_ledger(Policy.read(path))
     curator = discreet.open(path, tables={"people": table})
-    described = curator.describe("people", epsilon=asked, synthesizer=name, intervals=Intervals(bins=people))
-    scores = np.asarray(described.counts[0], dtype=np.float64)[:people]
+    described = curator.describe("people", epsilon=asked, synthesizer=name, intervals=Intervals(bins=bins or people))
+    cells = described.axes[0].codes(pa.chunked_array([np.arange(people)]))
+    scores = np.asarray(described.counts[0], dtype=np.float64)[cells]
     epsilon, delta, rho = (described.cost[name] for name in ("epsilon", "delta", "rho"))
     if rho:  # told at a δ that leaves room for so much confidence
         delta = 1e-13
@@ -67,6 +73,11 @@ def audited(name: str, folder: Path, *, people: int, asked: float, budget: str, 
 def test_a_description_keeps_its_claim(name: str, tmp_path: Path) -> None:
     found, claimed = audited(name, tmp_path, people=200, asked=2, budget="delta: 0")
     assert found.proved <= claimed
+
+
+def test_a_description_that_splits_intervals_keeps_its_claim(tmp_path: Path) -> None:
+    found, claimed = audited("independent", tmp_path, people=400, asked=900, budget="delta: 0", bins=100)
+    assert 0 < found.proved <= claimed
 
 
 def test_too_little_noise_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,12 +59,12 @@ def test_distances_tell_the_good_from_the_bad(made: discreet.Curator, near: Desc
 def test_correlations_are_those_of_the_table(made: discreet.Curator, far: Description) -> None:
     """Against numpy on the rows themselves; in the description of independent columns there are none."""
     table = rows(COUNT)
-    incomes = [None if value is None else int(value * 100 * 100 // 20000001) for value in table["income"].to_pylist()]
+    incomes = far.axes[1].codes(table["income"])
     line = {far.axes[column].name: each for column, each in lines(far).items()}
     seen = {
         "age": line["age"][np.array(table["age"].to_pylist())],
         "smoker": line["smoker"][np.array(table["smoker"].to_pylist(), dtype=int)],
-        "income": np.array([0 if place is None else line["income"][place] for place in incomes]),
+        "income": line["income"][incomes],
     }
     found = {each.columns: each for each in made.compare(far, epsilon=200).correlations}
     for pair in (("age", "income"), ("age", "smoker"), ("income", "smoker")):

@@ -1,12 +1,14 @@
 """A column on a public grid: every value it may have, or intervals of them where there are too many.
 
-Intervals are equal, unless somebody pays for quantiles: then the column is `Uncut` until `grids` has found them. Text
-has no public grid: it is `Unlisted` until the paid threshold of `grids` has found the values to list.
+Equal intervals are `Unsplit` until `split` has found out, at a price, which of them hold much. If somebody asks for
+quantiles the column is `Uncut` until `grids` has found them. Text has no public grid: it is `Unlisted` until the paid
+threshold of `grids` has found the values to list.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -18,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from discreet.algebra import Expression, call, case
+from discreet.algebra import Cast, Constant, Expression, call, case
 from discreet.errors import UsageError
 from discreet.policy.domain import (
     Booleans,
@@ -38,6 +40,8 @@ from discreet.synthetic.workload import listed
 
 BINS = 100  # intervals of numbers, dates and times that have more values than this
 MOST_VALUES = 10_000  # of a list of values
+_FEW_CUTS = 4  # in one cell of the grid that they are looked up in
+_MOST_LOOKED_UP = 1 << 12  # cells of that grid
 OTHER = "(other)"  # stands for every text that too few people share
 
 Codes = NDArray[np.int64]
@@ -45,13 +49,15 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """How numbers, dates and times of many values are cut: into `bins` equal intervals.
+    """How numbers, dates and times of many values are cut: into `bins` equal intervals, split where many rows are.
 
-    The columns named in `quantiles` are cut at their quantiles instead, which are paid for.
+    The columns named in `quantiles` are cut at their quantiles instead. Both are paid for. Without `split`, intervals
+    stay equal, and values that many share are drawn no more often than their neighbors.
     """
 
     bins: int = BINS
     quantiles: Sequence[str] = ()
+    split: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.bins, bool) or not isinstance(self.bins, int) or not 2 <= self.bins <= 1000:
@@ -59,7 +65,7 @@ class Intervals:
         object.__setattr__(self, "quantiles", listed(self.quantiles, what="quantiles"))
 
 
-EQUAL = Intervals()
+USUAL = Intervals()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +104,23 @@ class Uncut:
         size = self.column.domain.size
         assert size is not None
         return Axis(column=self.column, bins=min(size, most))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsplit:
+    """A column of numbers, dates or times in equal intervals, of which those that hold much are still to be split."""
+
+    column: Column
+    bins: int
+
+    @property
+    def name(self) -> str:
+        return self.column.name
+
+    @property
+    def told(self) -> list[Any]:
+        """What a commission of it is known by."""
+        return ["unsplit", self.name, self.bins]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +166,12 @@ class Axis:
 
     def position(self, value: Value) -> Expression:
         """The cell of a stored value."""
-        place = key_position(value.expression, value.domain, nullable=False)  # type: ignore[arg-type]
+        return self.cell(place_of(value))
+
+    def cell(self, place: Expression) -> Expression:
+        """The cell of a place in the domain."""
         if self.cuts is not None:
-            place = _between(place, self.cuts[1:-1], 0)
+            place = between(place, self.cuts[1:-1], self.values)
         elif self.bins < self.values:
             place = widened(place, self.values * self.bins) * self.bins // self.values
         return call("coalesce", place, self.bins) if self.column.nullable else place
@@ -270,13 +296,45 @@ class Axis:
         raise AssertionError(domain)
 
 
-def _between(place: Expression, cuts: tuple[int, ...], first: int) -> Expression:
-    """How many of `cuts` are at most `place`, plus `first`: a search that halves."""
+def place_of(value: Value) -> Expression:
+    """The place of a stored value in its domain; NULL where there is none."""
+    return key_position(value.expression, value.domain, nullable=False)  # type: ignore[arg-type]
+
+
+def between(place: Expression, cuts: tuple[int, ...], size: int) -> Expression:
+    """How many of `cuts` are at most a place of a domain of `size` places; NULL outside.
+
+    A place is looked up in a grid of equal cells: how many cuts lie before its cell, and which lie inside. An engine
+    reads that a few times as fast as a search that halves.
+    """
     if not cuts:
-        return case((place.is_known, first))
-    middle = len(cuts) // 2
-    below, above = _between(place, cuts[:middle], first), _between(place, cuts[middle + 1 :], first + middle + 1)
-    return case((place < cuts[middle], below), otherwise=above)
+        return case((place.is_known, 0))
+    cells = 1 << 8
+    while (most := _most_in_a_cell(cuts, size, cells)) > _FEW_CUTS and cells < _MOST_LOOKED_UP:
+        cells *= 2
+    cells = min(size, cells)
+    firsts = [-(-index * size // cells) for index in range(cells)]
+    before = [bisect_right(cuts, first) for first in firsts]
+    cell = widened(place, size * cells) * cells // size
+    number = looked_up(before, cell)
+    for further in range(most):
+        nth = [cuts[rank + further] if rank + further < len(cuts) else size for rank in before]
+        number = number + case((place >= looked_up(nth, cell), 1), otherwise=0)
+    return number
+
+
+def _most_in_a_cell(cuts: tuple[int, ...], size: int, cells: int) -> int:
+    """How many of `cuts` lie in one of so many equal cells, other than at its beginning."""
+    cells = min(size, cells)
+    inside = Counter(cut * cells // size for cut in cuts if cut != -(-(cut * cells // size) * size // cells))
+    return max(inside.values(), default=0)
+
+
+def looked_up(numbers: Sequence[int], place: Expression) -> Expression:
+    """The number at a place of a list that counts from 0; NULL outside of it."""
+    kind = "BIGINT[]" if max(map(abs, numbers)) < 2**62 else "HUGEINT[]"
+    # One constant: of a list of thousands of numbers, DuckDB would bind each by itself.
+    return call("list_extract", Cast(Constant(str(list(numbers))), kind), place + 1)
 
 
 def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_] | None) -> pa.Array:
@@ -294,9 +352,10 @@ def _numbers(places: Codes, domain: Integers | Decimals, mask: NDArray[np.bool_]
     return pa.Array.from_buffers(pa.decimal128(38, digits), len(steps), [validity, pa.py_buffer(words)])
 
 
-def axes_of(
-    table: Table, *, columns: tuple[str, ...] | None, intervals: Intervals = EQUAL
-) -> tuple[Axis | Unlisted | Uncut, ...]:
+Grid = Axis | Unlisted | Uncut | Unsplit
+
+
+def axes_of(table: Table, *, columns: tuple[str, ...] | None, intervals: Intervals = USUAL) -> tuple[Grid, ...]:
     """The columns of a private table that a description covers.
 
     The owner and other identifiers are left out: they point at people.
@@ -318,12 +377,12 @@ def axes_of(
         if name not in able:
             raise UsageError(f"{table.name}.{name} has no quantiles: numbers, dates and times have, {', '.join(able)}.")
     return tuple(
-        Uncut(column=column) if column.name in intervals.quantiles else _axis(table.name, column, intervals.bins)
+        Uncut(column=column) if column.name in intervals.quantiles else _axis(table.name, column, intervals)
         for column in known
     )
 
 
-def _axis(table: str, column: Column, bins: int) -> Axis | Unlisted:
+def _axis(table: str, column: Column, intervals: Intervals) -> Axis | Unlisted | Unsplit:
     domain = column.domain
     if isinstance(domain, Texts):
         return Unlisted(column=column)
@@ -334,8 +393,9 @@ def _axis(table: str, column: Column, bins: int) -> Axis | Unlisted:
             f"{table}.{column.name} lists {size} values, and a model holds at most {MOST_VALUES} of one column. "
             "Declare coarser values, or leave the column out with --columns."
         )
-    intervals = size if isinstance(domain, Categories | Booleans) else min(size, bins)
-    return Axis(column=column, bins=intervals)
+    if isinstance(domain, Categories | Booleans) or size <= intervals.bins:
+        return Axis(column=column, bins=size)
+    return (Unsplit if intervals.split else Axis)(column=column, bins=intervals.bins)
 
 
 def plain_domain(domain: Any) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from discreet.mechanisms.shapes import Additive
 from discreet.mechanisms.simulate import half_widths
 from discreet.policy.domain import Categories
 from discreet.policy.policy import Policy
-from discreet.synthetic.axis import Axis, Uncut, Unlisted, axes_of
+from discreet.synthetic.axis import Axis, Grid, Unlisted, axes_of
 from discreet.synthetic.classify import area, area_margin, counted, learned, rows_of, target_of
 from discreet.synthetic.describe import Commission, Purse, Work, currency, private_table
 from discreet.synthetic.description import Description
@@ -176,7 +176,7 @@ def comparison(
     )
 
 
-def _same(axis: Axis | Unlisted | Uncut, mine: Axis) -> bool:
+def _same(axis: Grid, mine: Axis) -> bool:
     """Whether the policy's column is the described one; a text was described by a list of its own."""
     if isinstance(axis, Unlisted):
         return replace(mine.column, domain=axis.column.domain) == axis.column

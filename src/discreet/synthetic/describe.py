@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -22,9 +22,9 @@ from discreet.algebra import Aggregate
 from discreet.budget import Charge
 from discreet.errors import UsageError
 from discreet.policy.policy import Policy, Table
-from discreet.synthetic.axis import EQUAL, Axis, Intervals, Uncut, Unlisted, axes_of
+from discreet.synthetic.axis import USUAL, Grid, Intervals, Unlisted, axes_of
 from discreet.synthetic.description import Description
-from discreet.synthetic.grids import found_grids, share_of_grids
+from discreet.synthetic.grids import found_grids
 from discreet.synthetic.marginals import Marginals, Progress
 from discreet.synthetic.source import TableSource, source_of
 from discreet.synthetic.synthesizers.family import DEFAULT, FOR_WORKLOADS, SYNTHESIZERS
@@ -43,7 +43,7 @@ class Commission:
 
     table: str
     synthesizer: str
-    axes: tuple[Axis | Unlisted | Uncut, ...]
+    axes: tuple[Grid, ...]
     source: TableSource
     inside: Accountant  # whose currency the algorithm spends
     paid: Charge  # in that currency; its δ finds the values of text columns
@@ -78,21 +78,14 @@ class Commission:
         self, allowance: Allowance, fetch: Callable[[Aggregate], Exact], progress: Progress | None
     ) -> Marginals:
         """The table's counts, through what was paid; grids that are not public are found first."""
-        share = share_of_grids(self.axes)
         axes, source = found_grids(
-            self.axes,
-            self.source,
-            accountant=self.inside.name,
-            amount=self.paid.amount * share,
-            delta=self.paid.delta,
-            allowance=allowance,
-            fetch=fetch,
+            self.axes, self.source, accountant=self.inside.name, paid=self.paid, allowance=allowance, fetch=fetch
         )
         return Marginals(
             axes=axes,
             source=source,
             accountant=self.inside.name,
-            amount=self.paid.amount * (1 - share),
+            amount=allowance.left.amount,
             allowance=allowance,
             fetch=fetch,
             workload=self.workload,
@@ -124,7 +117,7 @@ def commission(
     *,
     synthesizer: str | None = None,
     columns: Sequence[str] | None = None,
-    intervals: Intervals = EQUAL,
+    intervals: Intervals = USUAL,
     questions: Sequence[str] | None = None,
 ) -> Commission:
     """A request checked and priced. Reads no data."""
@@ -137,6 +130,8 @@ def commission(
     if not isinstance(intervals, Intervals):
         raise UsageError(f"intervals must be Intervals, not {type(intervals).__name__}.")
     wanted = None if columns is None else listed(columns, what="columns")
+    if chosen == "random":  # which would not look at what was found
+        intervals = replace(intervals, split=False)
     axes = axes_of(found, columns=wanted, intervals=intervals)
     texts = [axis.name for axis in axes if isinstance(axis, Unlisted)]
     names = [axis.name for axis in axes]

@@ -21,12 +21,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.algebra import Aggregate, Cast, Column, Constant, Expression, Factor, Select, Stage, Sum, call, case
+from discreet.algebra import (
+    Aggregate,
+    Cast,
+    Column,
+    Constant,
+    Expression,
+    Factor,
+    Select,
+    Source,
+    Stage,
+    Sum,
+    call,
+    case,
+)
 from discreet.budget import AccountantName
 from discreet.mechanisms import to_row
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Additive, Moved, Scores
-from discreet.synthetic.axis import Axis
+from discreet.synthetic.axis import Axis, looked_up
 from discreet.synthetic.source import TableSource
 from discreet.synthetic.workload import EVERY_PAIR, Workload
 from discreet.vault.allowance import Allowance
@@ -125,7 +138,7 @@ class Marginals:
 
     def std(self, share: float) -> float:
         """The standard deviation of each count of a marginal that is given a share of what was paid."""
-        return self._noise(share, self._moved()).deviation
+        return self._noise(share, self._source.moved).deviation
 
     def distance_std(self, share: float, count: int) -> float:
         """The standard deviation of each of `count` distances that are given a share together."""
@@ -133,7 +146,7 @@ class Marginals:
 
     def measure(self, columns: Columns, *, share: float, partition: Partition | None = None) -> NoisyMarginal:
         """Noisy counts of all cells of some columns, or of groups of them."""
-        moved = self._moved()
+        moved = self._source.moved
         noise = self._noise(share, moved)
         groups = self.whole(columns) if partition is None else partition
         size = math.prod(int(each.max()) + 1 for each in groups)
@@ -164,26 +177,28 @@ class Marginals:
         pairs = products(len(lines))
         moved = self._moved_numbers(len(pairs), largest=SCALE**2)
         noise = self._noise(share, moved)
-        placed = [call("coalesce", self._looked_up(line, column), 0) for column, line in lines.items()]
-        factors = [*placed, Constant(SCALE)]
-        rows = self._source.rows([self.axes[column].name for column in lines])
-        exact = self._fetch(Aggregate(rows, (), tuple(_product(factors[a], factors[b]) for a, b in pairs)))
+        rows, cells = self._celled(list(lines))
+        found = [
+            (f"x{column}", call("coalesce", looked_up(line.tolist(), cells[column]), 0))
+            for column, line in lines.items()
+        ]
+        factors = [*(Column("lined", name) for name, _ in found), Constant(SCALE)]
+        lined = Stage(Select(rows, tuple(found)), "lined")  # each computed once
+        exact = self._fetch(Aggregate(lined, (), tuple(_product(factors[a], factors[b]) for a, b in pairs)))
         forms = [tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))]
         noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=forms)
         return np.array([float(each[0]) for each in noisy]), noise
 
     def scored(self, score: Score, *, share: float) -> tuple[Integers, Additive]:
         """Noisy counts of the rows by label and by bin of a public score, label after label, and the noise."""
-        moved = self._moved()
+        moved = self._source.moved
         noise = self._noise(share, moved)
         columns = [column for column, weights in enumerate(score.weights) if weights.any()]
-        terms = [self._looked_up(score.weights[column], column) for column in columns]
-        used = [self.axes[column].name for column in (*columns, score.label)]
+        rows, cells = self._celled([*columns, score.label])
         points: Expression = Constant(0)
-        for term in terms:
-            points = points + term
-        rows, label = self._source.rows(used), self._cell(score.label)
-        scored = Stage(Select(rows, (("points", points), ("label", label))), "scored")  # each computed once
+        for column in columns:
+            points = points + looked_up(score.weights[column].tolist(), cells[column])
+        scored = Stage(Select(rows, (("points", points), ("label", cells[score.label]))), "scored")
         points, label = Column("scored", "points"), Column("scored", "label")
         steps = [(points < end, place) for place, end in enumerate(score.ends)]
         bin_of = case((points.is_null, None), *steps, otherwise=len(score.ends))
@@ -211,11 +226,6 @@ class Marginals:
     def _part(self, share: float) -> Fraction:
         return self._amount * Fraction(math.floor(share * _PARTS), _PARTS)
 
-    def _moved(self) -> Moved:
-        """How far one person moves the counts of a marginal."""
-        times = 2 if self._twice else 1
-        return Moved(l1=times * self._rows, l2_squared=times * self._rows**2)
-
     def _moved_numbers(self, count: int, *, largest: int = 1) -> Moved:
         """How far one person moves `count` numbers that a row moves by up to `largest` each."""
         each = largest * self._rows * (2 if self._twice else 1)
@@ -239,20 +249,18 @@ class Marginals:
         """
         if columns not in self._known:
             self._known = {each: exact for each, exact in self._known.items() if len(each) <= 2}
+            rows, cells = self._celled(columns)
             cell: Expression = Constant(0)
             for column in columns:
-                cell = cell * self.axes[column].size + self._cell(column)
-            names = [self.axes[column].name for column in columns]
-            self._known[columns] = self._fetch(self._source.counted(cell, names))
+                cell = cell * self.axes[column].size + cells[column]
+            self._known[columns] = self._fetch(Aggregate(rows, (Cast(cell, "BIGINT"),), (Sum(),), known=(0,)))
         return self._known[columns]
 
-    def _cell(self, column: int) -> Expression:
-        return self.axes[column].position(self._source.values[self.axes[column].name])
-
-    def _looked_up(self, numbers: Integers, column: int) -> Expression:
-        """The number that stands for a column's cell."""
-        # One constant: of a list of thousands of numbers, DuckDB would bind each by itself.
-        return call("list_extract", Cast(Constant(str(numbers.tolist())), "BIGINT[]"), self._cell(column) + 1)
+    def _celled(self, columns: Sequence[int]) -> tuple[Source, dict[int, Expression]]:
+        """All rows, and the cells of some columns."""
+        every = list(dict.fromkeys(columns))
+        rows, places = self._source.placed([self.axes[column].name for column in every])
+        return rows, {column: self.axes[column].cell(place) for column, place in zip(every, places, strict=True)}
 
 
 def _product(a: Expression, b: Expression) -> Sum:

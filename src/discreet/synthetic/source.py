@@ -7,14 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from discreet.algebra import (
     Aggregate,
-    Cast,
     Column,
     Expression,
     Persons,
     PublicJoin,
     Reading,
     Scan,
+    Select,
     Source,
+    Stage,
     Sum,
     Written,
     call,
@@ -22,9 +23,11 @@ from discreet.algebra import (
     expression,
 )
 from discreet.budget import Neighbors
+from discreet.mechanisms.shapes import Moved
 from discreet.policy.policy import Policy, Table
 from discreet.sql.rows.relation import scan
 from discreet.sql.values.value import Coded, Value
+from discreet.synthetic.axis import place_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,12 @@ class TableSource:
     values: Mapping[str, Value]
     lists: Mapping[str, tuple[Expression, Written]] = field(default_factory=dict)
 
+    @property
+    def moved(self) -> Moved:
+        """How far one person moves the counts of rows by cell."""
+        times = 2 if self.neighbors == "change_one" else 1
+        return Moved(l1=times * self.max_rows, l2_squared=times * self.max_rows**2)
+
     def rows(self, columns: Sequence[str]) -> Source:
         """All rows, beside the lists that these columns need."""
         source: Source = self.scan
@@ -47,11 +56,12 @@ class TableSource:
                 source = PublicJoin(source, listed, 1, pins, outer=True)
         return source
 
-    def counted(self, cell: Expression, columns: Sequence[str], *, below: int | None = None) -> Aggregate:
-        """Rows per cell; with `below`, of cells under that number alone. Rows that have no cell are in none."""
-        place = Cast(cell, "BIGINT")
-        where = () if below is None else (place < below,)
-        return Aggregate(self.rows(columns), (place,), (Sum(),), where, known=(0,))
+    def placed(self, columns: Sequence[str]) -> tuple[Source, list[Expression]]:
+        """All rows with the places of some columns' values in their domains, each computed once; and these."""
+        places = [(f"p{number}", place_of(self.values[name])) for number, name in enumerate(columns)]
+        return Stage(Select(self.rows(columns), tuple(places)), "placed"), [
+            Column("placed", name) for name, _ in places
+        ]
 
     def people(self, column: str) -> Aggregate:
         """People per value of a text column, for the threshold; where a person has one row, rows are people."""
