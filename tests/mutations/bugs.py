@@ -688,13 +688,13 @@ BUGS = (
         "synthetic/source.py",
         'times = 2 if self.neighbors == "change_one" else 1',
         "times = 1",
-        "tests/synthetic/test_split.py::test_it_is_paid_from_the_same_lump",
+        "tests/synthetic/test_spikes.py::test_it_is_paid_from_the_same_lump",
     ),
     bug(
         "parts of an interval reach into the next one",
         "synthetic/split.py",
         "case((place < start, None), (place < end, part))",
         "case((place < start, None), otherwise=part)",
-        "tests/synthetic/test_split.py::test_the_engine_counts_a_level_as_defined",
+        "tests/synthetic/test_spikes.py::test_the_engine_counts_a_level_as_defined",
     ),
 )

@@ -47,7 +47,7 @@ def test_the_price_is_what_was_asked(tmp_path: Path) -> None:
 def test_domain_and_size_come_from_the_policy_and_noise(tmp_path: Path) -> None:
     """There: categories, minima, maxima, missing rates and n were read from the data. Here two tables that differ in
     all of these give descriptions of the same columns, cells and questions. (Where intervals are split, the cells
-    follow noisy counts, which are paid for: tests/synthetic/test_split.py.)"""
+    follow noisy counts, which are paid for: tests/synthetic/test_spikes.py.)"""
     made = [
         curator(tmp_path / str(n), count=n).describe(
             "people", epsilon=1, synthesizer="independent", intervals=Intervals(split=False)
