@@ -13,7 +13,7 @@ import pytest
 
 from discreet.pages import axis, blocks
 from discreet.pages.bars import Series, bars
-from discreet.pages.heat import Square, heat
+from discreet.pages.heat import Patch, Square, heat, shares
 from discreet.pages.plot import Curve, plot
 from discreet.pages.style import DARK, LIGHT, MIDDLE, fragment_style, page_style
 
@@ -169,6 +169,15 @@ def test_a_map_of_pairs_shows_each_pair_on_both_sides() -> None:
     assert drawn.count("<title>a × b: 0.100</title>") == 2
     assert drawn.count("<circle") == 2
     assert "0.2 or more" in drawn
+
+
+def test_a_map_of_shares_has_a_patch_for_every_row_and_column() -> None:
+    lines = [[Patch(share=0, title="a <none>"), Patch(share=1, title="b")]]
+    drawn = shares(["finding"], ["x", "y"], lines, label="shares")
+    assert drawn.count("<title>") == 2
+    assert "a &lt;none&gt;" in drawn
+    assert 'fill-opacity="0.05"' in drawn
+    assert 'fill-opacity="1.00"' in drawn
 
 
 def test_numbers_stand_to_the_right_and_texts_to_the_left() -> None:

@@ -34,7 +34,7 @@ _interrupted = threading.Event()
 
 FAMILIES = (
     *("demo", "init", "curate", "question", "local", "synthetic", "release", "publish", "anonymity", "attack", "audit"),
-    *("user", "serve", "shell", "completion"),
+    *("parity", "user", "serve", "shell", "completion"),
 )
 HOMES = {  # the family of a verb that is typed often: the others need not be imported for it
     **dict.fromkeys(("ask", "quote", "explain"), "question"),

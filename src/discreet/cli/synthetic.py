@@ -52,6 +52,9 @@ def describe(
     bins: Annotated[int | None, typer.Option(help="Intervals of numbers and dates with many values.")] = None,
     quantiles: Annotated[str | None, typer.Option(help="Columns to cut at their quantiles, at a price.")] = None,
     workload: WorkloadOption = None,
+    findings: Annotated[
+        str | None, typer.Option("--for", metavar="FINDINGS", help="Findings that should hold of it; see parity.")
+    ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
     """Model a private table, at a price, in one file to read and to generate rows from."""
@@ -71,7 +74,7 @@ def describe(
             intervals=Intervals(
                 bins=BINS if bins is None else bins, quantiles=() if quantiles is None else _names(quantiles)
             ),
-            workload=_questions(curator, workload),
+            workload=_needed(curator, table, workload, findings),
             progress=progress,
         )
     made.save(out)
@@ -101,6 +104,21 @@ def _questions(curator: Curator, workload: str | None) -> tuple[str, ...] | None
         return statements(Path(workload).read_text(encoding="utf-8"), name=workload)
     except (OSError, UnicodeDecodeError):
         raise UsageError(f"{workload} cannot be read. Name an SQL file, or write `asked`.") from None
+
+
+def _needed(curator: Curator, table: str, workload: str | None, findings: str | None) -> tuple[str, ...] | None:
+    """The questions of a workload, and a question for each finding that names the columns it needs."""
+    asked = _questions(curator, workload)
+    if findings is None:
+        return asked
+    from discreet.errors import UsageError
+    from discreet.evaluate.data import study
+
+    given = study(findings)
+    declared = curator.policy.tables.get(table)
+    if declared is None or given.table.lower() != table.lower():
+        raise UsageError(f"The findings of {findings} are about {given.table}, not {table}.")
+    return (*(asked or ()), *given.workload(tuple(declared.columns)))
 
 
 def generate(
@@ -190,7 +208,10 @@ def _raw_page(described: Description, raw: Path, control: Path | None, target: s
 
     if target is not None:
         target_of(described, target)  # a wrong name is told before the work
-    true, others = _rows(described, table(raw)), None if control is None else _rows(described, table(control))
+    true, others = (
+        rows_as_described(described, table(raw)),
+        None if control is None else rows_as_described(described, table(control)),
+    )
     made, names = described.generate(rows=true.num_rows), [axis.name for axis in described.axes]
     found: list[tuple[str, Any]] = [
         ("single out", single_out(made, true, others, columns=min(3, len(names)), trials=TRIALS))
@@ -211,7 +232,7 @@ def _raw_page(described: Description, raw: Path, control: Path | None, target: s
     return raw_page(raw_report(described, true, target=target, risks=risks))
 
 
-def _rows(described: Description, table: pa.Table) -> pa.Table:
+def rows_as_described(described: Description, table: pa.Table) -> pa.Table:
     """Raw rows with the description's columns and types."""
     import pyarrow as pa
 

@@ -58,6 +58,19 @@ class Logic:
             return None
         return {"and": min(known), "or": max(known), "not": -known[0]}[self.word]
 
+    def ends(self, lows: Sequence[float | None], highs: Sequence[float | None]) -> tuple[float | None, float | None]:
+        """The least and the greatest distance, where each gap lies between two numbers."""
+        if self.word == "gap":
+            return lows[self.gap], highs[self.gap]
+        found = [part.ends(lows, highs) for part in self.parts]
+        low, high = ([each[end] for each in found if each[end] is not None] for end in (0, 1))
+        if not found or len(low) < len(found) or len(high) < len(found):
+            return None, None
+        if self.word == "not":
+            return -high[0], -low[0]  # type: ignore[operator]
+        pick = min if self.word == "and" else max
+        return pick(low), pick(high)  # type: ignore[type-var]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assertion:

@@ -1,0 +1,243 @@
+"""Epistemic parity: which findings of a study hold on synthetic tables, by synthesizer and ε, and why others fail.
+
+Rosenblatt, Herman, Holovenko et al. (2023), "Epistemic Parity: Reproducibility as an Evaluation Metric for
+Differential Privacy", proposed the measure; kinds of findings and the bootstrap of the real side are theirs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import pyarrow as pa
+
+from discreet.census.workers import Workers
+from discreet.errors import UsageError
+from discreet.evaluate.bootstrap import RESAMPLES, Progress, Steadiness, steadiness
+from discreet.evaluate.findings import Finding, Study
+from discreet.evaluate.judge import Judge, Verdict
+from discreet.evaluate.paid import PaidVerdict
+from discreet.evaluate.public import describe_public
+from discreet.evaluate.statistics import Number
+from discreet.synthetic.description import Description
+from discreet.synthetic.synthesizers.family import FOR_WORKLOADS
+
+CONFIDENCE = 0.95
+
+Together = frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repeat:
+    """One synthetic table: what it says of each finding, and which columns its model measured together."""
+
+    verdicts: tuple[Verdict, ...]
+    measured: tuple[Together, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One finding under one synthesizer at one ε: on how many synthetic tables it held."""
+
+    finding: int
+    synthesizer: str
+    epsilon: str
+    repeats: int
+    held: int
+    near: int | None  # on how many its number was near the authors'
+    values: tuple[Number, ...]
+    together: int  # in how many one measured marginal had all of its columns
+    apart: tuple[tuple[str, str, int], ...]  # pairs of its columns that were not, and in how many
+
+    @property
+    def share(self) -> float:
+        return self.held / self.repeats
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper and Pearson's, at 95 %."""
+        return clopper_pearson(self.held, self.repeats)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parity:
+    """What came of a study. `real`, `paid` and the cells of a side are in the order of its findings.
+
+    `real` is what the rows say themselves, `paid` what noisy answers about private rows say; either may be empty.
+    """
+
+    study: Study
+    columns: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    real: tuple[Steadiness, ...] = ()
+    paid: tuple[PaidVerdict, ...] = ()
+    secret: bool = False  # whether `real` is about private rows: NOT FOR RELEASE
+
+    @property
+    def sides(self) -> tuple[tuple[str, str], ...]:
+        """The pairs of synthesizer and ε, in the order in which they were tried."""
+        return tuple(dict.fromkeys((each.synthesizer, each.epsilon) for each in self.cells))
+
+    def of(self, synthesizer: str, epsilon: str) -> tuple[Cell, ...]:
+        """The cells of one synthesizer at one ε, in the order of findings."""
+        return tuple(each for each in self.cells if (each.synthesizer, each.epsilon) == (synthesizer, epsilon))
+
+    def parity(self, synthesizer: str, epsilon: str, *, steady: bool = False) -> Number:
+        """Return the mean share of synthetic tables on which a finding held; with `steady`, of steady findings."""
+        cells = self.of(synthesizer, epsilon)
+        kept = [each.steady for each in self.real] if steady else [True] * len(cells)
+        chosen = [cell.share for cell, keep in zip(cells, kept, strict=True) if keep]
+        return sum(chosen) / len(chosen) if chosen else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trials:
+    """Which synthesizers are tried at which ε, how often each, and whether they are told what the findings need."""
+
+    synthesizers: Sequence[str]
+    epsilons: Sequence[str]
+    repeats: int
+    informed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One description to be made of a public table, and findings to be tried on it."""
+
+    study: Study
+    table: pa.Table
+    synthesizer: str
+    epsilon: str
+    informed: bool  # whether the synthesizer is told which columns the findings need
+
+
+def public_parity(
+    study: Study,
+    table: pa.Table,
+    planned: Trials,
+    *,
+    resamples: int = RESAMPLES,
+    jobs: int = 1,
+    progress: Progress = None,
+) -> Parity:
+    """Describe a public table anew for every synthesizer, ε and repeat, and try the findings on each."""
+    judge = Judge()
+    real = steadiness(study.findings, table, judge=judge, resamples=resamples, progress=progress)
+    trials = [
+        Trial(study=study, table=table, synthesizer=name, epsilon=epsilon, informed=planned.informed)
+        for epsilon in planned.epsilons
+        for name in planned.synthesizers
+        for _ in range(planned.repeats)
+    ]
+    done: dict[tuple[str, str], list[Repeat]] = {}
+    with Workers(jobs) as workers:
+        for number, (trial, repeat) in enumerate(zip(trials, workers.map(attempt, trials), strict=True), start=1):
+            done.setdefault((trial.synthesizer, trial.epsilon), []).append(repeat)
+            if progress is not None:
+                progress("synthetic tables", number / len(trials))
+    names = tuple(table.column_names)
+    cells = [cell for side, found in done.items() for cell in cells_of(study, names, side, found)]
+    return Parity(study=study, columns=names, real=real, cells=tuple(cells))
+
+
+def private_parity(
+    study: Study,
+    description: Description,
+    *,
+    repeats: int,
+    raw: pa.Table | None = None,
+    paid: tuple[PaidVerdict, ...] = (),
+    resamples: int = RESAMPLES,
+    progress: Progress = None,
+) -> Parity:
+    """Try the findings on tables drawn from one description; `raw` are the private rows, for the curator alone."""
+    judge = Judge()
+    require_same_table(study, description)
+    real = () if raw is None else steadiness(study.findings, raw, judge=judge, resamples=resamples, progress=progress)
+    drawn = []
+    for number in range(repeats):
+        drawn.append(repeat_of(study, description, judge))
+        if progress is not None:
+            progress("synthetic tables", (number + 1) / repeats)
+    names = tuple(axis.name for axis in description.axes)
+    side = (description.synthesizer, f"{description.cost['epsilon']:.6g}")
+    cells = cells_of(study, names, side, drawn)
+    return Parity(study=study, columns=names, cells=cells, real=real, paid=paid, secret=raw is not None)
+
+
+def require_same_table(study: Study, description: Description) -> None:
+    """Refuse findings about another table than the described one."""
+    if study.table.lower() != description.table.lower():
+        raise UsageError(f"The findings are about {study.table}, and the description is of {description.table}.")
+
+
+def attempt(trial: Trial) -> Repeat:
+    """Describe, generate and judge once; a process of its own may do it."""
+    names = tuple(trial.table.column_names)
+    told = trial.study.workload(names) if trial.informed and trial.synthesizer in FOR_WORKLOADS else None
+    description = describe_public(
+        trial.table, name=trial.study.table, epsilon=trial.epsilon, synthesizer=trial.synthesizer, workload=told
+    )
+    return repeat_of(trial.study, description, Judge())
+
+
+def repeat_of(study: Study, description: Description, judge: Judge) -> Repeat:
+    """Draw as many rows as the description expects, and judge the findings on them."""
+    rows = description.generate(rows=max(1, description.rows))
+    names = [axis.name for axis in description.axes]
+    measured = {frozenset(names[column] for column in each.columns) for each in description.measured}
+    return Repeat(
+        verdicts=tuple(judge.verdict(each.assertion, rows) for each in study.findings),
+        measured=tuple(measured),
+    )
+
+
+def cells_of(
+    study: Study, columns: tuple[str, ...], side: tuple[str, str], repeats: Sequence[Repeat]
+) -> tuple[Cell, ...]:
+    """Count over repeats what each finding came to under one synthesizer at one ε."""
+    return tuple(
+        _cell(finding, finding.assertion.columns(columns), side, [each.verdicts[place] for each in repeats], repeats)
+        for place, finding in enumerate(study.findings)
+    )
+
+
+def _cell(
+    finding: Finding,
+    needs: tuple[str, ...],
+    side: tuple[str, str],
+    verdicts: Sequence[Verdict],
+    repeats: Sequence[Repeat],
+) -> Cell:
+    near = [finding.near(each.value) for each in verdicts]
+    apart = Counter[tuple[str, str]]()
+    for each in repeats:
+        apart.update(pair for pair in combinations(needs, 2) if not _together(pair, each.measured))
+    return Cell(
+        finding=finding.number,
+        synthesizer=side[0],
+        epsilon=side[1],
+        repeats=len(verdicts),
+        held=sum(each.holds for each in verdicts),
+        near=None if finding.value is None else sum(each is True for each in near),
+        values=tuple(each.value for each in verdicts),
+        together=sum(_together(needs, each.measured) for each in repeats),
+        apart=tuple((a, b, times) for (a, b), times in apart.most_common()),
+    )
+
+
+def _together(columns: Iterable[str], measured: Iterable[Together]) -> bool:
+    wanted = frozenset(columns)
+    return any(wanted <= each for each in measured)
+
+
+def clopper_pearson(hits: int, n: int) -> tuple[float, float]:
+    """The exact 95 % interval of a share of which `hits` of `n` were seen."""
+    from scipy.special import betaincinv
+
+    tail = (1 - CONFIDENCE) / 2
+    low = 0.0 if hits == 0 else float(betaincinv(hits, n - hits + 1, tail))
+    high = 1.0 if hits == n else float(betaincinv(hits + 1, n - hits, 1 - tail))
+    return low, high
