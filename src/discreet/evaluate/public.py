@@ -84,9 +84,15 @@ def domain_text(name: str, values: pa.ChunkedArray) -> str:
     low, high, digits = float(numbers.min()), float(numbers.max()), _digits(numbers)
     if digits == 0:
         return f"{{integer: [{round(low)}, {max(round(high), round(low) + 1)}]{nullable}}}"
-    step = Decimal(1).scaleb(-digits)
-    first, last = (Decimal(str(each)).quantize(step) for each in (low, high))
+    step = _step(numbers, digits)
+    first, last = (step * round(each / float(step)) for each in (low, high))
     return f"{{decimal: [{first}, {max(last, first + step)}], step: {step}{nullable}}}"
+
+
+def _step(numbers: np.ndarray, digits: int) -> Decimal:
+    """The widest grid on which all the numbers lie."""
+    whole = np.unique(np.rint(numbers * 10.0**digits)).astype(np.int64)
+    return Decimal(max(1, int(np.gcd.reduce(whole)))).scaleb(-digits)
 
 
 def _digits(numbers: np.ndarray) -> int:
