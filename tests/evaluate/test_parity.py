@@ -153,7 +153,7 @@ def test_the_interval_of_five_of_ten_is_the_one_in_every_table() -> None:
         ([3.0, 9.0, None], "{integer: [3, 9], nullable: true}"),
         ([0.25, 1.5], "{decimal: [0.25, 1.50], step: 0.25}"),
         ([-1.1, 0.3], "{decimal: [-1.1, 0.3], step: 0.1}"),
-        (np.array([0.221, 3.9], dtype=np.float32).astype(float), "{decimal: [0.221, 3.900], step: 0.001}"),
+        (np.array([0.221, 3.9, 0.1], dtype=np.float32).astype(float), "{decimal: [0.100, 3.900], step: 0.001}"),
         (["b", "a", "b", None], '{values: ["a", "b"], nullable: true}'),
         ([date(2020, 1, 2), date(2021, 3, 4)], "{date: [2020-01-02, 2021-03-04]}"),
     ],
