@@ -21,6 +21,7 @@ from discreet.algebra import Numbers
 from discreet.budget import Charge, amount
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.engine import Engine
+from discreet.engines.spelling import Spelling, Unspelled
 from discreet.engines.stores import store_of
 from discreet.engines.until import NO_DEADLINE, Until
 from discreet.errors import EngineFailure, Rejected, UsageError
@@ -145,7 +146,9 @@ class View:
         return found
 
     def _planned(self, sql: str, dialect: Dialect, today: date) -> Plan:
-        found = plan(sql, self.policy, self.public, self.of_public, dialect=dialect, today=today, spell=self.engine.sql)
+        found = plan(
+            sql, self.policy, self.public, self.of_public, dialect=dialect, today=today, spell=Spelling().numbers
+        )
         prove(found, self.policy)
         self._rehearse(found)
         return self._emptied(found) if found.probe and found.blocks else found
@@ -195,6 +198,10 @@ class View:
                 query for block in found.blocks if not isinstance(block.kind, Shared) for query in block.queries
             ):
                 self.engine.check(query)
+        except Unspelled as error:
+            raise Rejected(
+                f"{error.what} cannot be computed by the engine of this policy.", hint="Write it in another way."
+            ) from None
         except EngineFailure:
             raise Rejected(
                 "a part of this question cannot be computed by the engine.", hint="Write it in another way."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +11,8 @@ from small_sources import Rows, kept, policy_of
 
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
+from discreet.policy.engine import EngineChoice
+from real_postgres import Server, server
 
 
 @pytest.fixture
@@ -30,3 +32,21 @@ def prepared(tmp_path: Path) -> Callable[..., dict[str, Rows]]:
             engine.close()
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[Server]:
+    """A Postgres of this run's own."""
+    with server() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Callable[[], EngineChoice]:
+    return EngineChoice
+
+
+@pytest.fixture(scope="session")
+def database(postgres_server: Server) -> Callable[[], EngineChoice]:
+    """A database of its own in that Postgres, each time."""
+    return postgres_server.database

@@ -57,6 +57,16 @@ from discreet.algebra import (
 )
 from discreet.engines.layout import public
 from discreet.engines.quoting import literal, name
+from discreet.errors import EngineFailure
+
+
+class Unspelled(EngineFailure):
+    """An engine has no way to compute a part of a question that gives the same values as on the others."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self.what = what
+
 
 Word = Callable[[Sequence[str]], str]  # from the arguments of a call, as SQL, to the call
 
@@ -174,6 +184,10 @@ class Spelling:
         """The sum of whole numbers, exact in so many bits; what fits in 64 need not be watched for more."""
         return f"{'sum_no_overflow' if bits == 64 else 'sum'}({product})"
 
+    def summand(self, value: str, bits: int) -> str:
+        """A number that is multiplied and added up in so many bits."""
+        return f"CAST({value} AS {self.kind('BIGINT' if bits == 64 else 'HUGEINT')})"
+
     def together(self, values: Sequence[str]) -> str:
         """Several values as one, equal where all of them are, also where they are NULL."""
         return f"row({', '.join(values)})"
@@ -182,6 +196,10 @@ class Spelling:
         """So many rows of each combination of pins, whichever they are."""
         kept = f"QUALIFY row_number() OVER (PARTITION BY {pins}) <= {most}"
         return f"(SELECT * FROM {relation} AS {stage} {kept}) AS {stage}"
+
+    def place(self, node: PublicScan) -> str:
+        """Where a public table is."""
+        return public(node.table)
 
     def place_in_values(self, place: int) -> str:
         """The name that a column of VALUES has."""
@@ -268,9 +286,9 @@ class Spelling:
 
     def public(self, node: PublicScan | Written, join: PublicJoin) -> str:
         """A public table with at most `meets` rows of equal pins: no private row can meet more."""
-        inner = public(node.table) if isinstance(node, PublicScan) else self.written(node)
+        inner = self.place(node) if isinstance(node, PublicScan) else self.written(node)
         if not join.pins:
-            return f"(SELECT * FROM {inner} LIMIT {join.meets}) AS {node.stage}"
+            return f"(SELECT * FROM {inner} AS {node.stage} LIMIT {join.meets}) AS {node.stage}"
         pinned = ", ".join(self.expression(theirs) for _, theirs in join.pins)
         return self.first_of_each(inner, node.stage, pinned, join.meets)
 
@@ -290,7 +308,7 @@ class Spelling:
         )
         listed = ", ".join(f"({row})" for row in rows)
         columns = ", ".join(f"{self.place_in_values(place)} AS {name(each)}" for place, each in enumerate(node.columns))
-        return f"(SELECT {columns} FROM (VALUES {listed}))"
+        return f"(SELECT {columns} FROM (VALUES {listed}) AS listed)"
 
     # --- queries ----------------------------------------------------------------------------------------------------
 
@@ -336,8 +354,8 @@ class Spelling:
                 )
                 total = "total"
             before = f"base + sum(n) OVER ({_partition([*keys, 'a'])} ORDER BY b) - n"
-            ranked = f"SELECT {listed}b, n, {before} AS before, {total} AS total FROM ({counted})"
-            steps.append(f"w{step} AS (SELECT * FROM ({ranked}) WHERE {near})")
+            ranked = f"SELECT {listed}b, n, {before} AS before, {total} AS total FROM ({counted}) AS counted"
+            steps.append(f"w{step} AS (SELECT * FROM ({ranked}) AS ranked WHERE {near})")
         whole = self.kind("BIGINT")
         before, total = f"CAST(before AS {whole}) AS {BEFORE}", f"CAST(total AS {whole}) AS {TOTAL}"
         columns = f"{listed}b AS {key_column(len(keys))}, n AS {ROWS}, {before}, {total}"
@@ -349,7 +367,7 @@ class Spelling:
         listed = ", ".join(f"{self.expression(key)} AS {each}" for key, each in zip(node.keys, names, strict=True))
         inner = f"SELECT {listed} FROM {self.source(node.source)}{self.where(node.where)}"
         known = " AND ".join(f"{names[place]} IS NOT NULL" for place in node.known)
-        return f"SELECT * FROM ({inner}) WHERE {known}"
+        return f"SELECT * FROM ({inner}) AS cells WHERE {known}"
 
     def aggregate(self, node: Aggregate) -> str:
         """One row for each group: keys in their order, then readings in theirs, under names of our own."""
@@ -360,7 +378,7 @@ class Spelling:
             return select
         known = " AND ".join(f"{key_column(place)} IS NOT NULL" for place in node.known)
         grouped = f"{select} {by_place(len(keys))}"
-        return f"SELECT * FROM ({grouped}) WHERE {known}" if known else grouped
+        return f"SELECT * FROM ({grouped}) AS grouped WHERE {known}" if known else grouped
 
     def reading(self, node: Reading, aggregate: Aggregate) -> str:
         match node:
@@ -370,8 +388,7 @@ class Spelling:
                 powers = [self.factor(each) for each in factors for _ in range(each.power)]
                 if not powers:
                     return f"count({self.counted(factors)}){self.filtered(node.where)}"
-                kind = self.kind("BIGINT" if bits == 64 else "HUGEINT")
-                product = " * ".join(f"CAST({each} AS {kind})" for each in powers)
+                product = " * ".join(self.summand(each, bits) for each in powers)
                 if bits == 128 and len(powers) == 1:  # the engine adds up integers of any size in 128 bits
                     product = powers[0]
                 if any(not each.power for each in factors):  # a row without one of them adds nothing

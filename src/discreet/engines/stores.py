@@ -42,6 +42,10 @@ def store_of(policy: Policy) -> Store:
     """The store of the engine that a policy names."""
     if policy.engine.name == "duckdb":
         return DuckDBStore(policy)
+    if policy.engine.name == "postgres":
+        from discreet.engines.postgres.store import PostgresStore
+
+        return PostgresStore(policy)
     raise UsageError(f"The engine {policy.engine.name} is not built yet. Leave `engine` out of the policy.")
 
 

@@ -7,7 +7,7 @@ A violation is a mistake of ours, of the engine or of the disk: there is no snap
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -44,27 +44,54 @@ def verify(path: Path, policy: Policy, *, threads: int | None = None) -> None:
 
 def _verify(connection: Any, table: Table) -> None:
     place = private(table.name)
-    kinds = columns_of(connection, place)
+    rules = rules_of(table, columns_of(connection, place))
+    found = connection.execute(f"SELECT {count_violations(rules)} FROM {place}").fetchall()[0]
+    require_none(table, rules, found)
+    if connection.execute(most_rows(table, place)).fetchall():
+        raise too_many(table)
+
+
+Rule = tuple[str, str]  # what is wrong, and the SQL of a row where it is
+
+
+def rules_of(
+    table: Table, kinds: Mapping[str, str], *, micros: Callable[[str], str] = "epoch_us({})".format
+) -> list[Rule]:
+    """What must hold of no row of a table with columns of these types; `micros` spells microseconds since 1970."""
     if list(kinds) != stored_columns(table):
         raise _wrong(table.name, "its columns are not those of the policy")
     rules = [("a row has no owner", f"{name(OWNER)} IS NULL"), *_letters("an owner", OWNER, kinds[OWNER], LETTERS)]
     for column in table.columns.values():
         if kinds[column.name] not in types_of(column.domain):
             raise _wrong(table.name, f"{column.name} has the type {kinds[column.name]}")
-        outside = _outside(column.domain, name(column.name))
+        outside = _outside(column.domain, name(column.name), micros)
         if outside is not None:
             rules.append((f"{column.name} has values outside its domain", outside))
         if isinstance(column.domain, Texts | Identifier):
             letters = column.domain.letters if isinstance(column.domain, Texts) else LETTERS
             rules += _letters(column.name, column.name, kinds[column.name], letters)
-    counts = ", ".join(f"count(*) FILTER (WHERE {rule})" for _, rule in rules)
-    found = connection.execute(f"SELECT {counts} FROM {place}").fetchall()[0]
-    for (what, _), count in zip(rules, found, strict=True):
+    return rules
+
+
+def count_violations(rules: Sequence[Rule]) -> str:
+    """The SELECT list that counts the rows of which each rule holds."""
+    return ", ".join(f"count(*) FILTER (WHERE {rule})" for _, rule in rules)
+
+
+def require_none(table: Table, rules: Sequence[Rule], counts: Sequence[object]) -> None:
+    """Raise UsageError for the first rule that holds of a row."""
+    for (what, _), count in zip(rules, counts, strict=True):
         if count:
             raise _wrong(table.name, what)
-    most = f"SELECT 1 FROM {place} GROUP BY {name(OWNER)} HAVING count(*) > {table.max_rows} LIMIT 1"
-    if connection.execute(most).fetchall():
-        raise _wrong(table.name, f"somebody has more than max_rows = {table.max_rows} rows")
+
+
+def most_rows(table: Table, place: str) -> str:
+    """The SQL that finds somebody with more rows than are allowed."""
+    return f"SELECT 1 FROM {place} GROUP BY {name(OWNER)} HAVING count(*) > {table.max_rows} LIMIT 1"
+
+
+def too_many(table: Table) -> UsageError:
+    return _wrong(table.name, f"somebody has more than max_rows = {table.max_rows} rows")
 
 
 def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[str, str]]:
@@ -73,7 +100,7 @@ def _letters(what: str, column: str, kind: str, letters: int) -> Iterator[tuple[
         yield f"{what} has more than {letters} letters", f"length({name(column)}) > {letters}"
 
 
-def _outside(domain: Domain, column: str) -> str | None:
+def _outside(domain: Domain, column: str, micros: Callable[[str], str]) -> str | None:
     """The SQL of a stored value that is not in a domain; None where every value of its type is."""
     match domain:
         case Integers() | Decimals():
@@ -85,7 +112,7 @@ def _outside(domain: Domain, column: str) -> str | None:
         case Timestamps():
             first = (domain.lo - datetime(1970, 1, 1)) // timedelta(microseconds=1)
             outside = f"{column} < TIMESTAMP '{domain.lo}' OR {column} > TIMESTAMP '{domain.hi}'"
-            return f"{outside} OR (epoch_us({column}) - {first}) % {domain.step_microseconds} <> 0"
+            return f"{outside} OR ({micros(column)} - {first}) % {domain.step_microseconds} <> 0"
         case Booleans() | Texts() | Identifier():
             return None
 

@@ -1,0 +1,1 @@
+"""Postgres: snapshots as schemas of a database, which a role that can do nothing else reads."""

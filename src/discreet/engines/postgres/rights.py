@@ -1,0 +1,57 @@
+"""What the role that asks may do: read the snapshots, and nothing else. Any other right is refused at open.
+
+Least privilege is a second wall behind our own SQL. What is refused comes with the statement that takes it away.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from discreet.errors import UsageError
+
+if TYPE_CHECKING:
+    from discreet.engines.postgres.server import Link
+
+_OURS = r"^discreet_[0-9]+(_empty)?$"
+_SYSTEM = (
+    "n.nspname IN ('pg_catalog', 'information_schema') OR n.nspname LIKE 'pg\\_toast%' OR n.nspname LIKE 'pg\\_temp%'"
+)
+# Each gives the statements that take a right away; %(ours)s are the schemas of snapshots.
+_EXCESS = (
+    # A superuser may do everything: no other rule would find it.
+    """SELECT format('ALTER ROLE %%I NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS', rolname)
+       FROM pg_roles WHERE rolname = current_user
+       AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)""",
+    """SELECT format('REVOKE %%I FROM %%I', g.rolname, current_user) FROM pg_auth_members m
+       JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member WHERE r.rolname = current_user""",
+    """SELECT format('REVOKE %%s ON DATABASE %%I FROM PUBLIC, %%I', each, current_database(), current_user)
+       FROM unnest(ARRAY['CREATE', 'TEMPORARY']) AS each
+       WHERE has_database_privilege(current_database(), each)""",
+    """SELECT format('REVOKE CREATE ON SCHEMA %%I FROM PUBLIC, %%I', nspname, current_user) FROM pg_namespace
+       WHERE has_schema_privilege(oid, 'CREATE') AND nspname NOT LIKE 'pg\\_temp%%'""",
+    f"""SELECT format('REVOKE ALL ON %%I.%%I FROM PUBLIC, %%I', n.nspname, c.relname, current_user)
+       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND NOT ({_SYSTEM.replace("%", "%%")})
+       AND has_schema_privilege(n.oid, 'USAGE')
+       AND (has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+            OR has_any_column_privilege(c.oid, 'INSERT, UPDATE, REFERENCES')
+            OR (n.nspname !~ %(ours)s AND has_any_column_privilege(c.oid, 'SELECT')))""",
+    f"""SELECT format('REVOKE ALL ON FUNCTION %%s FROM PUBLIC, %%I', p.oid::regprocedure, current_user)
+       FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+       WHERE p.prosecdef AND NOT ({_SYSTEM.replace("%", "%%")})
+       AND has_schema_privilege(n.oid, 'USAGE') AND has_function_privilege(p.oid, 'EXECUTE')""",
+)
+_MOST = 3  # statements that are shown
+
+
+def require_few_rights(connection: Link) -> None:
+    """Raise UsageError where the role of a connection can do more than read snapshots, with what to revoke."""
+    found: list[str] = []
+    for sql in _EXCESS:
+        found += [str(row[0]) for row in connection.execute(sql.encode(), {"ours": _OURS}).fetchall()]
+    if found:
+        shown = "; ".join(found[:_MOST]) + (f"; and {len(found) - _MOST} more" if len(found) > _MOST else "")
+        role = connection.info.user
+        raise UsageError(
+            f"The role {role} may do more than read snapshots. As the owner of the database, run: {shown}."
+        )

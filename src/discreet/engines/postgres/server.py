@@ -1,0 +1,111 @@
+"""Connections to a Postgres server, and what becomes of its errors: its messages can print values, ours do not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from discreet.engines.overrun import Overrun
+from discreet.errors import EngineFailure, UsageError
+from discreet.extras import missing
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+    Link = Connection[tuple[object, ...]]
+
+_log = logging.getLogger("discreet.engine")
+READER = "discreet_reader"  # the role that asks, where the policy names none
+SCHEMA = "discreet"  # with the number of a snapshot behind it
+MANIFEST, PUBLIC_TABLES = "#manifest", "#public"
+_SETTINGS = {
+    "TimeZone": "UTC",
+    "DateStyle": "ISO, YMD",
+    "IntervalStyle": "postgres",
+    "client_encoding": "UTF8",
+    "standard_conforming_strings": "on",
+    "extra_float_digits": "1",
+    "transform_null_equals": "off",
+    "jit": "off",  # compiles for longer than most questions run
+}
+_OLDEST = 140000  # from here on EXTRACT is exact
+# What takes too much: time, memory, disk, or a limit of the server's own.
+_TOO_MUCH = ("57014", "53")
+ON_A_ROW = "22"  # the class of errors that a value causes
+
+
+def schema_of(number: int) -> str:
+    return f"{SCHEMA}_{number}"
+
+
+def twin_of(number: int) -> str:
+    """The schema of the same tables without rows."""
+    return f"{SCHEMA}_{number}_empty"
+
+
+def reader_address(at: str, reader: str | None) -> str:
+    """How whoever asks comes in: as the policy says, or to the same place as `discreet_reader`."""
+    if reader is not None:
+        return reader
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+    parts = {key: value for key, value in conninfo_to_dict(at).items() if key not in ("user", "password")}
+    return make_conninfo("", **{**parts, "user": READER})
+
+
+def connect(address: str, *, what: str) -> Link:
+    """Open a connection with our settings; raises UsageError, of one sentence, where it cannot be."""
+    try:
+        import psycopg
+    except ImportError:
+        raise missing("psycopg", what="The engine postgres") from None
+    try:
+        connection = psycopg.connect(address, connect_timeout=10, autocommit=True, prepare_threshold=None)
+    except psycopg.Error as error:
+        _log.error("Postgres cannot be reached (%s): %s.", what, type(error).__name__)
+        raise UsageError(
+            f"The Postgres database cannot be reached as {what}. Check the address, role and server."
+        ) from None
+    try:
+        for setting, value in _SETTINGS.items():
+            connection.execute("SELECT set_config(%s, %s, false)", [setting, value])
+        _require_server(connection)
+    except psycopg.Error as error:
+        connection.close()
+        _log.error("Postgres cannot be set up (%s): %s.", what, type(error).__name__)
+        raise UsageError(f"The Postgres database does not answer as {what}. Look at the server's log.") from None
+    except UsageError:
+        connection.close()
+        raise
+    return connection
+
+
+def _require_server(connection: Link) -> None:
+    version = connection.info.server_version
+    if version < _OLDEST:
+        raise UsageError(f"The engine postgres needs version 14 or later; the server has {version // 10000}.")
+    if connection.info.parameter_status("server_encoding") != "UTF8":
+        raise UsageError("The engine postgres needs a database of the encoding UTF8: createdb -E UTF8.")
+
+
+@contextmanager
+def one_sentence(sql: str) -> Iterator[None]:
+    """Make Overrun of what took too long or too much, and EngineFailure of any other error; RowFailure if on a row."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        state = error.sqlstate or ""
+        _log.error("%s (%s) in: %s", type(error).__name__, state or "no state", sql)
+        if state.startswith(_TOO_MUCH):
+            raise Overrun from None
+        if state.startswith(ON_A_ROW):
+            raise RowFailure from None
+        raise EngineFailure from None
+
+
+class RowFailure(EngineFailure):
+    """The engine failed on a value; the careful form of the same query cannot."""
