@@ -117,13 +117,13 @@ class Kinds:
         computes = name in ("+", "-", "*", "//", "%", "negative")
         return "numeric" if self.careful and computes and found == "whole" else found
 
-    def _of_fold(self, name: str, arguments: tuple[Expression, ...]) -> Kind | None:
-        if name in _COUNTS:
+    def _of_fold(self, fold: str, arguments: tuple[Expression, ...]) -> Kind | None:
+        if fold in _COUNTS:
             return "whole"
-        if name in ("bool_or", "bool_and"):
+        if fold in ("bool_or", "bool_and"):
             return "flag"
         found = self.kind(arguments[0]) if arguments else None
-        return "numeric" if name == "sum" and found == "whole" else found
+        return "numeric" if fold == "sum" and found == "whole" else found
 
     def _of_column(self, stage: str, name: str) -> Kind | None:
         match self.sources.get(stage):

@@ -1,0 +1,289 @@
+"""The engine postgres alone: its second wall, the rights of its roles, and a server that goes away."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conformance import opened, rows_of, store_on
+from small_sources import policy_of
+from test_every_engine import EXPRESSIONS, ODD, VISITS, odd_rows, slow_query
+from test_spelling import VALUES
+
+from discreet.algebra import Aggregate, Careful, Cast, Column, Constant, Expression, Sum, call
+from discreet.engines.overrun import Overrun
+from discreet.engines.postgres.engine import PostgresEngine
+from discreet.engines.postgres.spelling import PostgresSpelling
+from discreet.engines.spelling import Spelling, Unspelled
+from discreet.errors import EngineFailure, UsageError
+from discreet.policy.engine import EngineChoice
+from real_postgres import Server
+
+psycopg = pytest.importorskip("psycopg")
+DAYS = Column("v", "days")
+
+
+@pytest.fixture(scope="module")
+def engine(database: Callable[[], EngineChoice], tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresEngine]:
+    folder = tmp_path_factory.mktemp("odd")
+    with opened(policy_of(ODD, folder), database(), folder / "store", {"visits": odd_rows()}) as found:
+        assert isinstance(found, PostgresEngine)
+        yield found
+
+
+# --- the second wall --------------------------------------------------------------------------------------------------
+
+SPELLED = [
+    (node, value) for node, value in VALUES if not str(Spelling().expression(node)).startswith(("(row", "({'k'"))
+]
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_every_word_has_its_value(engine: PostgresEngine, careful: bool) -> None:
+    """As test_spelling has it of DuckDB; pairs and rows stand in aggregates alone."""
+    wrong = []
+    for node, value in SPELLED:
+        try:
+            sql = PostgresSpelling.of(None, {}, careful=careful).expression(node)
+        except Unspelled:
+            assert "pair" in repr(node)
+            continue
+        with engine._linked() as connection:
+            connection.execute("SET search_path = discreet_1, pg_catalog")
+            ((found,),) = connection.execute(f"SELECT {sql}".encode()).fetchall()
+        if found != value or (found is None) != (value is None):
+            wrong.append((sql, found, value))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("node", EXPRESSIONS, ids=lambda node: Spelling().expression(node)[:60])
+def test_the_careful_form_has_the_same_value(node: Expression, engine: PostgresEngine) -> None:
+    query = Aggregate(VISITS, (Column("v", "word"), DAYS, Careful(node)), (Sum(),))
+    careful = PostgresSpelling.of(query, engine._tables, careful=True).numbers(query)
+    plain = [table.to_pylist() for table in engine._read(engine.sql(query), 60, None)]
+    again = [table.to_pylist() for table in engine._read(careful, 60, None)]
+    assert sorted(map(repr, _plainly(plain))) == sorted(map(repr, _plainly(again)))
+
+
+def _plainly(parts: list[list[dict[str, Any]]]) -> list[tuple[Any, ...]]:
+    return [
+        tuple(int(value) if type(value).__name__ == "Decimal" else value for value in row.values())
+        for part in parts
+        for row in part
+    ]
+
+
+BIG = Cast(DAYS, "BIGINT") * 1_000
+OVERFLOWING: list[Expression] = [
+    BIG * 1_000_000,
+    BIG * BIG,
+    BIG * BIG // 7,
+    -(BIG * BIG) % 5,
+    Cast(BIG * BIG, "BIGINT"),
+    Cast(Cast(DAYS, "DOUBLE") * Cast(DAYS, "DOUBLE"), "BIGINT"),
+    call("make_timestamp", BIG * 1_000_000),
+    call("list_extract", call("list", 1, 2), BIG * BIG % 2 + 1),
+    call("abs", BIG * BIG) + call("length", Column("v", "word")),
+    call("coalesce", BIG * BIG, 0) - 1,
+]
+
+
+@pytest.mark.parametrize("node", OVERFLOWING, ids=lambda node: Spelling().expression(node)[:60])
+def test_what_fails_on_a_row_is_computed_carefully(node: Expression, engine: PostgresEngine) -> None:
+    """The first run fails on a value, which nobody learns: the second gives every other row its value."""
+    query = Aggregate(VISITS, (DAYS, call("is null", Careful(node))), (Sum(),))
+    found = rows_of(engine, query)
+    assert sum(row[-1] * count for row, count in found.items()) == sum(
+        row[-1] for row in rows_of(engine, Aggregate(VISITS, (), (Sum(),)))
+    )
+    assert all(not null for days, null, _ in found if days in (0, 1))
+
+
+def test_what_has_no_form_is_refused_by_name(engine: PostgresEngine) -> None:
+    for node, what in (
+        (Cast(Cast(DAYS, "DOUBLE"), "VARCHAR"), "A float"),
+        (Cast(Column("v", "word"), "BIGINT"), "A text as another type"),
+        (call("like", Column("v", "word"), "a\\", "\\"), "LIKE with this escape"),
+        (Constant("a\x00b"), "A text with the letter NUL"),
+    ):
+        with pytest.raises(Unspelled) as caught:
+            engine.check(Aggregate(VISITS, (node,), (Sum(),)))
+        assert caught.value.what.startswith(what)
+
+
+# --- rights -----------------------------------------------------------------------------------------------------------
+
+EXCESS = {
+    "ALTER ROLE {role} CREATEDB": "ALTER ROLE {role} NOSUPERUSER NOCREATEDB",
+    "GRANT pg_read_all_data TO {role}": "REVOKE pg_read_all_data FROM {role}",
+    "GRANT TEMPORARY ON DATABASE {database} TO PUBLIC": "REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC",
+    "GRANT CREATE ON DATABASE {database} TO {role}": "REVOKE CREATE ON DATABASE {database}",
+    "GRANT CREATE ON SCHEMA public TO {role}": "REVOKE CREATE ON SCHEMA public",
+    "CREATE TABLE people (id int); GRANT SELECT ON people TO {role}": "REVOKE ALL ON public.people",
+    "CREATE TABLE people (id int); GRANT SELECT (id) ON people TO PUBLIC": "REVOKE ALL ON public.people FROM PUBLIC",
+    "GRANT INSERT ON discreet_1.visits TO {role}": "REVOKE ALL ON discreet_1.visits",
+    "CREATE FUNCTION f() RETURNS int LANGUAGE sql SECURITY DEFINER AS 'SELECT 1'": "REVOKE ALL ON FUNCTION f()",
+}
+
+
+@pytest.mark.parametrize(("grant", "revoke"), EXCESS.items(), ids=EXCESS)
+def test_a_role_with_more_rights_is_refused_with_what_to_revoke(
+    grant: str, revoke: str, postgres_server: Server, tmp_path: Path
+) -> None:
+    role = "other_reader"
+    choice = postgres_server.database(reader=role)
+    store = store_on(policy_of(ODD, tmp_path), choice, tmp_path / "store")
+    store.build(1, {"visits": odd_rows()})
+    store.open(1).close()
+    names = {"role": role, "database": choice.at.split("@/")[1].split("?")[0] if choice.at else ""}
+    address = f"{postgres_server.address} dbname={names['database']}"
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(grant.format(**names))
+        try:
+            with pytest.raises(UsageError, match=f"The role {role} may do more than read snapshots") as caught:
+                store.open(1)
+            assert revoke.format(**names) in str(caught.value)
+            for statement in str(caught.value).split("run: ")[1].removesuffix(".").split("; "):
+                connection.execute(statement)  # what is shown can be pasted
+        finally:
+            connection.execute(f"ALTER ROLE {role} NOCREATEDB; REVOKE pg_read_all_data FROM {role}")
+    store.open(1).close()
+
+
+def test_a_superuser_does_not_ask(postgres_server: Server, tmp_path: Path) -> None:
+    choice = postgres_server.database(reader="postgres")
+    store = store_on(policy_of(ODD, tmp_path), choice, tmp_path / "store")
+    store.build(1, {"visits": odd_rows()})
+    with pytest.raises(UsageError, match="ALTER ROLE postgres NOSUPERUSER"):
+        store.open(1)
+
+
+def test_the_reader_can_only_read(engine: PostgresEngine) -> None:
+    for sql in (
+        "CREATE TABLE discreet_1.x (y int)",
+        "CREATE TEMP TABLE x (y int)",
+        "DELETE FROM discreet_1.visits",
+        "INSERT INTO discreet_1.visits DEFAULT VALUES",
+        "DROP SCHEMA discreet_1 CASCADE",
+        "COPY discreet_1.visits TO PROGRAM 'true'",
+        "SELECT pg_read_file('/etc/passwd')",
+    ):
+        connection = engine._connected()
+        connection.execute("SET default_transaction_read_only = off")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(sql.encode())
+        connection.close()
+    connection = engine._connected()
+    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
+        connection.execute("CREATE TABLE discreet_1.x (y int)")
+    connection.close()
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def test_a_question_that_is_cancelled_on_the_server(engine: PostgresEngine, postgres_server: Server) -> None:
+    """Whoever cancels it, it took too long: that is counted."""
+    began = threading.Event()
+
+    def cancel() -> None:
+        with psycopg.connect(postgres_server.address, autocommit=True) as connection:
+            while not began.is_set():
+                found = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY (SELECT md5%'"
+                if connection.execute(found).fetchall():
+                    began.set()
+
+    thread = threading.Thread(target=cancel)
+    thread.start()
+    try:
+        with pytest.raises(Overrun):
+            engine.fetch(slow_query(9), 60)
+    finally:
+        began.set()
+        thread.join()
+
+
+def test_a_fork_opens_it_again(engine: PostgresEngine) -> None:
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            engine.fetch(Aggregate(VISITS, (), (Sum(),)), 10)
+            os.write(write, b"answered")
+        except EngineFailure:
+            os.write(write, b"refused")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 20) == b"refused"
+    os.close(read)
+    os.close(write)
+    assert rows_of(engine, Aggregate(VISITS, (), (Sum(),)))
+
+
+def test_threads_ask_at_once(engine: PostgresEngine) -> None:
+    query = Aggregate(VISITS, (DAYS,), (Sum(),))
+    expected, found = rows_of(engine, query), []
+    threads = [threading.Thread(target=lambda: found.append(rows_of(engine, query))) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 12
+
+
+@pytest.mark.parametrize(
+    ("at", "reader", "says"),
+    [
+        ("postgresql://curator@/town?host=/nowhere", None, "cannot be reached as the reader"),
+        (None, "postgresql://nobody_here@/town?host=/nowhere", "cannot be reached as the reader"),
+    ],
+)
+def test_a_server_or_a_role_that_is_not_there(
+    at: str | None, reader: str | None, says: str, database: Callable[[], EngineChoice], tmp_path: Path
+) -> None:
+    choice = database()
+    wrong = replace(choice, at=at or choice.at, reader=reader if at is None else None)
+    store = store_on(policy_of(ODD, tmp_path), wrong, tmp_path / "store")
+    with pytest.raises(UsageError, match=says):
+        store.build(1, {"visits": odd_rows()})
+
+
+def test_a_curator_without_the_right_to_create(postgres_server: Server, tmp_path: Path) -> None:
+    choice = postgres_server.database()
+    store = store_on(policy_of(ODD, tmp_path), replace(choice, at=choice.reader), tmp_path / "store")
+    with pytest.raises(UsageError, match="needs CREATE on the database"):
+        store.build(1, {"visits": odd_rows()})
+    assert store.numbers() == []
+
+
+def test_a_text_that_postgres_cannot_hold(database: Callable[[], EngineChoice], tmp_path: Path) -> None:
+    store = store_on(policy_of(ODD, tmp_path), database(), tmp_path / "store")
+    rows = odd_rows()
+    words = rows.column("word").to_pylist()
+    words[3] = "a\x00b"
+    import pyarrow as pa
+
+    with pytest.raises(UsageError, match="letter NUL"):
+        store.build(1, {"visits": rows.set_column(rows.column_names.index("word"), "word", pa.array(words))})
+    assert store.numbers() == []
+    assert not [file for file in (tmp_path / "store").iterdir() if "building" in file.name]
+
+
+def test_without_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    choice = EngineChoice(name="postgres", at="postgresql://curator@/town")
+    monkeypatch.setattr("discreet.extras.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match=r"pip install 'discreet\[postgres\]'"):
+        store_on(policy_of(ODD, tmp_path), choice, tmp_path / "store").numbers()
+
+
+def test_no_value_is_logged(engine: PostgresEngine, caplog: pytest.LogCaptureFixture) -> None:
+    query = Aggregate(VISITS, (Cast(Column("v", "days"), "BIGINT") * 1_000_000,), (Sum(),))
+    engine.fetch(query, 10)
+    assert "NumericValueOutOfRange" in caplog.text
+    assert "9000000000000000" not in caplog.text
