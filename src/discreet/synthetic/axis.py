@@ -192,14 +192,23 @@ class Axis:
 
     def codes(self, values: pa.ChunkedArray) -> Codes:
         """The cells of values as a file has them, clamped to the range; -1 for what has none."""
-        try:
-            places = np.asarray(self._places(values.combine_chunks()), dtype=np.float64)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-            raise UsageError(f"{self.name} is not what the description says: {self.described()}.") from None
+        places = self._clean(values)
         missing = np.isnan(places)
         inside = np.clip(np.where(missing, 0, places), 0, self.values - 1).astype(np.int64)
         cells = np.searchsorted(np.array(self.starts), inside, side="right") - 1
         return np.where(missing, self.bins if self.column.nullable else -1, cells)
+
+    def places(self, values: pa.ChunkedArray) -> Codes:
+        """The places in the domain of values as a file has them, clamped to the range; without what has none."""
+        places = self._clean(values)
+        return np.clip(places[~np.isnan(places)], 0, self.values - 1).astype(np.int64)
+
+    def _clean(self, values: pa.ChunkedArray) -> NDArray[np.float64]:
+        """Places in the domain, or one sentence that values are of another kind."""
+        try:
+            return np.asarray(self._places(values.combine_chunks()), dtype=np.float64)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+            raise UsageError(f"{self.name} is not what the description says: {self.described()}.") from None
 
     def _places(self, values: pa.Array) -> NDArray[np.float64]:
         """Places in the domain, NaN for NULL and for what is not listed."""
@@ -263,7 +272,7 @@ class Axis:
         if code == self.bins:
             return "NULL"
         first, last = self.starts[code], self.starts[code + 1] - 1
-        shown = [str(value) for value in self._decoded(np.array([first, last])).to_pylist()]
+        shown = [str(value) for value in self.values_at(np.array([first, last])).to_pylist()]
         return shown[0] if first == last else f"{shown[0]} to {shown[1]}"
 
     def decoded(self, codes: Codes, uniforms: NDArray[np.float64]) -> pa.Array:
@@ -275,9 +284,10 @@ class Axis:
             np.minimum((uniforms * width).astype(np.int64), width - 1) if self.bins < self.values else 0
         )
         missing = codes == self.bins if self.column.nullable else None
-        return self._decoded(places, missing)
+        return self.values_at(places, missing)
 
-    def _decoded(self, places: Codes, missing: NDArray[np.bool_] | None = None) -> pa.Array:
+    def values_at(self, places: Codes, missing: NDArray[np.bool_] | None = None) -> pa.Array:
+        """The values at places of the domain."""
         domain, mask = self.column.domain, missing
         match domain:
             case Categories(values=values):

@@ -1,5 +1,6 @@
 """A description against the table it describes, as one paid question (S16).
 
+values         of numbers and dates of many values: means, cumulative shares, the share of values that many have
 distances      of every column, every pair and every question of a workload: one vector of l1 distances
 correlations   of numbers, from noisy sums of products
 a classifier   made from the description, tried on true rows: its AUC, from noisy counts by label and points
@@ -39,9 +40,10 @@ from discreet.synthetic.marginals import (
     products,
 )
 from discreet.synthetic.source import source_of
+from discreet.synthetic.values import Figure, compared_columns, noisy_figures
 from discreet.synthetic.workload import EVERY_PAIR, workload
 
-_SHARES = {"distances": 0.5, "correlations": 0.25, "classifier": 0.25}
+_SHARES = {"distances": 0.5, "correlations": 0.25, "classifier": 0.25, "values": 0.25}
 _LOST = 0.49  # margin of a correlation that tells nothing
 _ANY = 0.5  # area of a classifier of which nothing is known
 _TIMES = 600  # that noise is drawn again
@@ -84,6 +86,7 @@ class Comparison:
     table: str
     distances: tuple[Distance, ...]
     asked: tuple[Distance, ...]  # of the workload's questions
+    values: tuple[Figure, ...]
     correlations: tuple[Correlation, ...]
     classifier: Classifier | None
     certificate: dict[str, Any]
@@ -106,12 +109,15 @@ class Comparison:
         parts = json.loads(content)
         for name, kind in (("distances", Distance), ("asked", Distance), ("correlations", Correlation)):
             parts[name] = tuple(kind(**{**each, "columns": tuple(each["columns"])}) for each in parts[name])
+        parts["values"] = tuple(Figure(**each) for each in parts["values"])
         parts["classifier"] = None if parts["classifier"] is None else Classifier(**parts["classifier"])
         return cls(**parts)
 
     def __str__(self) -> str:
         worst = sorted((each for each in self.distances), key=lambda each: -each.distance)[:15]
         lines = [f"All pairs: {self.mean:.3f} on average (total variation distance). The farthest:", *map(_line, worst)]
+        if self.values:
+            lines += ["", f"{'values':50} {'true':>22} {'synthetic':>12}", *map(_value_line, self.values)]
         if self.asked:
             lines += ["", "What questions ask for:", *map(_line, sorted(self.asked, key=lambda each: -each.distance))]
         if self.correlations:
@@ -133,6 +139,11 @@ class Comparison:
 
 def _line(each: Distance) -> str:
     return f"{' x '.join(each.columns)[:50]:50} {with_margin(each.distance, each.margin)}"
+
+
+def _value_line(each: Figure) -> str:
+    name = f"{each.column}: {each.figure}"
+    return f"{name[:50]:50} {with_margin(each.true, each.margin):>22} {each.synthetic:12.6g}"
 
 
 def comparison(
@@ -188,7 +199,9 @@ def compared(description: Description, *, target: str | None) -> Work:
 
     def work(data: Marginals, _: Commission, certificate: dict[str, Any]) -> bytes:
         numbers = lines(description)
-        parts = ["distances", *(["correlations"] if len(numbers) > 1 else []), *(["classifier"] if target else [])]
+        wanted = {"distances": True, "correlations": len(numbers) > 1, "classifier": target is not None}
+        wanted["values"] = bool(compared_columns(description))
+        parts = [part for part in _SHARES if wanted[part]]
         whole = math.fsum(_SHARES[part] for part in parts) * (1 + 1e-8)
         share = {part: _SHARES[part] / whole for part in parts}
         near, asked = _distances(description, data, share["distances"])
@@ -196,8 +209,10 @@ def compared(description: Description, *, target: str | None) -> Work:
         correlations = _correlations(description, data, numbers, share["correlations"]) if len(numbers) > 1 else ()
         data.tell("correlations", 1.0)
         classifier = None if target is None else _classifier(description, data, target, share["classifier"])
+        values = noisy_figures(description, data, share=share["values"]) if wanted["values"] else ()
         return Comparison(
             table=description.table,
+            values=values,
             distances=near,
             asked=asked,
             correlations=correlations,

@@ -189,6 +189,28 @@ class Marginals:
         noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=forms)
         return np.array([float(each[0]) for each in noisy]), noise
 
+    def counted(self, axis: Axis, *, share: float) -> tuple[Integers, Additive]:
+        """Noisy counts of a column's rows in other cells than its own, and the noise. No cell: not counted."""
+        moved = self._source.moved
+        noise = self._noise(share, moved)
+        rows, (place,) = self._source.placed([axis.name])
+        exact = self._fetch(Aggregate(rows, (Cast(axis.cell(place), "BIGINT"),), (Sum(),), known=(0,)))
+        size = axis.size
+        return np.asarray(
+            self._allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size), dtype=np.int64
+        ), noise
+
+    def sum_of(self, axis: Axis, *, center: int, share: float) -> tuple[float, Additive]:
+        """The noisy sum of a column's cells, less `center` each, and the noise; rows without a cell add nothing."""
+        largest = max(center, axis.bins - 1 - center)
+        moved = self._moved_numbers(1, largest=largest)
+        noise = self._noise(share, moved)
+        rows, (place,) = self._source.placed([axis.name])
+        value = Cast(axis.cell(place) - center, "BIGINT")
+        exact = self._fetch(Aggregate(rows, (), (Sum((Factor(value, -center, largest, 1, True),)),)))
+        noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=[(1,)])
+        return float(noisy[0][0]), noise
+
     def scored(self, score: Score, *, share: float) -> tuple[Integers, Additive]:
         """Noisy counts of the rows by label and by bin of a public score, label after label, and the noise."""
         moved = self._source.moved

@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.errors import counted, expected_error
+from discreet.synthetic.values import told
 
 Progress = Callable[[str, float], None] | None
 
@@ -45,6 +46,7 @@ def as_json(description: Description, *, progress: Progress = None) -> dict[str,
                 "cells": axis.size,
                 "groups": int(description.groups[column].max()) + 1,
                 "expected_error": expected_error(description, (column,)),
+                "values": told(description, column),
             }
             for column, axis in enumerate(axes)
         ],
@@ -73,6 +75,8 @@ def text(description: Description, *, progress: Progress = None) -> str:
         f"{each['expected_error']:.3f} {_bar(each['expected_error'])}"
         for each in found["columns"]
     ]
+    lines += ["", "values (of the description: mean; 5, 25, 50, 75, 95, 99 % lie at or below; the heaviest)"]
+    lines += [f"{each['name'][:24]:24} {value_text(each['values'])}" for each in found["columns"] if each["values"]]
     strongest = sorted(found["pairs"], key=lambda each: -each["association"])[:15]
     lines += ["", f"{'strongest pairs':40} {'association':>11} {'expected error':>14}"]
     lines += [
@@ -86,6 +90,13 @@ def text(description: Description, *, progress: Progress = None) -> str:
         "also miss a correlation; `discreet compare` tells how much, at a price.",
     ]
     return "\n".join(lines)
+
+
+def value_text(values: dict[str, Any]) -> str:
+    """A column's values in one line."""
+    mean = "" if values["mean"] is None else f"{values['mean']:.6g}; "
+    heavy = ", ".join(f"{each['value']} ({100 * each['share']:.1f} %)" for each in values["heavy"])
+    return f"{mean}{', '.join(values['quantiles'].values())}{'; ' + heavy if heavy else ''}"
 
 
 def _bar(share: float) -> str:

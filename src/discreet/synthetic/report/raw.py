@@ -19,6 +19,7 @@ from discreet.synthetic.classify import area, counted, learned, target_of
 from discreet.synthetic.compare import lines
 from discreet.synthetic.description import Description
 from discreet.synthetic.generate import codes
+from discreet.synthetic.values import Figure, exact_figures
 
 Integers = NDArray[np.int64]
 
@@ -40,6 +41,7 @@ class RawReport:
 
     table: str
     rows: int
+    values: tuple[Figure, ...]
     distances: dict[tuple[str, ...], float]
     correlations: dict[tuple[str, ...], tuple[float, float]]
     classifier: Trained | None
@@ -63,6 +65,7 @@ def raw_report(
     return RawReport(
         table=description.table,
         rows=table.num_rows,
+        values=exact_figures(description, table),
         distances={tuple(names[c] for c in each): _apart(true, made, each) for each in sets},
         correlations=_correlations(description, true, made),
         classifier=None if label is None or target is None else _trained(description, true, made, target, label),

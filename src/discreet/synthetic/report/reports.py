@@ -16,8 +16,9 @@ from discreet.pages.plot import Curve, plot
 from discreet.synthetic.compare import Comparison, Distance
 from discreet.synthetic.description import Description
 from discreet.synthetic.report.errors import cell_errors
-from discreet.synthetic.report.inspect import as_json, cost_text
+from discreet.synthetic.report.inspect import as_json, cost_text, value_text
 from discreet.synthetic.report.raw import BANNER, RawReport
+from discreet.synthetic.values import Figure
 
 Floats = NDArray[np.float64]
 Progress = Callable[[str, float], None] | None
@@ -54,6 +55,10 @@ def description_page(description: Description, *, progress: Progress = None) -> 
         blocks.heading("Columns"),
         blocks.grid([_column(description, place, each) for place, each in enumerate(found["columns"])], least=20),
     ]
+    lines = [(each["name"], value_text(each["values"])) for each in found["columns"] if each["values"]]
+    if lines:
+        head = "mean; 5, 25, 50, 75, 95, 99 % lie at or below; the heaviest values"
+        parts += [blocks.heading("Values", "Of synthetic rows, value by value."), blocks.table(("column", head), lines)]
     if pairs:
         parts += _pairs(names, pairs)
     parts += [
@@ -204,6 +209,7 @@ def comparison_page(comparison: Comparison) -> str:
             "published. Distances are total variation distances, from 0 (the same) to 1.",
             kind="soft",
         ),
+        *_value_parts(comparison.values),
         *_distance_parts(comparison.distances, comparison.asked),
     ]
     if comparison.correlations:
@@ -211,6 +217,23 @@ def comparison_page(comparison: Comparison) -> str:
         parts += _correlation_parts(points)
     subtitle = f"Synthetic rows against true ones, for {cost}"
     return blocks.page(f"{comparison.table}, compared", parts, subtitle=subtitle)
+
+
+def _value_parts(values: tuple[Figure, ...]) -> list[str]:
+    """Write what holds of the values themselves: distances over cells cannot tell what happens within one."""
+    if not values:
+        return []
+    lines = [
+        (
+            each.column,
+            each.figure,
+            with_margin(each.true, each.margin) if each.margin else f"{each.true:.6g}",
+            f"{each.synthetic:.6g}",
+        )
+        for each in values
+    ]
+    heading = blocks.heading("Values", "Means, cumulative shares, and the share of values that many have.")
+    return [heading, blocks.table(("column", "figure", "true", "synthetic"), lines)]
 
 
 def _distance_parts(distances: tuple[Distance, ...], asked: tuple[Distance, ...]) -> list[str]:
@@ -312,6 +335,7 @@ def raw_page(report: RawReport) -> str:
             ),
             blocks.table(("attack", "succeeds", "by chance", "on the control", "risk beyond it"), report.risks),
         ]
+    parts += _value_parts(report.values)
     parts += _distance_parts(exact, ())
     if report.correlations:
         parts += _correlation_parts(
