@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import discreet
 from discreet.audit.cases import audit_case, cases
-from discreet.audit.question import audit_question
+from discreet.audit.question import Leavers, audit_question
 from discreet.curator import create_ledger
 from discreet.policy.policy import Policy
 
@@ -126,7 +126,9 @@ def main(runs: int) -> None:
             create_ledger(Policy.read(path))
             discreet.open(path, tables=town())
             for sql in SHAPES:
-                audit = audit_question(Policy.read(path), sql, epsilon=1, runs=runs, confidence=SURE, people=4)
+                audit = audit_question(
+                    Policy.read(path), sql, epsilon=1, runs=runs, confidence=SURE, leavers=Leavers(most=4)
+                )
                 last = audit.findings[-1]
                 row(f"`{sql}`", last.claimed, last.delta, last.proved, last.runs, audit.sound)
 
