@@ -56,10 +56,11 @@ class Fault(Exception):
 
 
 class Fatal(Fault):
-    """An error after which the connection ends."""
+    """An error after which the connection ends. `told` says whether the client has it already."""
 
     def __init__(self, code: str, message: str, *, hint: str = "") -> None:
         super().__init__(code, message, hint=hint, severity="FATAL")
+        self.told = False
 
 
 def _fields(severity: str, code: str, message: str, hint: str, place: int | None) -> Iterator[tuple[str, str]]:

@@ -182,6 +182,7 @@ class Listener:
 async def _farewell(writer: asyncio.StreamWriter, fatal: Fatal) -> None:
     """Say why the connection ends, to whoever still listens."""
     with contextlib.suppress(*_GONE, RuntimeError):
-        writer.write(fatal.pack())
+        if not fatal.told:
+            writer.write(fatal.pack())
         async with asyncio.timeout(1.0):
             await writer.drain()

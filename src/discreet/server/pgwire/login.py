@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from discreet.server.auth import Denied, Gate
+from discreet.server.auth import Attempt, Denied, Gate
 from discreet.server.pgwire import messages
 from discreet.server.pgwire.faults import Fatal
 from discreet.server.pgwire.messages import Broken
@@ -146,17 +146,41 @@ async def _scram(
         proof = await _response(reader)
         began = time.monotonic()
         try:
-            user, signature = attempt.final(proof)
+            verdict = _verdict(attempt, proof)
         finally:
-            await asyncio.sleep(began + VERDICT - time.monotonic())
+            await _until(began + VERDICT)
             await hold(began)
     except Malformed as error:
         raise Broken(str(error)) from None
     except Denied as denied:
-        code = "28P01" if denied.wait is None else "53300"
-        raise Fatal(code, str(denied)) from None
-    writer.write(messages.sasl_final(signature) + messages.LOGGED_IN)
-    return user
+        raise _refused(denied) from None
+    said, outcome = verdict
+    writer.write(said)  # here, whether it was right or wrong: on its way to the end a refusal would take longer
+    if isinstance(outcome, Fatal):
+        outcome.told = True
+        raise outcome
+    return outcome
+
+
+async def _until(moment: float) -> None:
+    """Wait for a moment to the microsecond. A sleep ends up to a millisecond late, by when it began: so not on it."""
+    await asyncio.sleep(moment - 0.0015 - time.monotonic())
+    while time.monotonic() < moment:
+        await asyncio.sleep(0)
+
+
+def _verdict(attempt: Attempt, proof: bytes) -> tuple[bytes, User | Fatal]:
+    """Return what is said to a proof, and the user where it was right or the refusal where it was wrong."""
+    try:
+        user, signature = attempt.final(proof)
+    except Denied as denied:
+        refused = _refused(denied)
+        return refused.pack(), refused
+    return messages.sasl_final(signature) + messages.LOGGED_IN, user
+
+
+def _refused(denied: Denied) -> Fatal:
+    return Fatal("28P01" if denied.wait is None else "53300", str(denied))
 
 
 async def _response(reader: asyncio.StreamReader) -> bytes:
