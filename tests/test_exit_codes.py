@@ -51,6 +51,17 @@ def words(*arguments: object, prepared: str = "") -> list[str]:
     return [sys.executable, "-c", f"{prepared}\nfrom discreet.cli import main\nmain({given!r})"]
 
 
+def test_a_command_leaves_one_file_that_is_all_of_the_ledger(tmp_path: Path) -> None:
+    policy = built(tmp_path)
+    answered = done(words("ask", policy, COUNT, *ASK))
+    assert (answered.returncode, answered.stderr) == (0, "")
+    assert "±" in answered.stdout
+    assert sorted(path.name for path in tmp_path.glob("*.ledger*")) == [
+        *("policy.ledger", "policy.ledger.head", "policy.ledger.key")
+    ]
+    assert len(discreet.open(policy).ledger(analyst="alice")) == 1
+
+
 def done(command: Sequence[str], **how: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False, **how)  # type: ignore[call-overload,no-any-return]
 

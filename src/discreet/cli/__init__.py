@@ -7,6 +7,7 @@ of docs/output.md; there is never a traceback.
 
 from __future__ import annotations
 
+import atexit
 import codecs
 import contextlib
 import gc
@@ -18,7 +19,7 @@ import os
 import signal
 import sys
 import threading
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -91,7 +92,19 @@ def main(arguments: list[str] | None = None) -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     code = run(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(_deliver(code, outputs))
+    _leave(_deliver(code, outputs))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without taking all its objects apart, which takes a fifth of a question's time.
+
+    Nothing is lost: what was printed is flushed, what is registered for the end runs (it closes the ledger), and a
+    charge was on disk before data was read. Where threads still work, Python ends as it does, and waits for them.
+    """
+    if any(not each.daemon for each in threading.enumerate() if each is not threading.main_thread()):
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    os._exit(code)
 
 
 class _Output(io.FileIO):

@@ -9,6 +9,7 @@ copy is noticed here and now) and, while it is in use, SQLite's own `x-wal` and 
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import os
 import sqlite3
@@ -275,6 +276,11 @@ class File:
         with self._lock:
             self._disconnect()
 
+    def __del__(self) -> None:
+        """Close now: a connection refers to itself, and would wait for Python to look for circles."""
+        if self._process == os.getpid():
+            self._disconnect()
+
     def _read(self, types: tuple[type, ...], statement: str, *values: object) -> Iterator[Any]:
         for found in self._run(statement, *values):
             if tuple(map(type, found)) != types:
@@ -396,6 +402,14 @@ def _abandon(connection: sqlite3.Connection) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
 
 
+def _close_all() -> None:
+    """When the process ends: whoever closes last puts the log into the ledger, and one file is all of it."""
+    for file in list(_FILES):
+        if file._process == os.getpid() and file._lock.acquire(blocking=False):
+            file._disconnect()
+            file._lock.release()
+
+
 def _before_fork() -> None:
     _FORKING.acquire()
     for file in sorted(_FILES, key=id):
@@ -417,3 +431,4 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+atexit.register(_close_all)

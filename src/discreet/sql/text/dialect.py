@@ -10,7 +10,6 @@ from typing import ClassVar, Literal, get_args
 
 from sqlglot import Dialect as Reader
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.dialects.postgres import Postgres
 
 from discreet.errors import UsageError
 
@@ -26,12 +25,15 @@ class _DuckDB(DuckDB):  # type: ignore[misc]
 
 
 WRITER = DuckDB()  # writes trees as SQL; named by a text, a dialect would be made anew each time
-_READERS: dict[Dialect, type[Reader]] = {"duckdb": _DuckDB, "postgres": Postgres}
 
 
 def reader(dialect: Dialect) -> Reader:
     """The tokenizer and parser of a dialect."""
-    return _READERS[dialect]()
+    if dialect == "duckdb":
+        return _DuckDB()
+    from sqlglot.dialects.postgres import Postgres  # where nobody writes it, it is not loaded
+
+    return Postgres()
 
 
 def named_dialect(name: object) -> Dialect:
