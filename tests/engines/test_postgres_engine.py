@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -16,13 +17,14 @@ from test_every_engine import EXPRESSIONS, ODD, VISITS, odd_rows, slow_query
 from test_spelling import VALUES
 
 from discreet.algebra import Aggregate, Careful, Cast, Column, Constant, Expression, Sum, call
+from discreet.cli import run
 from discreet.engines.overrun import Overrun
 from discreet.engines.postgres.engine import PostgresEngine
 from discreet.engines.postgres.spelling import PostgresSpelling
 from discreet.engines.spelling import Spelling, Unspelled
 from discreet.errors import EngineFailure, UsageError
 from discreet.policy.engine import EngineChoice
-from real_postgres import Server
+from real_postgres import Server, server
 
 psycopg = pytest.importorskip("psycopg")
 DAYS = Column("v", "days")
@@ -287,3 +289,104 @@ def test_no_value_is_logged(engine: PostgresEngine, caplog: pytest.LogCaptureFix
     engine.fetch(query, 10)
     assert "NumericValueOutOfRange" in caplog.text
     assert "9000000000000000" not in caplog.text
+
+
+# --- a crash, and the command line ------------------------------------------------------------------------------------
+
+
+def test_a_server_that_dies_in_the_middle_of_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of it is there afterwards; the next one is whole."""
+    with server(options="") as own:
+        store = store_on(policy_of(ODD, tmp_path), own.database(), tmp_path / "store")
+        with monkeypatch.context() as patch:
+            patch.setattr("discreet.engines.postgres.store.keep_manifest", lambda *_: own.crash())
+            with pytest.raises(UsageError, match="the Postgres server failed or went away"):
+                store.build(1, {"visits": odd_rows()})
+        with pytest.raises(UsageError, match="cannot be reached as the reader"):
+            store.numbers()
+        own.start()
+        assert store.numbers() == []
+        with store._writing() as connection:
+            assert not connection.execute("SELECT 1 FROM pg_namespace WHERE nspname LIKE 'discreet%'").fetchall()
+        assert not [file for file in (tmp_path / "store").iterdir() if "building" in file.name]
+        store.build(1, {"visits": odd_rows()})
+        own.crash()
+        own.start()
+        engine = store.open(1)
+        assert rows_of(engine, Aggregate(VISITS, (), (Sum(),)))
+        own.crash()  # while it is open
+        with pytest.raises(EngineFailure, match="The engine could not answer this question"):
+            engine.fetch(Aggregate(VISITS, (DAYS,), (Sum(),)), 10)
+        engine.close()
+
+
+TOWN = """
+CREATE TABLE people (person_id int PRIMARY KEY, age int CHECK (age BETWEEN 0 AND 120), sex text, zip text);
+INSERT INTO people SELECT i, 20 + i % 60, (ARRAY['F', 'M'])[1 + i % 2], 'z' || i % 3 FROM generate_series(1, 900) AS i;
+CREATE TABLE zips (zip text, name text);
+INSERT INTO zips VALUES ('z0', 'Zero'), ('z1', 'One'), ('z2', 'Two');
+"""
+TOWN_POLICY = """
+source: {at}
+engine: {{name: postgres, reader: '{reader}'}}
+unit: person
+tables:
+  people:
+    owner: person_id
+    columns:
+      age: {{integer: [0, 120]}}
+      sex: {{values: [F, M]}}
+      zip: text
+  zips: {{public: true}}
+budget: {{epsilon: 1000, delta: 1e-6}}
+limits: {{epsilon: 100}}
+analysts: {{ann: {{epsilon: 500}}}}
+"""
+QUESTIONS = {
+    "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex": [["F", 450], ["M", 450]],
+    "SELECT zip, COUNT(*) AS n FROM people GROUP BY zip": [["z0", 300], ["z1", 300], ["z2", 300]],
+    "SELECT z.name, COUNT(*) AS n FROM people p JOIN zips z ON z.zip = p.zip GROUP BY z.name ORDER BY 1": [
+        ["One", 300],
+        ["Two", 300],
+        ["Zero", 300],
+    ],
+    "SELECT MEDIAN(age) AS n FROM people": [[49]],
+}
+
+
+def test_by_the_command_line(
+    database: Callable[[], EngineChoice], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """init and check from the catalog, a snapshot, every verb that asks: source and engine are one database."""
+    choice, file = database(), str(tmp_path / "town.yaml")
+    with psycopg.connect(choice.at, autocommit=True) as connection:
+        connection.execute(TOWN)
+        connection.execute("REVOKE ALL ON people, zips FROM PUBLIC")
+
+    def told(*command: str, code: int = 0) -> str:
+        assert run(list(command)) == code
+        return capfd.readouterr().out
+
+    told("init", str(choice.at), "--out", str(tmp_path / "drafted.yaml"))
+    assert "age: {integer: [0, 120]}" in (tmp_path / "drafted.yaml").read_text()
+    Path(file).write_text(TOWN_POLICY.format(at=choice.at, reader=choice.reader))
+    assert "The policy and its source agree" in told("check", file)
+    told("ledger", file, "--create")
+    assert "people: 900 of 900 rows kept" in told("snapshot", file)
+    assert "Next: discreet ask" in told("check", file)
+    who = ("--analyst", "ann", "--epsilon", "50", "--format", "json")
+    for sql, rows in QUESTIONS.items():
+        assert json.loads(told("quote", file, sql, *who))["cost"]["epsilon"] == 50
+        answer = json.loads(told("ask", file, sql, *who))
+        assert [row[:-1] for row in answer["rows"]] == [row[:-1] for row in rows]
+        assert all(abs(row[-1] - true[-1]) <= 3 for row, true in zip(answer["rows"], rows, strict=True))
+        assert json.loads(told("ask", file, sql, *who))["rows"] == answer["rows"]  # free, and the same
+    explained = told("explain", file, "SELECT SUM(age) FROM people", *who[:4])
+    assert 'FROM "people" AS t1' in explained
+    told("describe", file, "people", "--epsilon", "50", "--out", str(tmp_path / "d.json"), "--columns", "age,sex")
+    with psycopg.connect(choice.at, autocommit=True) as connection:
+        connection.execute("GRANT SELECT ON people TO discreet_reader")
+        refused = json.loads(told("ask", file, "SELECT COUNT(*) FROM people", *who, code=2))["error"]
+        assert "run: REVOKE ALL ON public.people FROM PUBLIC, discreet_reader" in refused["message"]
+    entries = json.loads(told("ledger", file, "--format", "json"))
+    assert str(entries).count("SELECT") == len(QUESTIONS)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import logging
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.algebra import Numbers
 from discreet.engines.layout import OWNER
@@ -26,6 +25,7 @@ from discreet.engines.postgres.server import (
 )
 from discreet.engines.postgres.spelling import PostgresSpelling
 from discreet.engines.quoting import name
+from discreet.engines.readers.copied import copied
 from discreet.errors import EngineFailure, UsageError
 from discreet.vault.exact import Exact
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 _log = logging.getLogger("discreet.engine")
 _MOST_SHAPES = 256  # statements of which the columns are remembered; then all are forgotten
 _SPARE = 8  # connections that are kept for the next question
-_BLOCK = 1 << 20  # bytes of a result that are parsed at a time
 _CHECK = 60  # seconds for a question without rows
 
 
@@ -93,7 +92,7 @@ class PostgresEngine:
             connection.cursor().copy(statement) as copy,
         ):
             try:
-                for batch in _parsed(copy, schema):
+                for batch in copied(copy, schema):
                     table = pa.Table.from_batches([batch], schema)
                     for start in range(0, table.num_rows, rows or table.num_rows):
                         yield table.slice(start, rows)
@@ -209,45 +208,3 @@ def _schema(columns: list[tuple[str, int]]) -> pa.Schema:
         1700: pa.decimal128(38, 0),  # numeric: sums of whole numbers
     }
     return pa.schema([(column, kinds.get(kind, pa.string())) for column, kind in columns])
-
-
-class _Stream(io.RawIOBase):
-    """What COPY sends, as a file."""
-
-    def __init__(self, copy: Any) -> None:
-        self._parts, self._rest = iter(copy), memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._rest:
-            part = next(self._parts, None)
-            if part is None:
-                return 0
-            self._rest = memoryview(part)
-        size = min(len(buffer), len(self._rest))
-        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
-        return size
-
-
-def _parsed(copy: Any, schema: pa.Schema) -> Iterator[Any]:
-    """The rows of a result, some at a time."""
-    from pyarrow import csv
-
-    stream = io.BufferedReader(_Stream(copy), _BLOCK)
-    if not stream.peek(1):
-        return
-    yield from csv.open_csv(
-        stream,
-        read_options=csv.ReadOptions(column_names=schema.names, block_size=_BLOCK, use_threads=False),
-        parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
-        convert_options=csv.ConvertOptions(
-            column_types=schema,
-            null_values=[""],
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=False,
-            true_values=["t"],
-            false_values=["f"],
-        ),
-    )

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from discreet.engines.readers.copied import copied
 from discreet.engines.readers.reader import Declared
 from discreet.errors import UsageError
 from discreet.extras import missing
@@ -20,7 +21,6 @@ _ARROW = {
     "bool": "bool_",
     "date": "date32",
 }
-_BATCH = 50_000  # rows that come at a time
 _COLUMNS = """
 SELECT a.attname, t.typname, t.typtype, a.attnum,
        ARRAY(SELECT e.enumlabel FROM pg_enum e WHERE e.enumtypid = t.oid ORDER BY e.enumsortorder)
@@ -54,6 +54,7 @@ class Postgres:
         try:
             connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
             connection.read_only = True
+            connection.execute("SET LOCAL DateStyle = 'ISO, YMD'")
             yield connection
         except psycopg.Error:  # its messages can print values
             raise UsageError("The PostgreSQL source could not be read: the role may lack SELECT on a table.") from None
@@ -109,14 +110,9 @@ class Postgres:
         schema = pa.schema([(name, _arrow_type(kind)) for name, kind in declared.types.items()])
         if not rows:
             return schema.empty_table()
-        parts = []
-        with connection.cursor(name="discreet") as cursor:
-            cursor.execute(f"SELECT {', '.join(map(_expression, declared.types.items()))} FROM {_quoted(table)}")
-            while batch := cursor.fetchmany(_BATCH):
-                columns = zip(*batch, strict=True)
-                arrays = [pa.array(list(column), each.type) for column, each in zip(columns, schema, strict=True)]
-                parts.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        return pa.Table.from_batches(parts, schema=schema)
+        select = f"SELECT {', '.join(map(_expression, declared.types.items()))} FROM {_quoted(table)}"
+        with connection.cursor().copy(f"COPY ({select}) TO STDOUT (FORMAT csv)") as copy:
+            return pa.Table.from_batches(copied(copy, schema), schema=schema)
 
 
 def _quoted(name: str) -> str:
