@@ -404,6 +404,7 @@ DOCUMENTED = re.findall(r"```yaml\n(.*?)```", DOCS, re.DOTALL)[0]
 EDITS = [  # what to change in the documented policy to get the documented mistakes, in the order of the page
     ("[0, 120]", "[120, 0]"),
     ("analysts:", "analyst:"),
+    ("source: data/", "engine: mysql\nsource: data/"),
     ("add_remove", "bounded"),
     ("through: visits", "through: vists"),
     ("{public: true}", "{public: true, owner: code}"),

@@ -20,6 +20,7 @@ from discreet.algebra import Aggregate, Careful, Cast, Column, Constant, Express
 from discreet.cli import run
 from discreet.engines.overrun import Overrun
 from discreet.engines.postgres.engine import PostgresEngine
+from discreet.engines.postgres.letters import ALL, FUNCTIONS, pairs
 from discreet.engines.postgres.spelling import PostgresSpelling
 from discreet.engines.spelling import Spelling, Unspelled
 from discreet.errors import EngineFailure, UsageError
@@ -104,6 +105,12 @@ def test_what_fails_on_a_row_is_computed_carefully(node: Expression, engine: Pos
         row[-1] for row in rows_of(engine, Aggregate(VISITS, (), (Sum(),)))
     )
     assert all(not null for days, null, _ in found if days in (0, 1))
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_no_letter_beyond_those_that_are_looked_up_has_a_case(function: str) -> None:
+    assert pairs(function) == pairs(function, ALL)
+    assert all(len(letter) == len(other) == 1 for letter, other in pairs(function))
 
 
 def test_what_has_no_form_is_refused_by_name(engine: PostgresEngine) -> None:

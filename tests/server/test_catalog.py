@@ -10,7 +10,6 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
-from real_postgres import postgres
 from recorded import about, others, parameters, queries
 
 import discreet
@@ -19,6 +18,7 @@ from discreet.curator import Curator, create_ledger
 from discreet.policy.policy import Policy
 from discreet.server.catalog import Catalog, CatalogError, Session, catalog, contents
 from discreet.server.settings import Settings
+from real_postgres import postgres
 
 PEOPLE = contents.FIRST_OID
 ASKING = Session(user="alice", database="town", pid=77)

@@ -21,6 +21,7 @@ from discreet.engines.quoting import literal, name
 from discreet.engines.source import engine_errors
 from discreet.engines.spelling import Spelling
 from discreet.engines.watch import interrupted
+from discreet.errors import UsageError
 from discreet.policy.domain import Booleans, Categories, Column, Dates, Decimals, Identifier, Integers, Timestamps
 from discreet.policy.policy import Policy, Table
 
@@ -51,6 +52,8 @@ class Neighborhood:
 @contextmanager
 def neighborhood(policy: Policy, number: int, *, wanted: Wanted) -> Iterator[Neighborhood]:
     """Yield the neighbors of snapshot `number`: some of its persons taken away, and a few put in."""
+    if policy.engine.name != "duckdb":
+        raise UsageError("An audit of a question needs the embedded engine: leave `engine` out of the policy.")
     with engine_errors("An audit"), connect(files=True, memory=policy.limits.memory) as connection:
         file = snapshot_file(policy.store, number)
         connection.execute(f"ATTACH {literal(str(file))} AS snapshot (READ_ONLY)")

@@ -345,7 +345,8 @@ class Spelling:
                 total = f"sum(n) OVER ({_partition(keys)})"
             else:
                 # Also of keys that are NULL, which is a key like any other where it is meant.
-                same = [f"r.{key} IS NOT DISTINCT FROM w.{key}" for key in keys]
+                known = {key_column(place) for place in node.counted.known}
+                same = [f"r.{key} {'=' if key in known else 'IS NOT DISTINCT FROM'} w.{key}" for key in keys]
                 joined = " AND ".join([*same, f"{self.wide_cell('r.p', node.widths[step - 1])} = w.b"])
                 own = "".join(f"r.{key} AS {key}, " for key in keys)
                 counted = (

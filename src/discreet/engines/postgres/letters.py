@@ -14,23 +14,27 @@ from discreet.engines.quoting import literal
 FUNCTIONS = ("upper", "lower")
 _LETTERS = """
 SELECT chr(i) AS letter, {function}(chr(i)) AS other
-FROM (SELECT CAST(range AS INTEGER) AS i FROM range(1, 1114112))
+FROM (SELECT CAST(range AS INTEGER) AS i FROM range(1, {end}))
 WHERE i NOT BETWEEN 55296 AND 57343 AND letter <> other
 """
 
 
+_END = 0x20000  # no letter beyond has a case
+ALL = 0x110000
+
+
 @cache
-def _pairs(function: str) -> tuple[tuple[str, str], ...]:
+def pairs(function: str, end: int = _END) -> tuple[tuple[str, str], ...]:
     """The letters that a function changes, and what it makes of them."""
     with connect() as connection:
-        found = connection.execute(_LETTERS.format(function=function)).fetchall()
+        found = connection.execute(_LETTERS.format(function=function, end=end)).fetchall()
     assert all(len(other) == 1 for _, other in found)  # translate() puts one letter in the place of one
     return tuple((letter, other) for letter, other in found)
 
 
 def define(function: str, schema: str) -> str:
     """The statement that makes upper_letters or lower_letters in a schema."""
-    letters, others = ("".join(each) for each in zip(*_pairs(function), strict=True))
+    letters, others = ("".join(each) for each in zip(*pairs(function), strict=True))
     body = (
         f'SELECT CASE WHEN octet_length($1) = length($1) THEN {function}($1 COLLATE "C") '
         f"ELSE translate($1, {literal(letters)}, {literal(others)}) END"

@@ -19,6 +19,8 @@ from datetime import date, datetime
 from typing import ClassVar
 
 from discreet.algebra import (
+    OWNER,
+    Aggregate,
     Call,
     Case,
     Cast,
@@ -28,8 +30,12 @@ from discreet.algebra import (
     Interval,
     Numbers,
     Over,
+    Persons,
     Plain,
     PublicScan,
+    key_column,
+    number_column,
+    owner_of,
 )
 from discreet.engines.postgres.kinds import Kinds, Tables
 from discreet.engines.quoting import literal, name
@@ -125,11 +131,6 @@ def _substring(arguments: Sequence[str]) -> str:
     return f"substr({', '.join([text, begin, *length])})"
 
 
-def _hash(arguments: Sequence[str]) -> str:
-    texts = ", ".join(f"coalesce(CAST({each} AS TEXT), '-')" for each in arguments)
-    return f"(hashtextextended(concat_ws(',', {texts}), 0) & {_BIGGEST})"
-
-
 def _list(arguments: Sequence[str]) -> str:
     return f"(ARRAY[{', '.join(arguments)}])"
 
@@ -162,7 +163,6 @@ _WORDS: Mapping[str, Word] = {
     "ends_with": _ends_with,
     "epoch_us": lambda arguments: micros(arguments[0]),
     "exp": _exponential,
-    "hash": _hash,
     "length": _length,
     "list": _list,
     "list_extract": lambda arguments: f"{arguments[0]}[{arguments[1]}]",
@@ -266,6 +266,8 @@ class PostgresSpelling(Spelling):
                 found = self.expression(place)
                 inside = f"CASE WHEN {found} BETWEEN 1 AND 2147483647 THEN CAST({found} AS INTEGER) END"
                 return f"{self.expression(values)}[{inside}]"
+            case Call(name="hash", arguments=values):
+                return self.hash(values)
             case Call(name="like" | "ilike"):
                 return self.like(node)
             case Call(name="second of pair", arguments=(Fold() as fold,)):
@@ -283,6 +285,15 @@ class PostgresSpelling(Spelling):
             case Call(name="strftime", arguments=(value, Constant(value=str(written)))):
                 return self.formatted(_moment(self.expression(value)), written)
         return Spelling.call(self, node)
+
+    def hash(self, values: Sequence[Expression]) -> str:
+        """A whole number of at least 0; each value is hashed with a seed of its own, and NULL is the seed."""
+        parts = []
+        for seed, value in enumerate(values):
+            text = self.kinds.kind(value) == "text"
+            spelled = self.expression(value) if text else f"CAST({self.expression(value)} AS TEXT)"
+            parts.append(f"coalesce(hashtextextended({spelled}, {seed}), {seed})")
+        return f"(({' # '.join(parts)}) & {_BIGGEST})"
 
     def arithmetic(self, node: Call) -> str:
         word = infix("+") if node.name == "negative" else self.words[node.name]
@@ -388,6 +399,21 @@ class PostgresSpelling(Spelling):
         if node.name == "ntile":
             return f"ntile(CAST({self.expression(node.arguments[0])} AS INTEGER))"
         return Spelling.fold(self, node)
+
+    # --- what leaves ------------------------------------------------------------------------------------------------
+
+    def aggregate(self, node: Aggregate) -> str:
+        """People are counted by two groupings: to count distinct ones, Postgres sorts each group."""
+        if not node.keys or node.readings != (Persons(),):
+            return Spelling.aggregate(self, node)
+        keys = [f"{self.expression(key)} AS {key_column(place)}" for place, key in enumerate(node.keys)]
+        owner = f"{self.expression(owner_of(node.source))} AS {name(OWNER)}"
+        each = f"SELECT {', '.join([*keys, owner])} FROM {self.source(node.source)}{self.where(node.where)}"
+        listed = ", ".join(key_column(place) for place in range(len(keys)))
+        known = " AND ".join(f"{key_column(place)} IS NOT NULL" for place in node.known)
+        people = f"{each} {by_place(1 + len(keys))}"
+        counted = f"SELECT {listed}, count({name(OWNER)}) AS {number_column(0)} FROM ({people}) AS people"
+        return f"{counted}{f' WHERE {known}' if known else ''} GROUP BY {listed}"
 
     # --- where dialects differ --------------------------------------------------------------------------------------
 

@@ -1,0 +1,115 @@
+"""What a question costs on a server beside the server's own query without noise, and a snapshot beside a plain copy.
+
+python bench/engines.py [--rows 5000000] [--repeats 3]
+
+A Postgres of its own is started, with its default settings. Ours is a whole question: planned, charged, read from the
+prepared snapshot, noised and stored. The server's own query reads the live tables. Both run in turn; medians are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+
+from discreet.curator import Curator, create_ledger
+from discreet.policy.policy import Policy
+from real_postgres import server
+
+STATES = [f"S{place}" for place in range(50)]
+SOURCE = """
+CREATE TABLE people (person_id bigint, state text, sex text);
+INSERT INTO people SELECT i, 'S' || (i * 7919 % 50), (ARRAY['F', 'M', 'X'])[1 + (i * 31 % 3)::int]
+  FROM generate_series(1::bigint, {people}) AS i;
+CREATE TABLE visits (person_id bigint, state text, cost numeric(8, 2), zip text, day date);
+INSERT INTO visits SELECT 1 + i % {people}, 'S' || (i * 104729 % 50), (i * 7907 % 100000) / 100.0,
+  'z' || (i * 15485863 % {zips}), DATE '2024-01-01' + (i * 13 % 366)::int FROM generate_series(1::bigint, {rows}) AS i;
+ANALYZE people; ANALYZE visits;
+"""
+POLICY = """
+source: {at}
+engine: {{name: postgres, reader: '{reader}'}}
+unit: person
+tables:
+  people:
+    owner: person_id
+    columns: {{state: {{values: [{states}]}}, sex: {{values: [F, M, X]}}}}
+  visits:
+    owner: person_id
+    max_rows: 5
+    columns:
+      state: {{values: [{states}]}}
+      cost: {{decimal: [0, 1000], step: 0.01}}
+      zip: text
+      day: {{date: [2024-01-01, 2024-12-31]}}
+budget: {{epsilon: 1000000, delta: 1e-6}}
+limits: {{epsilon: 10, seconds: 600}}
+"""
+QUESTIONS = {  # what it is; ours; the server's own
+    "50 states, count and sum": (
+        "SELECT state, COUNT(*), SUM(cost) FROM visits GROUP BY state",
+        "SELECT state, COUNT(*), SUM(cost) FROM visits GROUP BY state",
+    ),
+    "unknown keys, count": (
+        "SELECT zip, COUNT(*) FROM visits GROUP BY zip",
+        "SELECT zip, COUNT(*) FROM visits GROUP BY zip",
+    ),
+    "median by state": (
+        "SELECT state, MEDIAN(cost) FROM visits GROUP BY state",
+        "SELECT state, percentile_disc(0.5) WITHIN GROUP (ORDER BY cost) FROM visits GROUP BY state",
+    ),
+    "join, sum by sex": (
+        "SELECT p.sex, SUM(v.cost) FROM people p JOIN visits v ON p.person_id = v.person_id GROUP BY p.sex",
+        "SELECT p.sex, SUM(v.cost) FROM people p JOIN visits v ON p.person_id = v.person_id GROUP BY p.sex",
+    ),
+}
+
+
+def timed(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--rows", type=int, default=5_000_000)
+    arguments.add_argument("--repeats", type=int, default=3)
+    chosen = arguments.parse_args()
+    with server(options="") as running, tempfile.TemporaryDirectory() as folder:
+        choice = running.database()
+        raw = psycopg.connect(choice.at or "", autocommit=True)
+        people = max(1, chosen.rows // 5)
+        raw.execute(SOURCE.format(rows=chosen.rows, people=people, zips=people).encode())
+        path = Path(folder) / "town.yaml"
+        path.write_text(POLICY.format(at=choice.at, reader=choice.reader, states=", ".join(STATES)))
+        policy = Policy.read(path)
+        create_ledger(policy)
+        copies = "CREATE TABLE c1 AS SELECT * FROM people; CREATE TABLE c2 AS SELECT * FROM visits"
+        plain = timed(lambda: raw.execute(copies))
+        opened: list[Curator] = []
+        prepared = timed(lambda: opened.append(Curator(policy)))
+        raw.execute("DROP TABLE c1; DROP TABLE c2")
+        print(f"Postgres {raw.info.server_version // 10000}, {chosen.rows:,} rows, {people:,} people and as many keys")
+        print(f"| snapshot | plain copy {plain:.2f} s | ours {prepared:.2f} s | {prepared / plain:.1f} times |")
+        for what, (ours, own) in QUESTIONS.items():
+            asked, alone = [], []
+            for turn in range(chosen.repeats):
+                alone.append(timed(lambda own=own: raw.execute(own.encode()).fetchall()))  # type: ignore[misc]
+                epsilon = 1 + turn / 100  # another question each time: what was asked before is free
+                asked.append(timed(lambda: opened[0].ask(ours, analyst="curator", epsilon=epsilon)))  # noqa: B023
+            one, other = statistics.median(alone), statistics.median(asked)
+            print(f"| {what} | own query {one:.2f} s | ours {other:.2f} s | {other / one:.2f} times |")
+        raw.close()
+
+
+if __name__ == "__main__":
+    main()
