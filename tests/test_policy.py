@@ -160,9 +160,16 @@ def test_an_engine_by_its_name_or_with_addresses() -> None:
     assert read(written).digest == read(SMALL).digest
 
 
-def test_a_ledger_is_a_file() -> None:
-    with pytest.raises(PolicyError, match="ledger must be a file on a local disk"):
-        read("ledger: postgresql://host/ledger\n" + SMALL)
+def test_a_ledger_is_a_file_or_in_postgresql() -> None:
+    """A shared one keeps its key and head beside the policy; its address, which may hold a password, is not shown."""
+    with pytest.raises(PolicyError, match="ledger must be a file on a local disk or postgresql://"):
+        read("ledger: mysql://host/ledger\n" + SMALL)
+    shared = read("ledger: postgresql://spender:secret@host/ledger\n" + SMALL)
+    assert shared.ledger == read(SMALL).ledger
+    assert shared.ledger_address == "postgresql://spender:secret@host/ledger"
+    assert "secret" not in repr(shared)
+    assert read(SMALL).ledger_address is None
+    assert shared.digest == read(SMALL).digest
 
 
 def test_the_digest_is_of_the_meaning() -> None:

@@ -29,6 +29,7 @@ from discreet.errors import UsageError
 from discreet.explain import explanation
 from discreet.extras import require
 from discreet.ledger import Ledger, PaidPart, Terms
+from discreet.ledger.place import Place
 from discreet.ledger.receipts import Entry
 from discreet.offer import Offer, Quote, quoted
 from discreet.policy.document import nearest
@@ -63,7 +64,7 @@ class Curator:
         self.policy = policy
         self._tables = tables
         self._accountant = accountant_of(policy)
-        self._ledger = Ledger.open(str(policy.ledger), terms_of(policy), words=self._accountant.budget)
+        self._ledger = Ledger.open(ledger_of(policy), terms_of(policy), words=self._accountant.budget)
         self._workbench = Workbench()
         if self._ledger.snapshot == 0:
             self.snapshot(progress=progress)
@@ -462,13 +463,18 @@ def _take_snapshot(
 
 def take_snapshot(policy: Policy, *, progress: Progress | None = None) -> Snapshot:
     """A new snapshot without opening the last one, which may have been made for an older policy."""
-    with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
+    with Ledger.open(ledger_of(policy), terms_of(policy)) as ledger:
         return _take_snapshot(policy, ledger, None, progress)
+
+
+def ledger_of(policy: Policy) -> Place:
+    """Return where the policy's ledger is."""
+    return Place(path=policy.ledger, address=policy.ledger_address)
 
 
 def create_ledger(policy: Policy) -> None:
     """Make the policy's ledger and its key; refuses to overwrite one."""
-    Ledger.create(str(policy.ledger), terms_of(policy)).close()
+    Ledger.create(ledger_of(policy), terms_of(policy)).close()
 
 
 def _declared(kind: str, name: object, among: Mapping[str, Declared]) -> Declared:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.budget import Charge
-from discreet.curator import Curator, accountant_of, terms_of
+from discreet.curator import Curator, accountant_of, ledger_of, terms_of
 from discreet.engines.advice import check as survey
 from discreet.engines.report import report
 from discreet.engines.stores import store_of
 from discreet.errors import DiscreetError, PolicyError, Problem
 from discreet.ledger import Ledger
+from discreet.ledger.stores import is_there
 from discreet.policy.policy import CURATOR, Policy, Table
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _better_accountant(declared: Policy) -> list[str]:
     from discreet.accounting.calibrate import overtaking
 
     uses = declared.budget.accountant == "zcdp"
-    if not declared.budget.delta or (not uses and Path(declared.ledger).exists()):
+    if not declared.budget.delta or (not uses and is_there(ledger_of(declared))):
         return []
     count = overtaking(epsilon=declared.budget.epsilon, delta=declared.budget.delta)
     using = "this policy uses" if uses else "write"
@@ -90,9 +90,9 @@ def _published(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
 def _has_snapshot(declared: Policy) -> bool:
     """Whether there is a ledger, and a snapshot of what is declared now."""
     numbers = store_of(declared).numbers()
-    if not numbers or not Path(declared.ledger).exists():
+    if not numbers or not is_there(ledger_of(declared)):
         return False
-    with Ledger.open(str(declared.ledger), terms_of(declared)) as book:
+    with Ledger.open(ledger_of(declared), terms_of(declared)) as book:
         known = book.snapshot
     return known in numbers and store_of(declared).snapshot(known).digest == declared.digest
 
@@ -100,7 +100,7 @@ def _has_snapshot(declared: Policy) -> bool:
 def _next_step(declared: Policy) -> str:
     """What a curator does after this: a ledger, a snapshot, a question."""
     path = declared.path
-    if not Path(declared.ledger).exists():
+    if not is_there(ledger_of(declared)):
         return f"discreet ledger {path} --create"
     store = store_of(declared)
     numbers = store.numbers()
@@ -115,10 +115,10 @@ def _next_step(declared: Policy) -> str:
 
 def _limits_apart(declared: Policy) -> list[str]:
     """What the policy says about limits that the ledger does not know yet."""
-    if not Path(declared.ledger).exists():
+    if not is_there(ledger_of(declared)):
         return []
     terms = terms_of(declared)
-    with Ledger.open(str(declared.ledger), terms) as book:
+    with Ledger.open(ledger_of(declared), terms) as book:
         if book.limits == (terms.limit, dict(terms.analysts)):
             return []
         changes = limit_changes(book.limits, (terms.limit, dict(terms.analysts)), accountant_of(declared))

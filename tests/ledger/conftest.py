@@ -6,11 +6,15 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
+from places import KINDS
 from small_ledger import ask, noisy, some_terms
 
 from discreet.ledger import Ledger
+from discreet.ledger.place import Place
+from real_postgres import Server, server
 
 MEMORY = Path("/dev/shm")  # fsync costs nothing here, and kill -9 loses nothing that it would not lose on a disk
 
@@ -21,9 +25,27 @@ def path() -> Iterator[Path]:
         yield Path(folder).resolve() / "hospital.ledger"
 
 
+@pytest.fixture(scope="session")
+def running_postgres() -> Iterator[Server]:
+    """Started when the first test asks for it; it syncs, as a ledger demands."""
+    with server("-c max_connections=40") as made:
+        yield made
+
+
+@pytest.fixture(params=KINDS)
+def new_place(request: Any) -> Callable[[Path], Place]:
+    """Make room for a ledger: a test that asks for this runs once for each kind."""
+    return lambda path: KINDS[request.param](path, lambda: request.getfixturevalue("running_postgres"))
+
+
 @pytest.fixture
-def ledger(path: Path) -> Iterator[Ledger]:
-    with Ledger.create(path, some_terms()) as made:
+def place(new_place: Callable[[Path], Place], path: Path) -> Place:
+    return new_place(path)
+
+
+@pytest.fixture
+def ledger(place: Place) -> Iterator[Ledger]:
+    with Ledger.create(place, some_terms()) as made:
         yield made
 
 

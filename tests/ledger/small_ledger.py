@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Sequence
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from discreet.budget import Charge
 from discreet.ledger import Bill, Ledger, Reservation, StoredAnswer, Terms
+from discreet.ledger.place import Place
 
 LAPLACE = [{"mechanism": "DiscreteLaplace", "scale": "2", "l1": "1"}]
 
@@ -66,3 +69,13 @@ def released(ledger: Ledger, question: str = "q", **changes: Any) -> bytes:
 def recalled(ledger: Ledger, question: str = "q", **changes: Any) -> list[bytes]:
     fields: dict[str, Any] = {"question": question, "policy": "p" * 64, "snapshot": 0}
     return [stored.answer for stored in ledger.recall(**(fields | changes))]
+
+
+def words_of(place: Place) -> list[str]:
+    """A place as words for another process; `place_from` makes it of them again."""
+    return [str(place.path), *([] if place.address is None else [place.address])]
+
+
+def place_from(words: Sequence[str]) -> Place:
+    path, *address = words
+    return Place(path=Path(path), address=address[0] if address else None)

@@ -16,12 +16,14 @@ from discreet.accounting import SumAccountant, ZcdpAccountant, between_neighbors
 from discreet.budget import Budget, Charge
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
 from discreet.ledger import Entry, Ledger
+from discreet.ledger.place import Place
 
 
-def test_create_makes_private_files_and_nothing_else(ledger: Ledger, path: Path) -> None:
+def test_create_makes_private_files_and_nothing_else(ledger: Ledger, place: Place, path: Path) -> None:
     ledger.close()
     modes = {made.name: stat.S_IMODE(made.stat().st_mode) for made in path.parent.iterdir()}
-    assert modes == {"hospital.ledger": 0o600, "hospital.ledger.key": 0o600, "hospital.ledger.head": 0o600}
+    files = {"hospital.ledger"} if place.address is None else set()
+    assert modes == dict.fromkeys({*files, "hospital.ledger.key", "hospital.ledger.head"}, 0o600)
     assert path.with_name("hospital.ledger.key").stat().st_size == 32
 
 
@@ -35,9 +37,17 @@ def test_create_overwrites_nothing(path: Path, suffix: str) -> None:
     assert taken.read_bytes() == b"mine"
 
 
-def test_opening_never_creates(path: Path) -> None:
+def test_create_overwrites_no_ledger(ledger: Ledger, place: Place) -> None:
+    ask(ledger)
+    for file in ("hospital.ledger.key", "hospital.ledger.head"):
+        place.path.with_name(file).unlink()
+    with pytest.raises(LedgerUnavailable, match="never overwritten"):
+        Ledger.create(place, some_terms())
+
+
+def test_opening_never_creates(place: Place, path: Path) -> None:
     with pytest.raises(LedgerUnavailable, match=r"There is no ledger hospital\.ledger.*--create"):
-        Ledger.open(path)
+        Ledger.open(place)
     assert not list(path.parent.iterdir())
 
 
@@ -119,9 +129,9 @@ def test_an_unknown_analyst_is_refused(ledger: Ledger) -> None:
     assert ledger.head() == before
 
 
-def test_an_open_charge_is_resumed_with_its_key(ledger: Ledger, path: Path) -> None:
+def test_an_open_charge_is_resumed_with_its_key(ledger: Ledger, place: Place) -> None:
     first = ask(ledger)
-    with Ledger.open(path) as other:
+    with Ledger.open(place) as other:
         again = ask(other)
     assert (again.id, again.key, again.resumed) == (first.id, first.key, True)
     assert ledger.spent() == charge("1/10")
@@ -200,7 +210,8 @@ def test_only_who_reserved_may_post(ledger: Ledger, tmp_path: Path) -> None:
             Ledger.create(tmp_path / "third.ledger", some_terms()).post(mine, b"answer")
 
 
-def test_the_sealed_key_is_erased_from_every_file(ledger: Ledger, path: Path) -> None:
+def test_the_sealed_key_is_erased_from_every_file(path: Path) -> None:
+    ledger = Ledger.create(path, some_terms())
     kept, posted = ask(ledger, "kept"), ask(ledger, "posted")
     with ledger._journal.session(write=False):
         sealed = {r.id: ledger._journal.file.key(r.id) for r in (kept, posted)}
@@ -267,7 +278,7 @@ def test_a_certificate_holds_what_an_audit_needs(ledger: Ledger) -> None:
             ledger.certificate(wrong)
 
 
-def test_limits_change_by_a_recorded_row(ledger: Ledger, path: Path) -> None:
+def test_limits_change_by_a_recorded_row(ledger: Ledger, place: Place) -> None:
     ask(ledger)
     with pytest.raises(UsageError):
         ask(ledger, analyst="carol")
@@ -280,7 +291,7 @@ def test_limits_change_by_a_recorded_row(ledger: Ledger, path: Path) -> None:
     with pytest.raises(UsageError, match="'bob'"):
         ask(ledger, analyst="bob")
     ledger.close()
-    with Ledger.open(path, some_terms()) as again:  # the policy's limits do not change the ledger's
+    with Ledger.open(place, some_terms()) as again:  # the policy's limits do not change the ledger's
         assert again.limits == (charge("5"), {"alice": charge("1/20"), "carol": charge("2")})
         assert [row["kind"] for row in again.rows()] == ["terms", "charge", "amend", "charge"]
     with pytest.raises(UsageError, match="zero or more, not -1"):
@@ -299,10 +310,10 @@ def test_limits_change_by_a_recorded_row(ledger: Ledger, path: Path) -> None:
         ),
     ],
 )
-def test_a_ledger_is_bound_to_its_terms(ledger: Ledger, path: Path, change: dict[str, Any], said: str) -> None:
+def test_a_ledger_is_bound_to_its_terms(ledger: Ledger, place: Place, change: dict[str, Any], said: str) -> None:
     with pytest.raises(LedgerUnavailable, match=f"{said}.*Put it back, or create a new ledger"):
-        Ledger.open(path, some_terms(**change))
-    Ledger.open(path, some_terms(limit="1")).close()
+        Ledger.open(place, some_terms(**change))
+    Ledger.open(place, some_terms(limit="1")).close()
 
 
 def test_terms_that_cannot_be_are_refused() -> None:
@@ -354,24 +365,25 @@ def test_sums_stay_short_whatever_fractions_are_asked_for(ledger: Ledger) -> Non
     ledger.verify()
 
 
-def test_keys_are_rotated_without_losing_anything(ledger: Ledger, path: Path) -> None:
+def test_keys_are_rotated_without_losing_anything(ledger: Ledger, place: Place) -> None:
     open_charge, answered = ask(ledger, "open"), ask(ledger, "answered")
     ledger.post(answered, b"answer")
     head = ledger.head()
-    Ledger.rotate_key(path)
-    assert path.with_name("hospital.ledger.key").stat().st_size == 64
+    Ledger.rotate_key(place)
+    assert place.path.with_name("hospital.ledger.key").stat().st_size == 64
     assert ask(ledger, "open") == ask(ledger, "open")  # the one that was open all along reads the new key
     assert ask(ledger, "open").key == open_charge.key
     ask(ledger, "later")
-    Ledger.rotate_key(path)
-    with Ledger.open(path, some_terms()) as again:
+    Ledger.rotate_key(place)
+    with Ledger.open(place, some_terms()) as again:
         assert ask(again, "open").key == open_charge.key
         assert recalled(again, "answered") == [b"answer"]
         assert again.certificate(answered.id)["answer"]
         assert again.verify(head) == 7
 
 
-def test_the_old_key_alone_no_longer_writes(ledger: Ledger, path: Path) -> None:
+def test_the_old_key_alone_no_longer_writes(path: Path) -> None:
+    ledger = Ledger.create(path, some_terms())
     ask(ledger)
     ledger.close()
     before = {found: found.read_bytes() for found in path.parent.iterdir()}

@@ -11,9 +11,17 @@ from small_ledger import ask, charge, recalled, released, some_terms
 import discreet.ledger
 from discreet.accounting import SumAccountant
 from discreet.ledger import Ledger
+from discreet.ledger.place import Place
+from discreet.ledger.rights import setup
 
 DOCS = (Path(__file__).parents[2] / "docs" / "ledger.md").read_text()
 SOURCE = "".join(file.read_text() for file in sorted(Path(discreet.ledger.__file__).parent.glob("*.py")))
+
+
+@pytest.fixture
+def place(path: Path) -> Place:
+    """All here is about files."""
+    return Place(path=path)
 
 
 def section(title: str) -> str:
@@ -59,3 +67,8 @@ def test_errors_are_quoted_as_they_are_said(said: str) -> None:
 def test_every_sentence_names_a_section_that_exists() -> None:
     for title in re.findall(r"docs/ledger\.md, ([^)]+)\)", re.sub(r'"\s*\n\s*f?"', "", SOURCE)):
         assert f"\n## {title}\n" in DOCS
+
+
+def test_the_sql_to_paste_is_what_is_printed() -> None:
+    [block] = re.findall(r"```sql\n(.*?)```", section("A ledger that several servers share"), re.DOTALL)
+    assert block.split("\n", 1)[1] == setup("hospital_ledger", "hospital_spender")

@@ -21,9 +21,16 @@ from small_ledger import ask, charge, noisy, recalled, some_terms
 
 from discreet.errors import DiscreetError, LedgerUnavailable
 from discreet.ledger import Ledger, sqlite
+from discreet.ledger.place import Place
 
 RANDOM = random.SystemRandom()
 FALSE_ALARM = 1e-9
+
+
+@pytest.fixture
+def place(path: Path) -> Place:
+    """All here is about files."""
+    return Place(path=path)
 
 
 def copied(path: Path, folder: Path) -> Path:

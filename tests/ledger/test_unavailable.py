@@ -23,7 +23,14 @@ from small_ledger import ask, charge, noisy, recalled, released, some_terms
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger import Ledger, sqlite
+from discreet.ledger.place import Place
 from small_disk import small_disk
+
+
+@pytest.fixture
+def place(path: Path) -> Place:
+    """All here is about files."""
+    return Place(path=path)
 
 
 def beside(path: Path, suffix: str) -> Path:

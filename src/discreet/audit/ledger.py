@@ -11,7 +11,7 @@ from typing import Any
 from discreet.accounting import Accountant, ZcdpAccountant, lump
 from discreet.accounting import loss as distributions
 from discreet.budget import Charge, Loss
-from discreet.curator import accountant_of, terms_of
+from discreet.curator import accountant_of, ledger_of, terms_of
 from discreet.ledger import Ledger
 from discreet.ledger.terms import charge_from_row
 from discreet.mechanisms import from_row
@@ -59,7 +59,7 @@ class LedgerAudit:
 def audit_ledger(policy: Policy) -> LedgerAudit:
     """Verify the chain, then recompute; raise LedgerUnavailable if the chain is broken."""
     accountant = accountant_of(policy)
-    with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
+    with Ledger.open(ledger_of(policy), terms_of(policy)) as ledger:
         rows = ledger.verify()
         written = ledger.rows()
         spent, (limit, _) = ledger.spent(), ledger.limits

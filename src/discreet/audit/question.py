@@ -24,7 +24,7 @@ from discreet.audit.epsilon import AuditFinding, Codes, check, count, finding, i
 from discreet.audit.neighbors import Neighborhood, neighborhood
 from discreet.audit.runs import Outcomes, outcomes
 from discreet.budget import Budget, Loss, amount
-from discreet.curator import accountant_of, terms_of
+from discreet.curator import accountant_of, ledger_of, terms_of
 from discreet.engines.duckdb.workbench import Workbench
 from discreet.engines.quoting import name
 from discreet.engines.stores import store_of
@@ -133,7 +133,7 @@ def audit_question(
     """Audit one question at one epsilon on the newest snapshot and its neighbors."""
     check(runs=runs, confidence=confidence)
     accountant = accountant_of(policy)
-    with Ledger.open(str(policy.ledger), terms_of(policy)) as ledger:
+    with Ledger.open(ledger_of(policy), terms_of(policy)) as ledger:
         number = ledger.snapshot
     if number == 0:
         raise UsageError("There is no snapshot to audit on yet. Take one: discreet snapshot.")

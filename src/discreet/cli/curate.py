@@ -81,11 +81,15 @@ def ledger(
     rotate_key: Annotated[bool, typer.Option("--rotate-key", help="Go on under a new key.")] = False,
     backup: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Copy ledger, key and head there.")] = None,
     restore: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Put a backup back; see --head.")] = None,
+    setup: Annotated[bool, typer.Option("--setup", help="Print the SQL that a shared ledger needs, to paste.")] = False,
+    move_to: Annotated[
+        str | None, typer.Option(metavar="PLACE", help="Move the ledger to postgresql://... or to a file.")
+    ] = None,
     analyst: Annotated[str | None, typer.Option(help="Only this analyst's spending.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
     """Who spent what on what; create, verify, amend or export the ledger."""
-    from discreet.curator import accountant_of, create_ledger, terms_of
+    from discreet.curator import accountant_of, create_ledger, ledger_of, terms_of
     from discreet.ledger import Ledger
     from discreet.policy.policy import Policy as PolicyValue
     from discreet.upkeep import limit_changes
@@ -93,17 +97,21 @@ def ledger(
     declared = PolicyValue.read(policy)
     if create:
         create_ledger(declared)
-        print(f"Created {declared.ledger} and its key {declared.ledger}.key. Keep the key; back both up.")
+        where = "" if declared.ledger_address is None else " in PostgreSQL"
+        print(f"Created {declared.ledger}{where} and its key {declared.ledger}.key. Keep the key; back both up.")
+        return
+    if setup or move_to is not None:
+        _setup(declared) if setup else _move(declared, str(move_to))
         return
     if rotate_key:
-        Ledger.rotate_key(str(declared.ledger))
+        Ledger.rotate_key(ledger_of(declared))
         print(f"{declared.ledger} goes on under a new key. Back up {declared.ledger}.key: it holds all keys so far.")
         return
     terms, known = terms_of(declared), None if head is None else _head(head)
     if backup is not None or restore is not None:
         _copy(declared, backup, restore, known)
         return
-    with Ledger.open(str(declared.ledger), terms, words=accountant_of(declared).budget) as book:
+    with Ledger.open(ledger_of(declared), terms, words=accountant_of(declared).budget) as book:
         if verify:
             rows = book.verify(known)
             print(f"All {rows} rows hold.")
@@ -123,17 +131,18 @@ def ledger(
 
 def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head: Any) -> None:
     """Back a ledger up, or put a backup back; one at a time."""
+    from discreet.curator import ledger_of
     from discreet.ledger.backup import backup as back_up
     from discreet.ledger.backup import restore as put_back
 
     if backup is not None and restore is not None:
         raise UsageError("--backup and --restore are two things: do one after the other.")
     if backup is not None:
-        rows = back_up(Path(declared.ledger), backup)
+        rows = back_up(ledger_of(declared), backup)
         print(f"Copied {rows} rows, the key and the head to {backup}. Whoever reads it can spend: keep it safe.")
     if restore is None:
         return
-    if put_back(restore, Path(declared.ledger), head=head):
+    if put_back(restore, ledger_of(declared), head=head):
         print(f"Put {declared.ledger} back: the head is its last row, so nothing is missing.")
         return
     print(
@@ -141,6 +150,37 @@ def _copy(declared: PolicyValue, backup: Path | None, restore: Path | None, head
         "they bought is out.\nTake a new snapshot. Set the limits in the policy to what is spent here, plus what you "
         "can prove was not spent since, and record them with --amend.\nA release that was running must not go on "
         "from it: change its schedule, and start it anew."
+    )
+
+
+def _setup(declared: PolicyValue) -> None:
+    """Print what an administrator runs once in the database of a shared ledger."""
+    from discreet.ledger.postgres import role_in
+    from discreet.ledger.rights import quote
+    from discreet.ledger.rights import setup as statements
+
+    role = role_in(declared.ledger_address)
+    print(f"CREATE ROLE {quote(role)} LOGIN;  -- unless there is one; give it a password")
+    print(statements(declared.path.stem + "_ledger", role), end="")
+
+
+def _move(declared: PolicyValue, target: str) -> None:
+    """Move a ledger, and say what to write into the policy."""
+    from discreet.curator import ledger_of
+    from discreet.ledger.backup import move
+    from discreet.ledger.place import Place
+    from discreet.policy.policy import SHARED
+
+    if target.startswith(SHARED):
+        place = Place(path=declared.path.absolute().parent / f"{declared.path.stem}.ledger", address=target)
+        name = "the address that you gave"
+    else:
+        place = Place(path=Path(target).expanduser().absolute())
+        name = str(place.path)
+    rows = move(ledger_of(declared), place)
+    print(
+        f"Moved {rows} rows. Nothing is spent any more where they were. Write {name} under ledger in {declared.path}.\n"
+        f"The key is {place.path}.key: every server needs it and {place.path.name}.head beside its policy."
     )
 
 

@@ -5,7 +5,11 @@ balance   what its rows add up to, and whether each follows from those before
 chain     rows, MACs, keys
 streams   charges that are answered step by step
 receipts  what goes in and out
+place     where a ledger is; head, how far it is
+store     what a store does; stores, which there are
 sqlite    the file; the only module that knows SQLite
+postgres  the tables that servers share; turns, their group commit; rights, their role
+backup    copies, and moves from one store to another
 terms     what a ledger is bound to, and its limits
 """
 

@@ -112,6 +112,7 @@ class Balance:
         self.key = 0  # which of the keys makes the MACs now
         self.keys_from = [1]  # the row at which each key came in
         self.ledger = ""
+        self.home = "file"  # the kind of store that it lives in
         self.terms: Terms | None = None
         self.limit = NOTHING
         self.analysts: dict[str, Charge] = {}
@@ -231,6 +232,7 @@ def _short(cost: Fraction, *totals: Fraction) -> Fraction:
 def _terms(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.require(number == 1 and body["format"] == 1, number, "is of a format that this discreet does not know")
     balance.ledger, balance.terms = body["ledger"], terms_from_row(body)
+    balance.home = body.get("home", "file")
     balance.limit, balance.analysts = limits_from_row(body)
     balance.spent = {who: charge_from_row(charge) for who, charge in body["carried"].items()}
     balance.everyone = sum(balance.spent.values(), NOTHING)
@@ -323,6 +325,11 @@ def _key(balance: Balance, number: int, body: dict[str, Any]) -> None:
     balance.keys_from.append(number)
 
 
+def _move(balance: Balance, number: int, body: dict[str, Any]) -> None:
+    balance.require(body["to"] != balance.home, number, "moves the ledger to where it is")
+    balance.home = body["to"]
+
+
 _KINDS: dict[str, Callable[[Balance, int, dict[str, Any]], None]] = {
     "terms": _terms,
     "charge": _charge,
@@ -333,4 +340,5 @@ _KINDS: dict[str, Callable[[Balance, int, dict[str, Any]], None]] = {
     "amend": _amend,
     "snapshot": _snapshot,
     "key": _key,
+    "move": _move,
 }

@@ -22,7 +22,6 @@ from typing import Any
 
 from discreet.budget import Budget, Charge, number
 from discreet.errors import BudgetExceeded, LedgerUnavailable, UsageError
-from discreet.ledger import sqlite
 from discreet.ledger.balance import (
     Balance,
     OpenCharge,
@@ -34,8 +33,12 @@ from discreet.ledger.balance import (
     sums_as_row,
 )
 from discreet.ledger.chain import Row, digest, fresh_secret
-from discreet.ledger.journal import Head, Journal, begin, exported, head_of, head_text
+from discreet.ledger.head import Head, head_of, head_text
+from discreet.ledger.journal import Journal, begin, exported
+from discreet.ledger.place import Place, place_of
 from discreet.ledger.receipts import Bill, Entry, Mechanisms, Reservation, Standing, StoredAnswer, StoredPart, rows_of
+from discreet.ledger.store import Kind
+from discreet.ledger.stores import establish
 from discreet.ledger.streams import Streams
 from discreet.ledger.terms import (
     BOUND,
@@ -61,7 +64,7 @@ class Ledger:
     @classmethod
     def create(
         cls,
-        path: str | Path,
+        path: str | Path | Place,
         terms: Terms,
         *,
         carried: Mapping[str, Charge] | None = None,
@@ -71,19 +74,26 @@ class Ledger:
         opening = {who: charge_as_row(spent) for who, spent in (carried or {}).items()}
         if any(spent.amount < 0 or spent.delta < 0 for spent in (carried or {}).values()):
             raise UsageError("What is carried over from an earlier ledger must be zero or more.")
-        begin(Path(path).resolve(), {"kind": "terms", "carried": opening, **terms.as_row()})
+        begin(place_of(path), {"kind": "terms", "carried": opening, **terms.as_row()})
         return cls.open(path, terms, words=words)
 
     @classmethod
     def open(
-        cls, path: str | Path, terms: Terms | None = None, *, words: Words | None = None, timeout: float = 10
+        cls,
+        path: str | Path | Place,
+        terms: Terms | None = None,
+        *,
+        words: Words | None = None,
+        timeout: float = 10,
+        away: bool = False,
     ) -> Ledger:
         """Open a ledger and check all of it; never makes one.
 
         With `terms`, refuse a policy that promises something else (S2). `words` turns a charge into the budget that
-        people read in `BudgetExceeded`; without it they read the ledger's own currency.
+        people read in `BudgetExceeded`; without it they read the ledger's own currency. `away`: also where it no
+        longer lives, to be copied or checked there.
         """
-        ledger = cls(Journal(Path(path).resolve(), timeout=timeout), words=words)
+        ledger = cls(Journal(place_of(path), timeout=timeout, away=away), words=words)
         if not ledger._journal.rotated():
             raise LedgerUnavailable(f"A key rotation of {ledger._journal.path.name} was interrupted: run it again.")
         if terms is not None:
@@ -264,9 +274,9 @@ class Ledger:
             return chosen
 
     @classmethod
-    def rotate_key(cls, path: str | Path, *, timeout: float = 10) -> None:
+    def rotate_key(cls, path: str | Path | Place, *, timeout: float = 10) -> None:
         """Go on under a new key. Earlier rows stay under the old one, frozen by the first MAC of the new."""
-        journal = Journal(Path(path).resolve(), timeout=timeout)
+        journal = Journal(place_of(path), timeout=timeout)
         with journal.session(write=True) as balance:
             key = journal.add_key()
             for charge in balance.open:
@@ -339,11 +349,23 @@ class Ledger:
         with self._journal.session(write=False) as balance:
             return exported(balance)
 
-    def copy(self, target: Path) -> str:
-        """Copy the file to a new one while nobody writes; the text of the head that belongs to the copy."""
-        with self._journal.session(write=True) as balance:
-            sqlite.copy(self._journal.path, target)
-            return head_text(balance.ledger, balance.number, balance.mac)
+    def copy(self, target: Place) -> None:
+        """Put everything there is into another place, with a key and a head of its own."""
+        with self._journal.session(write=False) as balance:
+            head = head_text(balance.ledger, balance.number, balance.mac)
+            keys = b"".join(key.secret for key in self._journal.keys)
+            establish(target, self._journal.records(), keys=keys, head=head)
+
+    @property
+    def home(self) -> str:
+        """The kind of store that the ledger lives in."""
+        with self._journal.session(write=False) as balance:
+            return balance.home
+
+    def move_to(self, kind: Kind) -> None:
+        """Record that the ledger lives in another kind of store from here on. Here nothing is spent any more."""
+        with self._journal.session(write=True):
+            self._journal.append({"kind": "move", "to": kind})
 
     def verify(self, head: Head | None = None) -> int:
         """Check everything there is, and that the exported `head` lies on it. Returns the number of rows."""

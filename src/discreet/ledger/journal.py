@@ -12,49 +12,48 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hmac import compare_digest
-from pathlib import Path
 from time import sleep
 from typing import Any
 
 from discreet.errors import LedgerUnavailable, UsageError
-from discreet.ledger import chain, sqlite
+from discreet.ledger import chain
 from discreet.ledger.balance import Balance
 from discreet.ledger.chain import Row, canonical, digest
+from discreet.ledger.head import Head, head_of, head_parts, head_text, read_head
+from discreet.ledger.place import Place
+from discreet.ledger.store import Records
+from discreet.ledger.stores import establish, kind_of, require_room, store_of
 
-Head = Mapping[str, Any]
+FORMAT = 1
+_HOMES = {"file": "a file", "postgresql": "PostgreSQL"}
 
 
-def begin(path: Path, body: Mapping[str, Any]) -> None:
+def begin(place: Place, body: Mapping[str, Any]) -> None:
     """Make the key, the head and a ledger whose first row is `body`; refuse if any of them is there already."""
-    for taken in (path, chain.key_path(path), sqlite.head_path(path), *sqlite.companions(path)):
-        if taken.exists():
-            raise LedgerUnavailable(
-                f"{taken.name} is already there, and a ledger is never overwritten: open it, or move its files away."
-            )
+    require_room(place)
     key, ledger = chain.Key(secret=chain.fresh_secret()), chain.fresh_secret()[:16].hex()
-    text = canonical({**body, "format": sqlite.FORMAT, "ledger": ledger, "when": now()})
+    home = {} if place.address is None else {"home": kind_of(place)}
+    text = canonical({**body, **home, "format": FORMAT, "ledger": ledger, "when": now()})
     mac = key.mac(1, chain.FIRST, text)
-    try:
-        chain.write_new(chain.key_path(path), key.secret)
-        try:
-            sqlite.build(path, body=text, mac=mac, head=head_text(ledger, 1, mac))
-        except BaseException:
-            chain.key_path(path).unlink()
-            raise
-    except OSError as error:
-        raise LedgerUnavailable(f"{path.name} cannot be made here: {error.strerror}.") from error
+    establish(place, Records(rows=[(1, text, mac)]), keys=key.secret, head=head_text(ledger, 1, mac))
 
 
 class Journal:
-    """An open ledger's rows. Opening checks all of them."""
+    """An open ledger's rows. Opening checks all of them.
 
-    def __init__(self, path: Path, *, timeout: float) -> None:
-        self.file = sqlite.File(path, timeout=timeout)
+    A ledger that was moved is refused where it no longer lives; `away`, it can be read there, to be copied or checked.
+    """
+
+    def __init__(self, place: Place, *, timeout: float, away: bool = False) -> None:
+        self._away = away
+        self.file = store_of(place, timeout=timeout)
         self.file.require_present()
-        self.path = path
-        self.keys = chain.read_keys(path)
-        self._balance = Balance(path.name)
+        self.path = place.path
+        self.keys = chain.read_keys(self.path)
+        self._balance = Balance(self.path.name)
         self._adding = False
+        self._undone = 0
+        self._known = (0, b"")  # the last row seen in a transaction that is over
         self.require_own_head()
 
     @contextmanager
@@ -62,10 +61,17 @@ class Journal:
         """One transaction, with a balance that knows every row before it."""
         with self.file.transaction(write=write):
             self._catch_up()
+            self._require_home()
+            seen = self._balance.number, self._balance.mac
             yield self._balance
+        self._known = max(self._known, seen)
 
     def _catch_up(self) -> None:
-        known = max((self._balance.number, self._balance.mac), self.file.written)
+        known = max(self._known, self.file.written)
+        if self._undone == self.file.undone:
+            known = max(known, (self._balance.number, self._balance.mac))
+        else:  # the balance may hold rows that never came to the disk
+            self._adding, self._undone = True, self.file.undone
         if self._adding:  # interrupted in the middle of a row: half of it may be in the sums
             self._balance = Balance(self.path.name)
         balance = self._balance
@@ -77,6 +83,14 @@ class Journal:
         balance.require(balance.number > 0, 1, "is missing")
         if known[0] and not self._has(*known):
             raise self._set_back(known[0])
+
+    def _require_home(self) -> None:
+        # Privacy: one budget is spent in one place. The row that says where is in the chain, which every copy has.
+        if self._balance.home != self.file.kind and not self._away:
+            home = _HOMES.get(self._balance.home, self._balance.home)
+            raise LedgerUnavailable(
+                f"{self.path.name} was moved to {home}: name it there in the policy. Nothing is answered here."
+            )
 
     def append(self, body: Mapping[str, Any]) -> int:
         """Write one row at the end; a session writes one at most."""
@@ -123,9 +137,18 @@ class Journal:
     def _key(self, index: object, number: int) -> chain.Key:
         if index == len(self.keys):  # another process may have rotated
             self.keys = chain.read_keys(self.path)
+        if index == len(self.keys) and self.file.kind == "postgresql":
+            raise LedgerUnavailable(
+                f"The key of {self.path.name} was rotated on another server: copy {self.path.name}.key from there."
+            )
         if not isinstance(index, int) or not 0 <= index < len(self.keys):
             raise self._forged(number)
         return self.keys[index]
+
+    def records(self) -> Records:
+        """Everything there is, as it is stored."""
+        file = self.file
+        return Records(rows=file.rows(1), keys=file.sealed_keys(), answers=file.answers(), contents=file.contents())
 
     def seal(self, charge: int, secret: bytes, *, key: int) -> None:
         self.file.keep_key(charge, self.keys[key].seal(secret, ledger=self._balance.ledger, charge=charge))
@@ -159,14 +182,14 @@ class Journal:
     def _own_head(self) -> tuple[str, int, bytes] | None:
         """How far this ledger was when a row was last written, says the file beside it; None if it says nothing."""
         try:
-            return _head_parts(json.loads(self.file.read_head()))
+            return head_parts(json.loads(read_head(self.path)))
         except (ValueError, TypeError, KeyError):
             return None
 
     def require_head(self, head: Head) -> None:
         """Refuse unless that row, with that MAC, is one of this ledger's."""
         try:
-            ledger, row, mac = _head_parts(head)
+            ledger, row, mac = head_parts(head)
         except (ValueError, TypeError, KeyError):
             raise UsageError("A head is what --export-head writes: JSON with ledger, number and mac.") from None
         if ledger != self._balance.ledger:
@@ -203,7 +226,8 @@ class Journal:
         self._verify_contents(again)
         for charge in again.open:
             self.unsealed(charge)
-        again.require(self.file.sealed() == sorted(again.open), again.number, "is followed by keys of no open charge")
+        sealed = [charge for charge, _ in self.file.sealed_keys()]
+        again.require(sealed == sorted(again.open), again.number, "is followed by keys of no open charge")
 
     def _verify_answers(self, balance: Balance, posts: dict[int, tuple[Row, bytes]]) -> None:
         for charge, post, question, answer in self.file.answers():
@@ -240,19 +264,6 @@ class Journal:
 
 def exported(balance: Balance) -> dict[str, Any]:
     return head_of(balance.ledger, balance.number, balance.mac)
-
-
-def head_of(ledger: str, number: int, mac: bytes) -> dict[str, Any]:
-    return {"ledger": ledger, "number": number, "mac": mac.hex()}
-
-
-def _head_parts(head: Head) -> tuple[str, int, bytes]:
-    return str(head["ledger"]), int(head["number"]), bytes.fromhex(head["mac"])
-
-
-def head_text(ledger: str, number: int, mac: bytes) -> str:
-    """An exported head of one fixed length, so that it can be overwritten in place."""
-    return f'{{"ledger": "{ledger}", "number": {number:12}, "mac": "{mac.hex()}"}}\n'
 
 
 def now() -> str:

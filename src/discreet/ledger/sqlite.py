@@ -23,6 +23,8 @@ from urllib.parse import quote
 
 from discreet.errors import LedgerUnavailable
 from discreet.ledger.chain import sync_folder, write_new
+from discreet.ledger.head import write_head
+from discreet.ledger.store import Kind, Records, RowText
 
 FORMAT = 1
 _ROW = (int, str, bytes)
@@ -49,16 +51,12 @@ _SETTINGS = (
 )
 
 
-def head_path(ledger: Path) -> Path:
-    return ledger.with_name(ledger.name + ".head")
-
-
 def companions(ledger: Path) -> tuple[Path, Path]:
     return ledger.with_name(ledger.name + "-wal"), ledger.with_name(ledger.name + "-shm")
 
 
-def build(path: Path, *, body: str, mac: bytes, head: str) -> None:
-    """A new file holding one row; it gets its name only when it is whole and on the disk."""
+def build(path: Path, records: Records) -> None:
+    """Write a new file; it gets its name only when it is whole and on the disk."""
     new = path.with_name(path.name + ".new")
     write_new(new, b"")
     try:
@@ -67,38 +65,22 @@ def build(path: Path, *, body: str, mac: bytes, head: str) -> None:
             marks = (f"PRAGMA application_id={_APPLICATION}", f"PRAGMA user_version={FORMAT}")
             for statement in ("BEGIN", *marks, *_SCHEMA.values()):
                 connection.execute(statement)
-            connection.execute("INSERT INTO rows VALUES (1, ?, ?)", (body, mac))
+            connection.executemany("INSERT INTO rows VALUES (?, ?, ?)", records.rows)
+            connection.executemany("INSERT INTO keys VALUES (?, ?)", records.keys)
+            connection.executemany("INSERT INTO answers VALUES (?, ?, ?, ?)", records.answers)
+            connection.executemany("INSERT INTO contents VALUES (?, ?)", records.contents)
             connection.execute("COMMIT")
             connection.execute("PRAGMA journal_mode=WAL")
         finally:
             connection.close()
-        write_new(head_path(path), head.encode())
         new.rename(path)
         sync_folder(path.parent)
     except BaseException as error:
-        for leftover in (new, *companions(new), head_path(path)):
+        for leftover in (new, *companions(new)):
             leftover.unlink(missing_ok=True)
         if isinstance(error, sqlite3.Error):
             raise LedgerUnavailable(f"{path.name} cannot be made here: {error}.") from error
         raise
-
-
-def copy(path: Path, target: Path) -> None:
-    """Copy a ledger file that nobody writes to meanwhile, with what its log holds, into a new one."""
-    write_new(target, b"")
-    try:
-        source = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
-        copied = sqlite3.connect(target)
-        try:
-            source.backup(copied)
-        finally:
-            copied.close()
-            source.close()
-        with target.open("rb") as written:
-            os.fsync(written.fileno())
-    except sqlite3.Error as error:
-        target.unlink(missing_ok=True)
-        raise LedgerUnavailable(f"{path.name} cannot be copied: {error}.") from error
 
 
 class File:
@@ -108,11 +90,12 @@ class File:
     it does not hold. So every connection is closed before a fork and opened again when next needed, on both sides.
     """
 
+    kind: Kind = "file"
+
     def __init__(self, path: Path, *, timeout: float) -> None:
         self.path = path
         self._log, shared = companions(path)
         self._paths = tuple(map(str, (path, self._log, shared)))
-        self._head = str(head_path(path))
         self._timeout = timeout
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -121,6 +104,7 @@ class File:
         self._schema_version = -1
         self._new_head = ""
         self.appended = self.written = (0, b"")  # the last row of this transaction; the last that this process wrote
+        self.undone = 0
         _FILES.add(self)
 
     @contextmanager
@@ -143,7 +127,7 @@ class File:
                     if self._new_head:
                         self.written = self.appended
                         self._require_same_files(connection)
-                        self._write_head()
+                        write_head(self.path, self._new_head)
                 finally:
                     if self._connection is connection and connection.in_transaction:
                         connection.execute("ROLLBACK")
@@ -176,10 +160,10 @@ class File:
                 "discreet ledger POLICY --create; opening never makes one."
             )
 
-    def rows(self, start: int) -> Iterator[tuple[int, str, bytes]]:
+    def rows(self, start: int) -> Iterator[RowText]:
         return self._read(_ROW, "SELECT number, body, mac FROM rows WHERE number >= ? ORDER BY number", start)
 
-    def rows_between(self, first: int, last: int) -> Iterator[tuple[int, str, bytes]]:
+    def rows_between(self, first: int, last: int) -> Iterator[RowText]:
         where = "number BETWEEN ? AND ? ORDER BY number"
         return self._read(_ROW, f"SELECT number, body, mac FROM rows WHERE {where}", first, last)
 
@@ -201,9 +185,8 @@ class File:
         found = next(self._read((bytes,), "SELECT sealed FROM keys WHERE charge = ?", charge), None)
         return None if found is None else found[0]
 
-    def sealed(self) -> list[int]:
-        """The charges that have a sealed key."""
-        return [charge for (charge,) in self._read((int,), "SELECT charge FROM keys ORDER BY charge")]
+    def sealed_keys(self) -> Iterator[tuple[int, bytes]]:
+        return self._read((int, bytes), "SELECT charge, sealed FROM keys ORDER BY charge")
 
     def keep_answer(self, charge: int, post: int, question: bytes, answer: bytes) -> None:
         self._write("INSERT INTO answers VALUES (?, ?, ?, ?)", charge, post, question, answer)
@@ -249,28 +232,6 @@ class File:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-    def _write_head(self) -> None:
-        """Note how far the ledger is. Not synced: it may lag behind the ledger after a power cut, never lead it."""
-        try:
-            descriptor = os.open(self._head, os.O_WRONLY)
-            try:
-                os.pwrite(descriptor, self._new_head.encode(), 0)
-            finally:
-                os.close(descriptor)
-        except OSError as error:
-            raise LedgerUnavailable(
-                f"{head_path(self.path).name} cannot be written ({error.strerror}): make it writable."
-            ) from error
-
-    def read_head(self) -> str:
-        try:
-            return head_path(self.path).read_text()
-        except (OSError, UnicodeDecodeError) as error:
-            raise LedgerUnavailable(
-                f"{head_path(self.path).name} is missing or unreadable: put it back from where the ledger was, or copy "
-                "the newest exported head there. Without it nobody can tell whether this ledger is up to date."
-            ) from error
 
     def close(self) -> None:
         with self._lock:

@@ -28,6 +28,7 @@ from discreet.policy.schedule import Schedule, schedules
 
 CURATOR = "curator"  # the name under which the curator's own releases are charged
 
+SHARED = ("postgresql://", "postgres://")
 _KEYS = (
     "source",
     "engine",
@@ -138,7 +139,8 @@ class Policy:
     path: Path
     source: Path | str | None  # a str is an address, which is not built yet; None: tables come from Python
     engine: EngineChoice
-    ledger: Path
+    ledger: Path  # the file; of a shared ledger, the name by which its key and head lie on this server
+    ledger_address: str | None = field(repr=False)  # of a shared ledger; it may hold a password
     store: Path
     unit: str
     neighbors: Neighbors
@@ -201,7 +203,7 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
         fields.get("source"), "source", "a folder, a .duckdb, .sqlite or .xlsx file, or postgresql://..."
     )
     engine = engine_choice(reader, fields.get("engine"), source)
-    ledger = reader.string(fields.get("ledger"), "ledger", "a file") or f"{path.stem}.ledger"
+    ledger, ledger_address = _ledger(reader, fields.get("ledger"), path)
     store = reader.string(fields.get("store"), "store", "a folder") or f"{path.stem}.store"
     tables = _tables(reader, fields.get("tables"))
     budget = _budget(reader, fields.get("budget"))
@@ -218,8 +220,6 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
         known=places,
         most=budget.epsilon if budget else None,
     )
-    if "://" in ledger:
-        reader.problem(fields["ledger"], "ledger must be a file on a local disk: other places are not built yet.")
     if reader.problems or budget is None:
         return None
     here = path.absolute().parent
@@ -227,7 +227,8 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
         path=path,
         source=None if source is None else _address(source, here),
         engine=engine,
-        ledger=here / Path(ledger).expanduser(),
+        ledger=ledger,
+        ledger_address=ledger_address,
         store=here / Path(store).expanduser(),
         unit=unit,
         neighbors=cast(Neighbors, neighbors),
@@ -241,6 +242,17 @@ def _policy(reader: Reader, root: Node, path: Path) -> Policy | None:
         digest=_digest(unit, neighbors, tables),
         places=reader.places,
     )
+
+
+def _ledger(reader: Reader, node: Node | None, path: Path) -> tuple[Path, str | None]:
+    """Return the ledger's file, or the name of a shared one on this server, and the address of a shared one."""
+    here, named = path.absolute().parent, f"{path.stem}.ledger"
+    text = reader.string(node, "ledger", "a file or postgresql://...") or named
+    if text.startswith(SHARED):
+        return here / named, text
+    if node is not None and "://" in text:
+        reader.problem(node, "ledger must be a file on a local disk or postgresql://...")
+    return here / Path(text).expanduser(), None
 
 
 def _address(location: str, here: Path) -> Path | str:

@@ -21,7 +21,7 @@ from discreet.server.http.questions import charged, desk_of
 from discreet.server.http.visitors import CuratorOnly, Overseer
 from discreet.server.users import User, UserFile
 
-FIXED = ("source", "ledger", "store")  # where things are on the server's machine
+FIXED = ("source", "ledger", "ledger_address", "store")  # where things are on the server's machine
 
 router = APIRouter()
 
@@ -241,8 +241,8 @@ async def write_policy(request: Request, body: shapes.PolicyBody, visitor: Curat
         after = Policy.parse(body.text, path=own.path)
         for name in FIXED:
             if getattr(after, name) != getattr(own, name):
-                hint = "Change it on the server's machine."
-                raise Refusal(403, "denied", f"{name} says where something is on the server.", hint, code="42501")
+                key, hint = name.removesuffix("_address"), "Change it on the server's machine."
+                raise Refusal(403, "denied", f"{key} says where something is on the server.", hint, code="42501")
         new = own.path.with_name(f"{own.path.name}.new")
         new.write_text(body.text, encoding="utf-8")
         os.chmod(new, own.path.stat().st_mode & 0o777)
