@@ -109,6 +109,20 @@ def test_describe(neighbors: Pair, name: str, monkeypatch: pytest.MonkeyPatch) -
     check(transcripts(neighbors, work, monkeypatch))
 
 
+@pytest.mark.parametrize("name", ["independent", "default"])
+def test_describe_together(neighbors: Pair, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(each: Curator) -> object:
+        return each.describe_together(["people", "visits"], epsilon=1, synthesizer=name, intervals=Intervals(bins=8))
+
+    check(transcripts(neighbors, work, monkeypatch))
+
+
+def test_compare_together(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against one description, which is public by then."""
+    linked = neighbors[0].describe_together(["people", "visits"], epsilon=1, synthesizer="independent")
+    check(transcripts(neighbors, lambda each: each.compare_together(linked, epsilon=1), monkeypatch))
+
+
 def test_compare(neighbors: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against one description, which is public by then."""
     described = neighbors[0].describe("people", epsilon=1, synthesizer="independent", columns=["age", "sex"])
@@ -212,7 +226,7 @@ def test_a_leak_inside_a_choice_is_found(neighbors: Pair, monkeypatch: pytest.Mo
 
 def test_it_is_the_path_that_is_walked() -> None:
     """Every public entry point that releases anything is replayed above, or releases what is public or paid for."""
-    replayed = {"ask", "bounds", "describe", "compare"}
+    replayed = {"ask", "bounds", "describe", "compare", "describe_together", "compare_together"}
     replayed |= {"release", "publication"}  # in tests/continual and tests/census
     free = {"quote", "explain", "ledger", "asked", "snapshot", "left", "shape", "public_columns", "reference"}
     free |= {"generate", "spending", "certificate"}  # from a paid description, and from the ledger's own rows

@@ -49,8 +49,10 @@ if TYPE_CHECKING:
     from discreet.policy.dictionary import Listing
     from discreet.synthetic.axis import Intervals
     from discreet.synthetic.compare import Comparison
-    from discreet.synthetic.describe import Commission, Purse, Work
+    from discreet.synthetic.describe import CarryOut, Commission, Purse
     from discreet.synthetic.description import Description
+    from discreet.synthetic.linked import Lot
+    from discreet.synthetic.linked_description import LinkedDescription
 
 Declared = TypeVar("Declared")
 
@@ -203,6 +205,26 @@ class Curator:
         low, high = answer.table.column(0)[0].as_py()
         return suggested(low, high, ranks=answer.certificate["ranks"]["bounds"], cost=answer.cost)
 
+    def describe_together(
+        self,
+        tables: Sequence[str],
+        *,
+        epsilon: object,
+        analyst: str = CURATOR,
+        synthesizer: str | None = None,
+        intervals: Intervals | None = None,
+        progress: Progress | None = None,
+    ) -> LinkedDescription:
+        """A model of several tables of the same people: the first has one row a person. One charge for all."""
+        require("scipy", what="A description")
+        from discreet.synthetic.axis import USUAL
+        from discreet.synthetic.linked import lot
+        from discreet.synthetic.linked_description import LinkedDescription
+
+        usual = USUAL if intervals is None else intervals
+        work = lot(self.policy, tables, self._purse(epsilon), synthesizer=synthesizer, intervals=usual)
+        return LinkedDescription.from_bytes(self._lump(work, work.carry_out(progress), analyst=analyst))
+
     def describe(
         self,
         table: str,
@@ -234,7 +256,7 @@ class Curator:
             intervals=USUAL if intervals is None else intervals,
             questions=workload,
         )
-        return Description.from_bytes(self._lump(work, description, analyst=analyst, progress=progress))
+        return Description.from_bytes(self._lump(work, work.carry_out(description, progress), analyst=analyst))
 
     def generate(self, description: bytes, *, rows: int) -> pa.Table:
         """Return synthetic rows of a description's bytes; free, and different every time."""
@@ -266,15 +288,25 @@ class Curator:
             questions=workload,
             target=target,
         )
-        carry_out = compared(description, target=target)
-        return Comparison.from_bytes(self._lump(work, carry_out, analyst=analyst, progress=progress))
+        carry_out = work.carry_out(compared(description, target=target), progress)
+        return Comparison.from_bytes(self._lump(work, carry_out, analyst=analyst))
+
+    def compare_together(
+        self, linked: LinkedDescription, *, epsilon: object, analyst: str = CURATOR
+    ) -> tuple[Comparison, ...]:
+        """How far each part of a description of several tables is from the truth: a charge of ε / parts for each."""
+        from discreet.synthetic.compare import Comparison
+        from discreet.synthetic.linked import comparisons
+
+        parts = comparisons(self.policy, linked, self._purse(epsilon))
+        return tuple(Comparison.from_bytes(self._lump(work, carry, analyst=analyst)) for work, carry in parts)
 
     def _purse(self, epsilon: object) -> Purse:
         from discreet.synthetic.describe import Purse
 
         return Purse(accountant=self._accountant, amount=self._view.amount(epsilon), limit=self._view.limit)
 
-    def _lump(self, work: Commission, carry_out: Work, *, analyst: str, progress: Progress | None) -> bytes:
+    def _lump(self, work: Commission | Lot, carry_out: CarryOut, *, analyst: str) -> bytes:
         """Charge first, then let an algorithm choose as it goes within what was charged; its answer's bytes."""
         view, door = self._at_the_door(deadline=None)  # the curator's own work leaves when it is done
         view.require_process()
@@ -288,11 +320,10 @@ class Curator:
             paid=work.paid,
             meta=work.meta,
         )
-        told = {**view.told(work.cost), "max_rows": work.source.max_rows, **work.meta}
+        told = {**view.told(work.cost), "max_rows": work.max_rows, **work.meta}
 
         def carried_out(allowance: Allowance, charge: int) -> bytes:
-            data = work.marginals(allowance, partial(view.fetch, until=door.until), progress)
-            return carry_out(data, work, {**told, "charge": charge})
+            return carry_out(allowance, partial(view.fetch, until=door.until), {**told, "charge": charge})
 
         return door.through(request, carried_out, pack=bytes, unpack=bytes).made
 

@@ -80,6 +80,29 @@ def test_a_description_that_splits_intervals_keeps_its_claim(tmp_path: Path) -> 
     assert 0 < found.proved <= claimed
 
 
+def test_a_description_of_several_tables_keeps_its_claim(tmp_path: Path) -> None:
+    """Each person is alone with three rows of a value of her own, and is guessed by the weight that this value has."""
+    people = 400
+    included = np.random.default_rng(4).random(people) < 0.5
+    ids = np.flatnonzero(included)
+    path = tmp_path / "policy.yaml"
+    visits = "  visits:\n    owner: person_id\n    max_rows: 5\n    columns:\n      person_id: {identifier: true}\n"
+    text = POLICY.replace("PEOPLE", "9").replace("DELTA", "delta: 0")
+    path.write_text(
+        text.replace("budget", f"{visits}      of: {{integer: [0, {people - 1}]}}\nbudget"), encoding="utf-8"
+    )
+    create_ledger(Policy.read(path))
+    rows = np.repeat(ids, 3)
+    person = {"person_id": ids, "code": ids % 10, "sex": ["FM"[i % 2] for i in ids], "ill": [i % 3 == 0 for i in ids]}
+    tables = {"people": pa.table(person), "visits": pa.table({"person_id": rows, "of": rows})}
+    linked = discreet.open(path, tables=tables).describe_together(
+        ["people", "visits"], epsilon=100, synthesizer="independent", intervals=Intervals(bins=people)
+    )
+    scores = np.asarray(linked.rows[0][2].counts[0], dtype=np.float64)[:people]
+    found = one_run(included, scores, guesses=people // 2, delta=0.0, confidence=SURE)
+    assert 0 < found.proved <= 100
+
+
 def test_too_little_noise_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     marginal = Allowance.marginal
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -77,8 +78,6 @@ def test_margins_of_values_cover(compared: Comparison, table: pa.Table) -> None:
 def test_values_are_paid_from_the_same_lump(made: discreet.Curator, compared: Comparison) -> None:
     paid = compared.certificate["amount"]
     losses = [from_row(row).loss().rho for row in compared.certificate["mechanisms"]]
-    from fractions import Fraction
-
     assert sum(losses) <= Fraction(paid)  # type: ignore[arg-type]
     assert len(losses) == 1 + 1 + 3 * 2  # distances, correlations, and for three columns counts and a sum
     assert made._ledger.spent().amount > 0

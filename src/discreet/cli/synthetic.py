@@ -43,7 +43,10 @@ def register(app: typer.Typer) -> None:
 
 def describe(
     policy: Policy,
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="A private table of the policy.")],
+    tables: Annotated[
+        list[str],
+        typer.Argument(metavar="TABLE...", help="A private table; or several of the same people, these first."),
+    ],
     epsilon: Annotated[str, typer.Option(help="What the description may cost.")],
     out: Annotated[Path, typer.Option(help="Where to write the description.")],
     analyst: Annotated[str, typer.Option(help="Who pays.")] = "curator",
@@ -57,32 +60,47 @@ def describe(
     ] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Model a private table, at a price, in one file to read and to generate rows from."""
+    """Model private tables, at a price, in one file to read and to generate rows from."""
     from discreet.cli.question import opened
     from discreet.cli.tables import progress_bar
+    from discreet.errors import UsageError
     from discreet.synthetic.axis import BINS, Intervals
 
+    if len(tables) > 1 and (columns, quantiles, workload, findings) != (None, None, None, None):
+        raise UsageError("--columns, --quantiles, --workload and --for are for one table; describe several without.")
     require_writable(out)
     curator = opened(policy)
+    intervals = Intervals(bins=BINS if bins is None else bins, quantiles=() if quantiles is None else _names(quantiles))
     with progress_bar("describing:") as progress:
-        made = curator.describe(
-            table,
-            epsilon=epsilon,
-            analyst=analyst,
-            synthesizer=synthesizer,
-            columns=None if columns is None else _names(columns),
-            intervals=Intervals(
-                bins=BINS if bins is None else bins, quantiles=() if quantiles is None else _names(quantiles)
-            ),
-            workload=_needed(curator, table, workload, findings),
-            progress=progress,
-        )
-    made.save(out)
+        if len(tables) > 1:
+            linked = curator.describe_together(
+                tables,
+                epsilon=epsilon,
+                analyst=analyst,
+                synthesizer=synthesizer,
+                intervals=intervals,
+                progress=progress,
+            )
+            linked.save(out)
+            made = linked.people
+        else:
+            made = curator.describe(
+                tables[0],
+                epsilon=epsilon,
+                analyst=analyst,
+                synthesizer=synthesizer,
+                columns=None if columns is None else _names(columns),
+                intervals=intervals,
+                workload=_needed(curator, tables[0], workload, findings),
+                progress=progress,
+            )
+            made.save(out)
     if format is Format.json:
         told = {"out": str(out), "cost": made.cost, "expected_rows": made.rows, "warnings": list(made.warnings)}
         print(json.dumps(told, ensure_ascii=False))
         return
-    print(f"Wrote {out}: {table} by {made.synthesizer}, about {made.rows} rows, ε = {made.cost['epsilon']:.6g}.")
+    named = ", ".join(tables)
+    print(f"Wrote {out}: {named} by {made.synthesizer}, about {made.rows} rows, ε = {made.cost['epsilon']:.6g}.")
     for warning in made.warnings:
         typer.echo(warning, err=True)
 
@@ -123,19 +141,23 @@ def _needed(curator: Curator, table: str, workload: str | None, findings: str | 
 
 def generate(
     description: DescriptionFile,
-    rows: Annotated[int, typer.Option(help="How many rows.", min=0)],
-    out: Annotated[Path, typer.Option(help="A .parquet or .csv file.")],
+    rows: Annotated[int, typer.Option(help="How many rows; of several tables, how many people.", min=0)],
+    out: Annotated[Path, typer.Option(help="A .parquet or .csv file; for several tables, a folder.")],
     given: Annotated[list[str] | None, typer.Option(help="A condition such as sex=F; may be repeated.")] = None,
 ) -> None:
     """Draw synthetic rows from a description. Free, any number, any number of times."""
     from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError
     from discreet.synthetic.description import Description
+    from discreet.synthetic.linked_description import is_linked
 
     pairs = [each.partition("=") for each in given or ()]
     for name, sign, _ in pairs:
         if not sign:
             raise UsageError(f"--given {name} is no condition. Write --given column=value.")
+    if is_linked(description):
+        _generate_linked(description, rows, out, given=bool(pairs))
+        return
     if out.suffix not in (".parquet", ".csv"):
         raise UsageError(f"{out} should end in .parquet or .csv.")
     require_writable(out)
@@ -144,6 +166,28 @@ def generate(
     with progress_bar("writing") as progress:
         _write(out, described.schema, batches, rows, progress)
     print(f"Wrote {rows} rows to {out}.")
+
+
+def _generate_linked(description: Path, people: int, out: Path, *, given: bool) -> None:
+    """Write one Parquet file for each of several tables, into a folder."""
+    import pyarrow.parquet
+
+    from discreet.errors import UsageError
+    from discreet.synthetic.linked_description import LinkedDescription
+
+    if given:
+        raise UsageError("--given is for a description of one table.")
+    if out.suffix:
+        raise UsageError(f"{out} should be a folder: there are several tables.")
+    linked = LinkedDescription.load(description)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{out} cannot be made: {error.strerror}.") from None
+    for name, table in linked.generate(people=people).items():
+        require_writable(out / f"{name}.parquet")
+        pyarrow.parquet.write_table(table, out / f"{name}.parquet")
+        print(f"Wrote {table.num_rows} rows to {out / name}.parquet.")
 
 
 def _write(out: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int, progress: object) -> None:
@@ -177,12 +221,18 @@ def inspect(
     from discreet.errors import UsageError
     from discreet.show import printable
     from discreet.synthetic.description import Description
+    from discreet.synthetic.linked_description import is_linked
     from discreet.synthetic.report.inspect import as_json, text
     from discreet.synthetic.report.reports import description_page
 
     if raw is None and (control is not None or target is not None):
         raise UsageError("--control and --target belong to the report on --raw rows. Name these too.")
     require_writable(html)
+    if is_linked(description):
+        if raw is not None:
+            raise UsageError("--raw is for a description of one table.")
+        _inspect_linked(description, html, format)
+        return
     described = Description.load(description)
     with progress_bar("inspecting:") as progress:
         if html is not None:
@@ -195,6 +245,23 @@ def inspect(
         out = description.with_suffix(".NOT-FOR-RELEASE.html")
         write_file(out, _raw_page(described, raw, control, target), secret=True)
         typer.echo(f"Wrote {out}: NOT FOR RELEASE.", err=True)
+
+
+def _inspect_linked(description: Path, html: Path | None, format: Format) -> None:
+    """The same of every part: people with their numbers of rows, then the rows of each table."""
+    from discreet.show import printable
+    from discreet.synthetic.linked_description import LinkedDescription
+    from discreet.synthetic.report.inspect import as_json, text
+    from discreet.synthetic.report.reports import description_page
+
+    parts = LinkedDescription.load(description).parts
+    for part in parts if html is not None else ():
+        assert html is not None
+        write_file(html.with_name(f"{html.stem}.{part.table}{html.suffix}"), description_page(part))
+    if format is Format.json:
+        print(json.dumps([as_json(part) for part in parts], ensure_ascii=False))
+    else:
+        print(printable("\n\n".join(text(part) for part in parts)))
 
 
 def _raw_page(described: Description, raw: Path, control: Path | None, target: str | None) -> str:
@@ -261,10 +328,22 @@ def compare(
     """Real against synthetic, at a price: distances, correlations, questions, a classifier. It may be published."""
     from discreet.cli.question import opened
     from discreet.cli.tables import progress_bar
+    from discreet.errors import UsageError
     from discreet.show import printable
     from discreet.synthetic.description import Description
+    from discreet.synthetic.linked_description import LinkedDescription, is_linked
 
     require_writable(html)
+    if is_linked(description):
+        if workload is not None or target is not None or html is not None:
+            raise UsageError("--workload, --target and --html are for a description of one table.")
+        linked = LinkedDescription.load(description)
+        several = opened(policy).compare_together(linked, epsilon=epsilon, analyst=analyst)
+        if format is Format.json:
+            print(json.dumps([each.as_json() for each in several], ensure_ascii=False))
+        else:
+            print(printable("\n\n".join(f"{each.table}\n{each}" for each in several)))
+        return
     described, curator = Description.load(description), opened(policy)
     with progress_bar("comparing:") as progress:
         found = curator.compare(

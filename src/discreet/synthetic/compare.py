@@ -20,7 +20,6 @@ import numpy as np
 
 from discreet.budget import with_margin
 from discreet.errors import UsageError
-from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.shapes import Additive
 from discreet.mechanisms.simulate import half_widths
 from discreet.policy.domain import Categories
@@ -39,7 +38,7 @@ from discreet.synthetic.marginals import (
     Partition,
     products,
 )
-from discreet.synthetic.source import source_of
+from discreet.synthetic.source import TableSource, source_of
 from discreet.synthetic.values import Figure, compared_columns, noisy_figures
 from discreet.synthetic.workload import EVERY_PAIR, workload
 
@@ -153,14 +152,15 @@ def comparison(
     *,
     questions: Sequence[str] | None,
     target: str | None,
+    joined: tuple[Sequence[Grid], TableSource] | None = None,
 ) -> Commission:
-    """A comparison checked and priced. Reads no data."""
+    """A comparison checked and priced. Reads no data. `joined` says which columns and rows, where not one table's."""
     if not isinstance(description, Description):
         raise UsageError(f"Compare what describe or Description.load gave, not {type(description).__name__}.")
     table = private_table(policy, description.table)
     names = tuple(axis.name for axis in description.axes)
-    source = source_of(policy, table)
-    for axis, mine in zip(axes_of(table, columns=names), description.axes, strict=True):
+    grids, source = (axes_of(table, columns=names), source_of(policy, table)) if joined is None else joined
+    for axis, mine in zip(grids, description.axes, strict=True):
         if not _same(axis, mine):
             raise UsageError(
                 f"The description is of other columns than {description.table} has now; describe it again."
@@ -229,9 +229,9 @@ def _distances(
     width = range(len(description.axes))
     plain: list[Columns] = [*((column,) for column in width), *combinations(width, 2)]
     asked = [columns for columns, _ in data.workload.sets]
-    noisy, noise = data.distances([_candidate(description, each) for each in (*plain, *asked)], share=share)
+    noisy, error = data.distances([_candidate(description, each) for each in (*plain, *asked)], share=share)
     total = 2 * max(1.0, description.model.total)
-    margin = noise.margin(CONFIDENCE) / total
+    margin = error.margin / total
     found = [
         Distance(
             columns=tuple(description.axes[column].name for column in each),

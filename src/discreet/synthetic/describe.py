@@ -34,6 +34,9 @@ from discreet.threads import one_thread
 from discreet.vault.allowance import Allowance
 from discreet.vault.exact import Exact
 
+Fetch = Callable[[Aggregate], Exact]
+CarryOut = Callable[[Allowance, Fetch, dict[str, Any]], bytes]
+
 TOO_MUCH = 0.15  # mean expected error of single columns above which correlations drown
 
 
@@ -70,14 +73,21 @@ class Commission:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     @property
+    def max_rows(self) -> int:
+        return self.source.max_rows
+
+    @property
     def text(self) -> str:
         verb = "compare" if self.about else "describe"
         return f"{verb} {self.table} by {self.synthesizer}: {', '.join(axis.name for axis in self.axes)}"
 
-    def marginals(
-        self, allowance: Allowance, fetch: Callable[[Aggregate], Exact], progress: Progress | None
-    ) -> Marginals:
+    def carry_out(self, work: Work, progress: Progress | None) -> CarryOut:
+        """The work on the table's counts, to be done within what was paid."""
+        return lambda allowance, fetch, told: work(self.marginals(allowance, fetch, progress), self, told)
+
+    def marginals(self, allowance: Allowance, fetch: Fetch, progress: Progress | None) -> Marginals:
         """The table's counts, through what was paid; grids that are not public are found first."""
+        before = allowance.left.amount
         axes, source = found_grids(
             self.axes, self.source, accountant=self.inside.name, paid=self.paid, allowance=allowance, fetch=fetch
         )
@@ -85,7 +95,7 @@ class Commission:
             axes=axes,
             source=source,
             accountant=self.inside.name,
-            amount=allowance.left.amount,
+            amount=self.paid.amount - (before - allowance.left.amount),
             allowance=allowance,
             fetch=fetch,
             workload=self.workload,

@@ -4,6 +4,7 @@ Everything here is charged already: the allowance prices each mechanism before i
 unseen. A synthesizer works in shares of what was paid, which add up in either currency.
 
 Privacy
+    Where rows have weights that add up to at most u for one person, read u for m.
     One person has at most m rows, each in one cell of a marginal: under add_remove the counts move by m in l1, and in
     l2 too (all rows in one cell); under change_one by 2m and sqrt(2) m. Merging cells by a public map changes none of
     that. The distance of the counts to a fixed table moves by the counts' l1 (S16): m, or 2m. So does a sum of numbers
@@ -37,6 +38,7 @@ from discreet.algebra import (
 )
 from discreet.budget import AccountantName
 from discreet.mechanisms import to_row
+from discreet.mechanisms.combined import CONFIDENCE
 from discreet.mechanisms.currency import currency
 from discreet.mechanisms.shapes import Additive, Moved, Scores
 from discreet.synthetic.axis import Axis, looked_up
@@ -70,6 +72,14 @@ class NoisyMarginal:
     @property
     def shape(self) -> tuple[int, ...]:
         return tuple(int(groups.max()) + 1 for groups in self.partition)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Error:
+    """How far noise moves a number: its standard deviation, and the half-width that holds it with 95 %."""
+
+    deviation: float
+    margin: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,7 +127,7 @@ class Marginals:
         self.workload = workload
         self.measured: list[NoisyMarginal] = []
         self._source, self._fetch = source, fetch
-        self._rows, self._twice = source.max_rows, source.neighbors == "change_one"
+        self._twice = source.neighbors == "change_one"
         self._currency, self._amount, self._allowance = currency(accountant), amount, allowance
         self._progress = progress
         self._known: dict[Columns, Exact] = {}
@@ -138,11 +148,11 @@ class Marginals:
 
     def std(self, share: float) -> float:
         """The standard deviation of each count of a marginal that is given a share of what was paid."""
-        return self._noise(share, self._source.moved).deviation
+        return self._noise(share, self._source.moved).deviation / self._source.unit
 
     def distance_std(self, share: float, count: int) -> float:
         """The standard deviation of each of `count` distances that are given a share together."""
-        return self._noise(share, self._moved_numbers(count)).deviation
+        return self._noise(share, self._moved_numbers(count)).deviation / self._source.unit
 
     def measure(self, columns: Columns, *, share: float, partition: Partition | None = None) -> NoisyMarginal:
         """Noisy counts of all cells of some columns, or of groups of them."""
@@ -154,19 +164,21 @@ class Marginals:
         found = NoisyMarginal(
             columns=columns,
             partition=groups,
-            counts=np.asarray(counts, dtype=np.int64),
+            counts=_whole(np.asarray(counts, dtype=np.int64), self._source.unit),
             std=self.std(share),
             noise=to_row(noise),
         )
         self.measured.append(found)
         return found
 
-    def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, Additive]:
-        """The noisy l1 distance of every candidate's counts to its model's, and the noise."""
-        moved = self._moved_numbers(len(candidates))
+    def distances(self, candidates: Sequence[Candidate], *, share: float) -> tuple[Floats, Error]:
+        """The noisy l1 distance of every candidate's counts to its model's, and how far noise moves each."""
+        moved, unit = self._moved_numbers(len(candidates)), self._source.unit
         noise = self._noise(share, moved)
-        noisy = self._allowance.distances(noise, self._every_exact(candidates), moved=moved, **_models(candidates))
-        return np.asarray(noisy, dtype=np.float64), noise
+        models = _models(candidates, unit)
+        noisy = self._allowance.distances(noise, self._every_exact(candidates), moved=moved, **models)
+        error = Error(deviation=noise.deviation / unit, margin=noise.margin(CONFIDENCE) / unit)
+        return np.asarray(noisy, dtype=np.float64) / unit, error
 
     def moments(self, lines: Mapping[int, Integers], *, share: float) -> tuple[Floats, Additive]:
         """Noisy sums of all products of two columns, of the columns themselves and of the rows, and the noise.
@@ -183,8 +195,10 @@ class Marginals:
             for column, line in lines.items()
         ]
         factors = [*(Column("lined", name) for name, _ in found), Constant(SCALE)]
-        lined = Stage(Select(rows, tuple(found)), "lined")  # each computed once
-        exact = self._fetch(Aggregate(lined, (), tuple(_product(factors[a], factors[b]) for a, b in pairs)))
+        carried, reading = self._source.weighing("lined")
+        lined = Stage(Select(rows, (*found, *carried)), "lined")  # each computed once
+        sums = tuple(_product(factors[a], factors[b], reading.factors) for a, b in pairs)
+        exact = self._fetch(Aggregate(lined, (), sums))
         forms = [tuple(int(place == other) for other in range(len(pairs))) for place in range(len(pairs))]
         noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=forms)
         return np.array([float(each[0]) for each in noisy]), noise
@@ -194,7 +208,7 @@ class Marginals:
         moved = self._source.moved
         noise = self._noise(share, moved)
         rows, (place,) = self._source.placed([axis.name])
-        exact = self._fetch(Aggregate(rows, (Cast(axis.cell(place), "BIGINT"),), (Sum(),), known=(0,)))
+        exact = self._fetch(Aggregate(rows, (Cast(axis.cell(place), "BIGINT"),), (self._source.reading,), known=(0,)))
         size = axis.size
         return np.asarray(
             self._allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size), dtype=np.int64
@@ -207,7 +221,8 @@ class Marginals:
         noise = self._noise(share, moved)
         rows, (place,) = self._source.placed([axis.name])
         value = Cast(axis.cell(place) - center, "BIGINT")
-        exact = self._fetch(Aggregate(rows, (), (Sum((Factor(value, -center, largest, 1, True),)),)))
+        added = Sum((Factor(value, -center, largest, 1, True), *self._source.reading.factors))
+        exact = self._fetch(Aggregate(rows, (), (added,)))
         noisy = self._allowance.measure(noise, exact, moved=moved, sizes=(), forms=[(1,)])
         return float(noisy[0][0]), noise
 
@@ -220,12 +235,13 @@ class Marginals:
         points: Expression = Constant(0)
         for column in columns:
             points = points + looked_up(score.weights[column].tolist(), cells[column])
-        scored = Stage(Select(rows, (("points", points), ("label", cells[score.label]))), "scored")
+        carried, reading = self._source.weighing("scored")
+        scored = Stage(Select(rows, (("points", points), ("label", cells[score.label]), *carried)), "scored")
         points, label = Column("scored", "points"), Column("scored", "label")
         steps = [(points < end, place) for place, end in enumerate(score.ends)]
         bin_of = case((points.is_null, None), *steps, otherwise=len(score.ends))
         positive = case((label.equals(score.positive), 1), (label.is_known, 0))
-        exact = self._fetch(Aggregate(scored, (positive * score.bins + bin_of,), (Sum(),), known=(0,)))
+        exact = self._fetch(Aggregate(scored, (positive * score.bins + bin_of,), (reading,), known=(0,)))
         size = 2 * score.bins
         counts = self._allowance.marginal(noise, exact, moved=moved, cells=np.arange(size), size=size)
         return np.asarray(counts, dtype=np.int64), noise
@@ -234,12 +250,17 @@ class Marginals:
         self, candidates: Sequence[Candidate], *, share: float, factors: Sequence[int], expected: Sequence[int]
     ) -> int:
         """The candidate whose factor * (distance - expected) is largest, by a private choice."""
-        moved = self._rows * (2 if self._twice else 1)
+        moved, unit = self._source.most * (2 if self._twice else 1), self._source.unit
         scores = Scores(linf=max(factors) * moved, monotone=False)
         choice = self._currency.choice(amount=self._part(share), moved=scores)
         exact = self._every_exact(candidates)
         return self._allowance.farthest(
-            choice, exact, moved=moved, **_models(candidates), factors=factors, expected=expected
+            choice,
+            exact,
+            moved=moved,
+            **_models(candidates, unit),
+            factors=factors,
+            expected=[each * unit for each in expected],
         )
 
     def whole(self, columns: Columns) -> Partition:
@@ -250,7 +271,7 @@ class Marginals:
 
     def _moved_numbers(self, count: int, *, largest: int = 1) -> Moved:
         """How far one person moves `count` numbers that a row moves by up to `largest` each."""
-        each = largest * self._rows * (2 if self._twice else 1)
+        each = largest * self._source.most * (2 if self._twice else 1)
         return Moved(l1=count * each, l2_squared=count * each**2)
 
     def _noise(self, share: float, moved: Moved) -> Additive:
@@ -275,7 +296,9 @@ class Marginals:
             cell: Expression = Constant(0)
             for column in columns:
                 cell = cell * self.axes[column].size + cells[column]
-            self._known[columns] = self._fetch(Aggregate(rows, (Cast(cell, "BIGINT"),), (Sum(),), known=(0,)))
+            self._known[columns] = self._fetch(
+                Aggregate(rows, (Cast(cell, "BIGINT"),), (self._source.reading,), known=(0,))
+            )
         return self._known[columns]
 
     def _celled(self, columns: Sequence[int]) -> tuple[Source, dict[int, Expression]]:
@@ -285,11 +308,16 @@ class Marginals:
         return rows, {column: self.axes[column].cell(place) for column, place in zip(every, places, strict=True)}
 
 
-def _product(a: Expression, b: Expression) -> Sum:
-    """The sum of a product of two numbers between -SCALE and SCALE."""
+def _whole(counts: Integers, unit: int) -> Integers:
+    """Counts in units of a person's weight, as whole rows."""
+    return counts if unit == 1 else np.rint(counts / unit).astype(np.int64)
+
+
+def _product(a: Expression, b: Expression, weight: tuple[Factor, ...]) -> Sum:
+    """The sum of a product of two numbers between -SCALE and SCALE, weighted as rows are."""
     if a == b:
-        return Sum((Factor(a, -SCALE, SCALE, 2, True),))
-    return Sum((Factor(a, -SCALE, SCALE, 1, True), Factor(b, -SCALE, SCALE, 1, True)))
+        return Sum((Factor(a, -SCALE, SCALE, 2, True), *weight))
+    return Sum((Factor(a, -SCALE, SCALE, 1, True), Factor(b, -SCALE, SCALE, 1, True), *weight))
 
 
 def products(width: int) -> list[tuple[int, int]]:
@@ -297,13 +325,13 @@ def products(width: int) -> list[tuple[int, int]]:
     return [(a, b) for a in range(width + 1) for b in range(a, width + 1)]
 
 
-def _models(candidates: Sequence[Candidate]) -> dict[str, Any]:
+def _models(candidates: Sequence[Candidate], unit: int) -> dict[str, Any]:
     # Privacy: S7. The model is rounded first, so that distances are integers; and kept so small that none of these
     # passes 64 bits, where one person could turn the largest number into the smallest.
     return {
         "cells": (flat(candidate.partition) for candidate in candidates),
         "models": [
-            np.rint(np.clip(candidate.model, -MOST_ROWS, MOST_ROWS)).astype(np.int64).ravel()
+            np.rint(np.clip(candidate.model * unit, -MOST_ROWS, MOST_ROWS)).astype(np.int64).ravel()
             for candidate in candidates
         ],
     }

@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from discreet.algebra import (
     Aggregate,
     Column,
+    Columns,
     Expression,
+    Factor,
     Persons,
     PublicJoin,
     Reading,
@@ -32,19 +34,41 @@ from discreet.synthetic.axis import place_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSource:
-    """A table as the engine reads it. `lists` are the values that texts are looked up in, by the text's column."""
+    """A table as the engine reads it. `lists` are the values that texts are looked up in, by the text's column.
 
-    scan: Scan
+    Where rows have a `weight`, those of one person weigh at most `unit` together, and counts are in such units.
+    """
+
+    scan: Source
     max_rows: int
     neighbors: Neighbors
     values: Mapping[str, Value]
     lists: Mapping[str, tuple[Expression, Written]] = field(default_factory=dict)
+    weight: Expression | None = None
+    unit: int = 1
+
+    @property
+    def most(self) -> int:
+        """How much one person's rows count together, at most."""
+        return self.max_rows if self.weight is None else self.unit
 
     @property
     def moved(self) -> Moved:
         """How far one person moves the counts of rows by cell."""
         times = 2 if self.neighbors == "change_one" else 1
-        return Moved(l1=times * self.max_rows, l2_squared=times * self.max_rows**2)
+        return Moved(l1=times * self.most, l2_squared=times * self.most**2)
+
+    @property
+    def reading(self) -> Sum:
+        """What is added up of the rows of `placed` in a cell: one for each, or their weights."""
+        return self.weighing("placed")[1]
+
+    def weighing(self, stage: str) -> tuple[Columns, Sum]:
+        """The column that a stage over `placed` rows has to carry, and what is added up there."""
+        if self.weight is None:
+            return (), Sum()
+        factor = Factor(Column(stage, "weight"), 0, self.unit, 1, True)
+        return (("weight", Column("placed", "weight")),), Sum((factor,))
 
     def rows(self, columns: Sequence[str]) -> Source:
         """All rows, beside the lists that these columns need."""
@@ -58,10 +82,10 @@ class TableSource:
 
     def placed(self, columns: Sequence[str]) -> tuple[Source, list[Expression]]:
         """All rows with the places of some columns' values in their domains, each computed once; and these."""
-        places = [(f"p{number}", place_of(self.values[name])) for number, name in enumerate(columns)]
-        return Stage(Select(self.rows(columns), tuple(places)), "placed"), [
-            Column("placed", name) for name, _ in places
-        ]
+        places = tuple((f"p{number}", place_of(self.values[name])) for number, name in enumerate(columns))
+        weight = () if self.weight is None else (("weight", self.weight),)
+        placed = Stage(Select(self.rows(columns), (*places, *weight)), "placed")
+        return placed, [Column("placed", name) for name, _ in places]
 
     def people(self, column: str) -> Aggregate:
         """People per value of a text column, for the threshold; where a person has one row, rows are people."""

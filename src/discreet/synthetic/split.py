@@ -23,7 +23,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.algebra import Aggregate, Expression, Sum, case
+from discreet.algebra import Aggregate, Expression, case
 from discreet.budget import AccountantName
 from discreet.mechanisms.currency import currency
 from discreet.synthetic.axis import Axis, Unsplit, between, looked_up
@@ -130,7 +130,7 @@ def split(
 def counted(source: TableSource, axis: Unsplit, level: Level) -> Aggregate:
     """Rows per part of a level's intervals."""
     rows, places = source.placed([axis.name])
-    return Aggregate(rows, (level.cell(places[0]),), (Sum(),), known=(0,))
+    return Aggregate(rows, (level.cell(places[0]),), (source.reading,), known=(0,))
 
 
 def _next(heavy: Sequence[Part], left: int) -> Level:

@@ -159,13 +159,13 @@ def _options(
             found.append(Candidate(columns=each, partition=partition, model=coarse))
     if not found:  # every column is one group
         return []
-    noisy, noise = data.distances(found, share=share)
+    noisy, error = data.distances(found, share=share)
     return [
         Option(
             columns=candidate.columns,
             partition=candidate.partition,
             expected=candidate.model.ravel(),
-            distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * noise.deviation),
+            distance=max(0.0, float(distance) - _sampling(candidate.model) - CAUTION * error.deviation),
             weight=data.workload.weight(candidate.columns),
         )
         for candidate, distance in zip(found, noisy, strict=True)
