@@ -17,7 +17,7 @@ from vectors import survey as every_protocol
 
 from discreet.errors import UsageError
 from discreet.local.collector import collector
-from discreet.local.collector.chart import told
+from discreet.local.collector.chart import with_margin
 from discreet.local.collector.collector import REASONS, Store, sums_from_json
 from discreet.local.question import submission
 from discreet.local.survey import from_text
@@ -264,7 +264,7 @@ def test_estimates_are_right(tmp_path: Path) -> None:
 def test_a_margin_that_is_shown_holds_around_the_estimate_that_is_shown(
     estimate: float, margin: float, percent: bool
 ) -> None:
-    shown, half = (float(part.strip(" %")) for part in told(estimate, margin, percent=percent).split("±"))
+    shown, half = (float(part.strip(" %")) for part in with_margin(estimate, margin, percent=percent).split("±"))
     scale = 100 if percent else 1
     assert half >= margin * scale + abs(shown - estimate * scale) - 1e-9
     assert half <= margin * scale * 1.02

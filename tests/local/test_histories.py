@@ -19,7 +19,7 @@ from discreet.local.collector.estimate import Tally
 from discreet.local.protocols import odds
 from discreet.local.protocols.few_changes import MOST_CHANGES, FewChanges, _gap, _pattern, _patterns
 from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary, lifetime
-from discreet.local.question import chosen
+from discreet.local.question import choose_protocol
 from discreet.noise import bits, exact
 
 # Memoization: the lifetime ε of histories that change ----------------------------------------------------------------
@@ -138,7 +138,7 @@ def test_changes_need_a_number_of_rounds(kind: Any) -> None:
 )
 def test_best_picks_a_memoized_protocol_by_the_variance_of_both_stages(d: int, name: str) -> None:
     declared = {"values": list(range(d)), "epsilon": "1", "repeats": {"instant": "2", "changes": 1}}
-    assert chosen(declared) == name
+    assert choose_protocol(declared) == name
     kinds = {kind.name: kind for kind in (MemoizedResponse, MemoizedUnary)}
     variances = {
         each: float(kind(domain=d, permanent=1, instant=2, changes=1).variance(n=1, frequency=Fraction(1, d)))
@@ -150,7 +150,7 @@ def test_best_picks_a_memoized_protocol_by_the_variance_of_both_stages(d: int, n
 
 
 def test_best_without_instant_is_for_whole_histories() -> None:
-    assert chosen({"values": [1, 2], "epsilon": "1", "repeats": {"rounds": 12, "changes": 2}}) == "few_changes"
+    assert choose_protocol({"values": [1, 2], "epsilon": "1", "repeats": {"rounds": 12, "changes": 2}}) == "few_changes"
 
 
 # Few changes: ε over whole histories, by brute force -----------------------------------------------------------------

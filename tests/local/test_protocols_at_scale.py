@@ -12,11 +12,11 @@ import pytest
 from scipy import stats
 from small_survey import SURE
 
-from discreet.local.collector.distribution import inverted, likeliest
+from discreet.local.collector.distribution import invert, likeliest
 from discreet.local.collector.estimate import column_sums, norm_sub
 from discreet.local.collector.many import _PLACES, Draws
 from discreet.local.collector.prefix_tree import dots as packed_dots
-from discreet.local.collector.prefix_tree import traced
+from discreet.local.collector.prefix_tree import trace_masks
 from discreet.local.collector.transform import dots, supports, walsh_hadamard
 from discreet.local.protocols import field as finite
 from discreet.local.protocols.hadamard import HadamardResponse
@@ -66,7 +66,7 @@ def test_traces_give_inner_products(g: int) -> None:
     for a, v in itertools.product(range(g), repeat=2):
         assert (finite.mask(a, g) & v).bit_count() % 2 == finite.trace(finite.times(a, v, g), g)
     a, v = (uniform(200, 1 << 60).astype(np.uint64).reshape(100, 2) for _ in range(2))
-    found = packed_dots(traced(a, g), v, g)
+    found = packed_dots(trace_masks(a, g), v, g)
     for i in range(100):
         whole = [int.from_bytes(each[i].tobytes(), "little") for each in (a, v)]
         assert found[i] == finite.dot(*whole, g)
@@ -224,7 +224,7 @@ def test_intervals_of_a_distribution_cover() -> None:
     reports = wave.encode(np.tile(values, runs)).reshape(runs, n)
     inside = []
     for each in reports:
-        estimates, margins = inverted(wave.window, wave.tally(each), confidence=0.95)
+        estimates, margins = invert(wave.window, wave.tally(each), confidence=0.95)
         inside.append(abs(estimates - truth) <= margins)
     covered = int(np.array(inside).sum(axis=0).min())
     # The least covered of nine values: 95 % would be missed by this much once in 10^9 times nine.

@@ -61,7 +61,7 @@ def respond(
     if limit is not None:
         device.set_limit(limit)
     given = _given(asked, answer)
-    sent = _answered(asked, device, given, round, quiet=format is Format.json)
+    sent = _answer(asked, device, given, round, quiet=format is Format.json)
     if not sent:
         raise UsageError("No question was answered, so nothing is sent.")
     reports = {key: report for each in sent for key, report in {**each.earlier, each.key: each.report}.items()}
@@ -93,7 +93,7 @@ def _given(survey: Survey, answer: list[str] | None) -> dict[str, str] | None:
     return found
 
 
-def _answered(
+def _answer(
     survey: Survey, device: Device, given: dict[str, str] | None, round: str | None, *, quiet: bool
 ) -> list[Sent]:
     """Ask what was not given, refuse before drawing, then draw and show."""
@@ -130,11 +130,11 @@ def _round(question: SurveyQuestion, round: str | None) -> str:
 
 
 def _ask(question: SurveyQuestion) -> Any:
-    """An answer that is in the domain, or None if the respondent leaves it out."""
-    from discreet.local.respondent.terminal import asked
+    """Ask for an answer in the domain; None if the respondent leaves it out."""
+    from discreet.local.respondent.terminal import ask
 
     while True:
-        typed = typer.prompt(asked(question), default="", show_default=False)
+        typed = typer.prompt(ask(question), default="", show_default=False)
         if not typed.strip():
             return None
         try:
@@ -271,11 +271,11 @@ def add(
     if format is Format.json:
         print(json.dumps(totals))
     else:
-        print(f"{totals['accepted']} reports added, {totals['repeated']} known already{_refused(totals['refused'])}.")
+        print(f"{totals['accepted']} reports added, {totals['repeated']} known already{_refusals(totals['refused'])}.")
 
 
 def _which(files: list[Path], survey: Path | None) -> tuple[Path, list[Path]]:
-    """The survey and the report files: the survey may be named, come first, or be the only one in the folder."""
+    """Return the survey and the report files: the survey is named, first, or the only one in the folder."""
     if survey is not None:
         return survey, files
     if files[0].suffix in (".yaml", ".yml"):
@@ -286,7 +286,7 @@ def _which(files: list[Path], survey: Path | None) -> tuple[Path, list[Path]]:
     return nearby[0], files
 
 
-def _refused(refused: dict[str, int]) -> str:
+def _refusals(refused: dict[str, int]) -> str:
     listed = ", ".join(f"{n} {reason.replace('_', ' ')}" for reason, n in sorted(refused.items()))
     return f"; dropped: {listed}" if listed else ""
 
@@ -299,7 +299,7 @@ def estimate(
     chart: Annotated[Path | None, typer.Option(help="Also write a page with charts to this file.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """What the respondents answered, with margins."""
+    """Estimate what the respondents answered, with margins."""
     require_writable(chart)
     asked = _survey(survey)
     kept = _store(survey, asked, store)
@@ -318,7 +318,7 @@ def estimate(
 
     for line in text(found):
         print(line)
-    print(f"reports dropped so far{_refused(dict(total.refused)).removeprefix('; dropped') or ': none'}")
+    print(f"reports dropped so far{_refusals(dict(total.refused)).removeprefix('; dropped') or ': none'}")
 
 
 def _estimate_json(sums: Sums, suspicions: dict[str, list[str]]) -> dict[str, Any]:
@@ -339,13 +339,13 @@ def _sums(survey: Survey, path: Path) -> Sums:
 
 @collect.command("sums")
 def print_sums(survey: SurveyFile, store: StoreFile = None) -> None:
-    """This collector's partial sums, as JSON: add those of all collectors with estimate --sums."""
+    """Print this collector's partial sums as JSON: add those of all collectors with estimate --sums."""
     print(json.dumps(_store(survey, _survey(survey), store).sums().as_json()))
 
 
 @collect.command()
 def status(survey: SurveyFile, store: StoreFile = None, format: ReportFormat = Format.table) -> None:
-    """How many reports there are to each question, and how many were dropped, and why."""
+    """Count the reports to each question, and those that were dropped, and why."""
     asked = _survey(survey)
     kept = _store(survey, asked, store)
     counts = kept.counts()
@@ -354,7 +354,7 @@ def status(survey: SurveyFile, store: StoreFile = None, format: ReportFormat = F
         return
     for key, n in counts.items():
         print(f"{key}: {n} reports")
-    print(f"dropped{_refused(kept.refused()).removeprefix('; dropped') or ': none'}")
+    print(f"dropped{_refusals(kept.refused()).removeprefix('; dropped') or ': none'}")
 
 
 @collect.command("page")
@@ -375,5 +375,5 @@ def save_page(
 
 @collect.command("compile")
 def compile_survey(survey: SurveyFile) -> None:
-    """The compiled survey as JSON: all that a respondent's program needs, readable with the standard library alone."""
+    """Print the compiled survey as JSON: all that a respondent's program needs, for the standard library."""
     print(json.dumps(_survey(survey).as_json(), ensure_ascii=False, indent=1))

@@ -30,7 +30,7 @@ MOST_PLACES = 1 << 22
 
 
 def choices(domain: int | Categories | Iterable[Any]) -> Choices:
-    """The values that may be answered, in their order. A number d stands for 0 .. d - 1."""
+    """Return the values that may be answered, in their order. A number d stands for 0 .. d - 1."""
     domain = getattr(domain, "values", domain)  # domain.Categories
     if isinstance(domain, (str, bytes, bool)) or not isinstance(domain, (int, Iterable)):
         raise UsageError(f"A domain is a list of values or their number, not {domain!r}.")
@@ -49,32 +49,32 @@ def choices(domain: int | Categories | Iterable[Any]) -> Choices:
 
 
 def place(domain: Choices, answer: Any) -> int:
-    """The place of one answer among the choices."""
+    """Return the place of one answer among the choices."""
     try:
         return domain.index(answer)
     except ValueError:
-        raise UsageError(f"{answer!r} is not an answer to this question: {_shown(domain)}.") from None
+        raise UsageError(f"{answer!r} is not an answer to this question: {_describe(domain)}.") from None
 
 
 def places(domain: Choices, answers: Any) -> NDArray[np.int64]:
-    """The places of many answers; every one of them must be in the domain."""
+    """Return the places of many answers; every one of them must be in the domain."""
     import numpy as np
 
     if isinstance(domain, range) and domain.step == 1:
         asked = np.asarray(answers)
         if asked.size and (asked.dtype.kind not in "iu" or asked.min() < domain.start or asked.max() >= domain.stop):
-            raise UsageError(f"An answer is not one of this question's: {_shown(domain)}.")
+            raise UsageError(f"An answer is not one of this question's: {_describe(domain)}.")
         return asked.astype(np.int64) - domain.start
     where = {value: i for i, value in enumerate(domain)}
     given = answers.tolist() if isinstance(answers, np.ndarray) else list(answers)
     try:
         return np.fromiter((where[value] for value in given), dtype=np.int64, count=len(given))
     except (KeyError, TypeError):
-        raise UsageError(f"An answer is not one of this question's: {_shown(domain)}.") from None
+        raise UsageError(f"An answer is not one of this question's: {_describe(domain)}.") from None
 
 
 def step(domain: Grid, answer: Any) -> int:
-    """How many steps of the grid lie below one answer. 0.1 is the decimal 1/10, as it was written.
+    """Count the steps of the grid below one answer. 0.1 is the decimal 1/10, as it was written.
 
     A float within a millionth of a step of the grid is on it.
     """
@@ -83,12 +83,12 @@ def step(domain: Grid, answer: Any) -> int:
     if isinstance(answer, float) and abs(found - round(found)) <= Fraction(1, 10**6):
         found = Fraction(round(found))
     if found.denominator != 1 or not domain.first <= found <= domain.last:
-        raise UsageError(f"{answer!r} is not an answer to this question: {_shown(domain)}.")
+        raise UsageError(f"{answer!r} is not an answer to this question: {_describe(domain)}.")
     return int(found) - domain.first
 
 
 def steps(domain: Grid, answers: Any) -> NDArray[np.int64]:
-    """The steps below many answers. Floats within a millionth of a step of the grid are on it."""
+    """Count the steps below many answers. Floats within a millionth of a step of the grid are on it."""
     import numpy as np
 
     asked = np.asarray(answers, dtype=np.float64)
@@ -97,21 +97,21 @@ def steps(domain: Grid, answers: Any) -> NDArray[np.int64]:
     with np.errstate(invalid="ignore"):
         on_grid = (abs(scaled - nearest) <= 1e-6) & (nearest >= domain.first) & (nearest <= domain.last)
     if not on_grid.all():
-        raise UsageError(f"An answer is not one of this question's: {_shown(domain)}.")
+        raise UsageError(f"An answer is not one of this question's: {_describe(domain)}.")
     return nearest.astype(np.int64) - domain.first
 
 
 def number(domain: Grid, steps_below: int | Fraction) -> Fraction:
-    """The number that lies so many steps above the grid's lowest."""
+    """Return the number that lies so many steps above the grid's lowest."""
     return (domain.first + steps_below) * domain.step
 
 
-def _shown(domain: Any) -> str:
+def _describe(domain: Any) -> str:
     if hasattr(domain, "step") and not isinstance(domain, range):
-        from discreet.policy.domain import written
+        from discreet.policy.domain import write_number
 
-        ends = f"{written(number(domain, 0))} to {written(number(domain, domain.size - 1))}"
-        return f"answer a number from {ends} in steps of {written(domain.step)}"
+        ends = f"{write_number(number(domain, 0))} to {write_number(number(domain, domain.size - 1))}"
+        return f"answer a number from {ends} in steps of {write_number(domain.step)}"
     if len(domain) <= 12:
         return "answer one of " + ", ".join(map(str, domain))
     return f"answer one of {len(domain)} values, {domain[0]} to {domain[-1]}"

@@ -33,8 +33,10 @@ class Choice:
 
 
 def best(domain_size: int, epsilon: object) -> Choice:
-    """The protocol for a question with so many values: the shortest report among those within 5 % of the least
-    variance of a rare value, the simpler one if two are equal."""
+    """Return the shortest report among protocols within 5 % of the least variance, the simpler of equals.
+
+    The variance is that of a rare value.
+    """
     found = []
     for candidate in CANDIDATES:
         try:
@@ -54,9 +56,10 @@ def best(domain_size: int, epsilon: object) -> Choice:
 def best_memoized(
     domain_size: int, *, permanent: object, instant: object, changes: int, rounds: int | None, most: Fraction
 ) -> str:
-    """The name of the memoized protocol with the least variance of a rare value, both its stages together.
+    """Name the memoized protocol with the least variance of a rare value, both its stages together.
 
-    Of those whose lifetime ε is at most `most`, if there is one: unary bits show every change in every bit.
+    Of those whose lifetime ε is at most `most`, if there is one: unary bits show every change in
+    every bit.
     """
     declared = {"permanent": permanent, "instant": instant, "changes": changes, "rounds": rounds}
     found = [kind(domain=domain_size, **declared) for kind in (MemoizedResponse, MemoizedUnary)]  # type: ignore[arg-type]

@@ -58,12 +58,12 @@ class SurveyQuestion:
 
     @property
     def repeats(self) -> bool:
-        """Whether it is asked again and again, so that its reports carry the name of a round."""
+        """True if it is asked again and again, so that its reports carry the name of a round."""
         return self.protocol.name in _REPEATED
 
     @property
     def numbered(self) -> bool:
-        """Whether its rounds are 1, 2, 3 and so on, and an estimate needs the reports of earlier ones."""
+        """True if its rounds are 1, 2, 3 and so on, and an estimate needs earlier reports."""
         return bool(self.protocol.name == "few_changes")
 
     @property
@@ -74,7 +74,7 @@ class SurveyQuestion:
         return f"{self.name}@{round}" if self.repeats else self.name
 
     def checked_round(self, text: str) -> str:
-        """The name of a round of this question, "" if it has none; those of `few_changes` are 1, 2, 3 and so on."""
+        """Return a round's name, "" if it has none; rounds of `few_changes` are 1, 2, 3 and so on."""
         if not self.repeats:
             return ""
         if not self.numbered:
@@ -147,7 +147,7 @@ class Survey:
 
 
 def from_json(compiled: Any) -> Survey:
-    """A survey from its compiled form. It is built anew, and must come out as it was compiled."""
+    """Read a survey from its compiled form; build it anew, and require that it comes out as compiled."""
     try:
         epsilon = amount(compiled["epsilon"], name="epsilon", most=MOST)
         questions = tuple(_question(dict(each)) for each in compiled["questions"])
@@ -173,7 +173,7 @@ def _question(compiled: dict[str, Any]) -> SurveyQuestion:
 
 
 def build(declared: Mapping[str, Any]) -> Protocol:
-    """The protocol that a question declares: the one place where words become a protocol."""
+    """Return the protocol that a question declares: the one place where words become a protocol."""
     rest = dict(declared)
     kind = _BY_NAME[rest.pop("protocol")]
     answered = next((each for each in KINDS if each in rest), "text")
@@ -244,7 +244,7 @@ def _whole(value: Any, what: str) -> int:
 
 
 def _text(text: Any, what: str) -> str:
-    """Text that can be shown to the respondent in a terminal."""
+    """Return text that can be shown to the respondent in a terminal."""
     if not isinstance(text, str) or not text.strip():
         raise UsageError(f"{what} must be text.")
     if NO_TEXT.search(text):
@@ -259,8 +259,8 @@ def checked_name(name: Any, what: str) -> str:
     return name
 
 
-def chosen(declared: Mapping[str, Any]) -> str:
-    """The protocol's name, where the survey says `best` or nothing."""
+def choose_protocol(declared: Mapping[str, Any]) -> str:
+    """Return the protocol's name, where the survey says `best` or nothing."""
     if "values" in declared:
         size, repeats = len(declared["values"]), declared.get("repeats")
         if repeats is None:
@@ -274,7 +274,7 @@ def chosen(declared: Mapping[str, Any]) -> str:
 
 
 def submission(survey: Survey, respondent: str, reports: Mapping[str, int]) -> bytes:
-    """One line: what leaves the device. Keys in this order and no spaces, as JavaScript's JSON writes it."""
+    """Write one line, what leaves the device: keys in this order and no spaces, as JavaScript's JSON does."""
     sent = {}
     for key, report in reports.items():
         question = survey.question(key.partition("@")[0])

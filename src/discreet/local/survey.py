@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.budget import number
 from discreet.errors import PolicyError, Problem, UsageError
-from discreet.local.question import KINDS, MEMOIZED, MOST, Survey, SurveyQuestion, build, checked_name, chosen
+from discreet.local.question import KINDS, MEMOIZED, MOST, Survey, SurveyQuestion, build, checked_name, choose_protocol
 from discreet.policy.document import List, Map, Node, Reader, Scalar, parse
 
 _KEYS = ("survey", "epsilon", "questions")
@@ -38,7 +38,7 @@ _A_KIND = "what may be answered: values: [a, b], number: [0, 24] with step: 0.5,
 
 
 def read(path: str | Path) -> Survey:
-    """The survey in a file."""
+    """Read the survey in a file."""
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -64,7 +64,7 @@ def _survey(reader: Reader, root: Node) -> Survey | None:
         reader.problem(root, f"The survey needs {missing}.")
     name = reader.string(fields.get("survey"), "survey", "a name")
     if name is not None:
-        _named(reader, fields["survey"], name, "survey")
+        _name(reader, fields["survey"], name, "survey")
     epsilon = reader.amount(fields.get("epsilon"), "epsilon", most=MOST)
     entries = reader.fields(fields.get("questions"), "questions", ("questions",), None)
     if "questions" in fields and not entries:
@@ -82,7 +82,7 @@ def _survey(reader: Reader, root: Node) -> Survey | None:
     return Survey(name=name, epsilon=epsilon, questions=questions)
 
 
-def _named(reader: Reader, node: Node, name: str, what: str) -> bool:
+def _name(reader: Reader, node: Node, name: str, what: str) -> bool:
     try:
         checked_name(name, what)
     except UsageError as error:
@@ -92,7 +92,7 @@ def _named(reader: Reader, node: Node, name: str, what: str) -> bool:
 
 
 def _question(reader: Reader, name: str, node: Node) -> SurveyQuestion | None:
-    if not _named(reader, node, name, "A question"):
+    if not _name(reader, node, name, "A question"):
         return None
     before = len(reader.problems)
     fields = reader.fields(node, name, ("questions", name), _QUESTION_KEYS)
@@ -114,7 +114,7 @@ def _question(reader: Reader, name: str, node: Node) -> SurveyQuestion | None:
         return None
     try:
         if "protocol" not in declared:
-            declared["protocol"] = chosen(declared)
+            declared["protocol"] = choose_protocol(declared)
         return SurveyQuestion(name=name, ask=ask, declared=declared, protocol=build(declared))
     except UsageError as error:
         reader.problem(node, f"{name}: {error}")
@@ -158,7 +158,7 @@ def _values(reader: Reader, name: str, node: Node) -> list[str | int]:
 
 
 def _privacy(reader: Reader, name: str, kind: str, node: Node, fields: dict[str, Node]) -> dict[str, Any]:
-    """The protocol, and what it is declared by: epsilon, truth, or nothing."""
+    """Read the protocol, and what declares it: epsilon, truth, or nothing."""
     found: dict[str, Any] = {}
     protocol = reader.word(fields.get("protocol"), f"{name}.protocol", (*KINDS[kind], "best")) or "best"
     if protocol != "best":
@@ -186,7 +186,7 @@ def _privacy(reader: Reader, name: str, kind: str, node: Node, fields: dict[str,
 
 
 def _repeats(reader: Reader, name: str, node: Node, protocol: str) -> dict[str, Any]:
-    """With instant it is memoized; without, `few_changes`, which needs the number of rounds."""
+    """Read `repeats`: with instant it is memoized; without, `few_changes`, which needs the number of rounds."""
     fields = reader.fields(node, f"{name}.repeats", ("questions", name, "repeats"), ("instant", "rounds", "changes"))
     if protocol == "few_changes" and "instant" in fields:
         reader.problem(fields["instant"], f"{name}.repeats.instant is not used by few_changes.")

@@ -14,13 +14,13 @@ _MOST_BARS = 40
 
 
 def text(found: dict[str, Any], *, width: int = 30) -> Iterator[str]:
-    """Lines for a terminal."""
+    """Yield lines for a terminal."""
     for key, question in found.items():
         yield f"{key}: {question['ask']}  (n = {question['n']:,}, ε = {number(question['epsilon'])})"
         if not question["n"]:
             yield "  no reports yet"
         elif question.get("statistic") == "mean":
-            yield f"  mean {told(question['estimates'][0], question['margins'][0])}"
+            yield f"  mean {with_margin(question['estimates'][0], question['margins'][0])}"
         else:
             yield from _bars(question, width)
         if question["n"]:
@@ -35,13 +35,13 @@ def _bars(question: dict[str, Any], width: int) -> Iterator[str]:
     widest = max((len(value) for value, *_ in shown), default=0)
     for value, estimate, margin, share in shown:
         bar = "█" * round(width * min(max(share, 0), 1))
-        yield f"  {value:<{widest}}  {told(estimate, margin, percent=True):>18}  {bar}"
+        yield f"  {value:<{widest}}  {with_margin(estimate, margin, percent=True):>18}  {bar}"
     if len(shown) < len(question["values"]):
         yield f"  ... and {len(question['values']) - len(shown)} more"
 
 
-def told(estimate: float, margin: float, *, percent: bool = False) -> str:
-    """An estimate with its margin in three digits, rounded up by what the rounding of both can take from it."""
+def with_margin(estimate: float, margin: float, *, percent: bool = False) -> str:
+    """Write an estimate with its margin in three digits; round the margin up to cover the rounding of both."""
     scale, sign = (100, "%") if percent else (1, "")
     places = min(max(2 - floor(log10(max(margin * scale, 1e-9))), 0), 12)
     unit = 10.0**-places
@@ -50,7 +50,7 @@ def told(estimate: float, margin: float, *, percent: bool = False) -> str:
 
 
 def _shown(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
-    """All bars in their order, or of very many the largest, with values that can be shown."""
+    """Return all bars in their order, or the largest of very many, with values that can be shown."""
     from discreet.show import label
 
     values = question["values"]
@@ -62,7 +62,7 @@ def _shown(question: dict[str, Any]) -> list[tuple[str, float, float, float]]:
 
 
 def document(title: str, found: dict[str, Any]) -> str:
-    """A page with a chart for each question; no script, nothing loaded."""
+    """Write a page with a chart for each question; it has no script and loads nothing."""
     words = (
         "Estimates, made of randomized reports. A bar is the most plausible share; the line on it, and the number "
         "beside it, are the unbiased estimate with its 95 % interval."
@@ -77,13 +77,13 @@ def _figure(key: str, question: dict[str, Any]) -> list[str]:
     if not question["n"]:
         return [*head, blocks.paragraph("No reports yet.")]
     if question.get("statistic") == "mean":
-        mean = told(question["estimates"][0], question["margins"][0])
+        mean = with_margin(question["estimates"][0], question["margins"][0])
         return [*head, blocks.cards([(mean, f"mean; {note}")])]
     rows = _shown(question)
     series = Series(
         values=[share for *_, share in rows],
         ranges=[(estimate - margin, estimate + margin) for _, estimate, margin, _ in rows],
-        texts=[told(estimate, margin, percent=True) for _, estimate, margin, _ in rows],
+        texts=[with_margin(estimate, margin, percent=True) for _, estimate, margin, _ in rows],
     )
     top = max([share for *_, share in rows] + [estimate + margin for _, estimate, margin, _ in rows] + [1e-9])
     scale = axis.numbers(0.0, min(top, 1.0), title="share of respondents", percent=True)

@@ -168,7 +168,7 @@ class Store:
         return self.add([self.desk.rows(lines)])[0]
 
     def add(self, batches: Iterable[tuple[list[Row], Counter[str]]]) -> list[Receipt]:
-        """Several batches in one transaction, with a receipt for each."""
+        """Add several batches in one transaction, with a receipt for each."""
         try:
             self._db.execute("BEGIN IMMEDIATE")
             receipts = [self._add(rows, refused) for rows, refused in batches]
@@ -189,7 +189,7 @@ class Store:
         return Receipt(accepted=outcomes["accepted"], repeated=outcomes["repeated"], refused=dict(refused))
 
     def _outcome(self, row: Row, answered: dict[tuple[bytes, int], int]) -> str:
-        """`answered` is how many rounds of a repeated question a respondent of this batch has answered so far."""
+        """Add a row and say what became of it; `answered` counts the rounds of a respondent in this batch."""
         who = row[:2]
         if row[2] and who not in answered:
             answered[who] = self._db.execute(_ANSWERED, who).fetchone()[0]
@@ -204,11 +204,11 @@ class Store:
         return dict(self._db.execute("SELECT reason, n FROM refused ORDER BY reason"))
 
     def counts(self) -> dict[str, int]:
-        """How many reports each question has, one that is repeated in each round."""
+        """Count the reports of each question, and of each round of a question that is repeated."""
         return {question.key(round): n for question in self.survey.questions for round, n in self._rounds(question)}
 
     def _rounds(self, question: SurveyQuestion) -> list[tuple[str, int]]:
-        """Those of a question, by name, with their numbers of reports: where there are too many, the fullest.
+        """Return the rounds of a question with their numbers of reports; where too many, the fullest.
 
         Anybody can name a round that nobody else answers, so the rest is left out and not refused.
         """
@@ -223,7 +223,7 @@ class Store:
         return int(held.fetchone()[0])
 
     def reports(self, question: SurveyQuestion) -> Iterator[tuple[str, list[int]]]:
-        """By round, in the order of random names."""
+        """Yield reports by round, in the order of random names."""
         place, rounds = self.survey.questions.index(question), dict(self._rounds(question))
         if not question.repeats:
             held = self._db.execute("SELECT report FROM reports WHERE question = ?", [place])
@@ -240,7 +240,7 @@ class Store:
         return self.examined(suspect=False)[0]
 
     def examined(self, *, suspect: bool = True) -> tuple[Sums, dict[str, list[str]]]:
-        """The sums, and what the reports themselves show of made-up ones, for each question where they do."""
+        """Return the sums, and for each question what its reports show of made-up ones."""
         tallies, told = {}, {}
         for question in self.survey.questions:
             more = self._rounds_in_all(question) - MOST_ROUNDS if suspect and question.repeats else 0
@@ -276,21 +276,21 @@ class Sums:
         return Sums(survey=self.survey, tallies=tallies, refused=self.refused + other.refused)
 
     def estimates(self) -> dict[str, Estimate | None]:
-        """For each question (and round), in the survey's order; None where there are no reports."""
+        """Estimate each question (and round), in the survey's order; None where there are no reports."""
         order = {question.name: place for place, question in enumerate(self.survey.questions)}
 
         def place(key: str) -> tuple[int, int, str]:
             name, _, round = key.partition("@")
-            return order[name], int(round) if asked(self.survey, key).numbered else 0, round
+            return order[name], int(round) if question_of(self.survey, key).numbered else 0, round
 
         return {key: self._estimate(key) for key in sorted(self.tallies, key=place)}
 
     def as_estimate_json(self) -> dict[str, Any]:
-        """By question: values, estimates, margins, n and epsilon, and what made-up reports could do."""
+        """Return by question values, estimates, margins, n, ε, and the harm of made-up reports."""
         return {key: self._estimate_json(key, found) for key, found in self.estimates().items()}
 
     def _estimate_json(self, key: str, found: Estimate | None) -> dict[str, Any]:
-        question = asked(self.survey, key)
+        question = question_of(self.survey, key)
         protocol = question.protocol
         told = {
             "ask": question.ask,
@@ -311,13 +311,13 @@ class Sums:
         }
 
     def _estimate(self, key: str) -> Estimate | None:
-        tally, question = self.tallies[key], asked(self.survey, key)
+        tally, question = self.tallies[key], question_of(self.survey, key)
         if not tally.n:
             return None
         if not question.numbered:
             found: Estimate = question.protocol.read(tally)
             return found
-        mine = {other: held for other, held in self.tallies.items() if asked(self.survey, other) is question}
+        mine = {other: held for other, held in self.tallies.items() if question_of(self.survey, other) is question}
         rounds = {int(other.partition("@")[2]): held for other, held in mine.items()}
         read: Estimate | None = question.protocol.read_round(int(key.partition("@")[2]), rounds)
         return read
@@ -327,13 +327,13 @@ class Sums:
         return {"survey": self.survey.fingerprint, "tallies": tallies, "refused": dict(sorted(self.refused.items()))}
 
 
-def asked(survey: Survey, key: str) -> SurveyQuestion:
-    """The question of a key, which may name a round."""
+def question_of(survey: Survey, key: str) -> SurveyQuestion:
+    """Return the question of a key, which may name a round."""
     return survey.question(key.partition("@")[0])
 
 
 def sums_from_json(survey: Survey, parts: Any) -> Sums:
-    """Sums that another collector wrote."""
+    """Read sums that another collector wrote."""
     try:
         if parts["survey"] != survey.fingerprint:
             raise UsageError("These sums are of another survey, or of another version of this one.")
@@ -349,8 +349,8 @@ def sums_from_json(survey: Survey, parts: Any) -> Sums:
 
 
 def _tally_from_json(survey: Survey, key: str, tally: Any) -> Any:
-    """The key is printed with the estimate, so its round must be the name of one."""
-    question = asked(survey, key)
+    """Read a tally; check the round in its key, because the key is printed with the estimate."""
+    question = question_of(survey, key)
     if key != question.key(question.checked_round(key.partition("@")[2])):
         raise UsageError("This is not a file of sums.")
     return question.protocol.tally([]).of_json(tally)

@@ -17,10 +17,10 @@ _ROUNDS = 20_000
 
 
 def distribution(protocol: Any, tally: Tally, *, smooth: bool = False, confidence: float = CONFIDENCE) -> Estimate:
-    """The frequency of every grid point: unbiased by least squares, and the likeliest."""
+    """Estimate the frequency of every grid point: unbiased by least squares, and the likeliest."""
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
-    estimates, margins = inverted(protocol.window, tally, confidence=confidence)
+    estimates, margins = invert(protocol.window, tally, confidence=confidence)
     patience = 1e-3 * exp(float(protocol.epsilon))
     return Estimate(
         statistic="frequency",
@@ -33,8 +33,8 @@ def distribution(protocol: Any, tally: Tally, *, smooth: bool = False, confidenc
     )
 
 
-def inverted(window: Window, tally: Tally, *, confidence: float) -> tuple[Floats, Floats]:
-    """Unbiased frequencies and their margins.
+def invert(window: Window, tally: Tally, *, confidence: float) -> tuple[Floats, Floats]:
+    """Return unbiased frequencies and their margins.
 
     Over the coins, a reading varies by E[reading^2] - 1 for those who have the value and by E[reading^2] for others.
     The margin takes the answer with the most, since rare reports say little about how rare they are; and the widest
@@ -48,20 +48,23 @@ def inverted(window: Window, tally: Tally, *, confidence: float) -> tuple[Floats
 
 
 def channel(window: Window) -> Floats:
-    """The mass of each cell (row) given each answer (column)."""
+    """Return the mass of each cell (row) given each answer (column)."""
     inside, outside = float(window.mass(0, 0)), float(window.mass(window.cells - 1, 0))
     offset = np.arange(window.cells)[:, None] - np.arange(window.steps + 1)
     return np.where((offset >= 0) & (offset < window.width), inside, outside)
 
 
 def inverse(window: Window) -> Floats:
-    """Readings r[v, y] with sum_y r[v, y] P(y | x) = 1 if v is x, else 0: those of least squares."""
+    """Return least-squares readings r[v, y] with sum_y r[v, y] P(y
+
+    x) = 1 if v is x, else 0.
+    """
     mass = channel(window)
     return np.linalg.solve(mass.T @ mass, mass.T).astype(np.float64)
 
 
 def likeliest(window: Window, counts: Counts, *, smooth: bool, patience: float) -> Floats:
-    """Expectation maximization, until a round gains less than `patience` in log-likelihood [Li et al. 2020].
+    """Run expectation maximization until a round gains less than `patience` in log-likelihood [Li et al. 2020].
 
     With `smooth`, each round averages neighbors with weights 1/4, 1/2, 1/4. Sums over windows are differences of
     running sums, so that a round takes as many operations as there are cells.

@@ -43,7 +43,7 @@ class Tally:
         return {"n": self.n, "counts": self.counts.tolist()}
 
     def of_json(self, parts: Any) -> Tally:
-        """A tally of the same question, from its JSON."""
+        """Read a tally of the same question from its JSON."""
         counts, n = parts["counts"], parts["n"]
         if len(counts) != len(self.counts) or not all(type(each) is int and 0 <= each < 2**62 for each in (n, *counts)):
             raise UsageError("These sums are not of this question.")
@@ -64,11 +64,11 @@ class ReportRows:
         return ReportRows(words=np.concatenate([self.words, other.words]))
 
     def as_json(self) -> dict[str, Any]:
-        """Sorted: an order that says nothing about who was first."""
+        """Write rows sorted: an order that says nothing about who was first."""
         return {"n": self.n, "rows": sorted(row.tobytes().hex() for row in self.words)}
 
     def of_json(self, parts: Any) -> ReportRows:
-        """Rows of the same question, from their JSON."""
+        """Read rows of the same question from their JSON."""
         joined = bytes.fromhex("".join(parts["rows"]))
         return ReportRows(words=np.frombuffer(joined, dtype="<u8").reshape(-1, self.words.shape[1]))
 
@@ -103,7 +103,7 @@ class Estimate:
 
 
 def histogram(reports: Any, size: int) -> Tally:
-    """How often each report below `size` was sent."""
+    """Count how often each report below `size` was sent."""
     sent = np.asarray(reports, dtype=np.int64)
     if sent.ndim != 1 or (len(sent) and not 0 <= sent.min() <= sent.max() < size):
         raise UsageError(f"Reports to this question are numbers from 0 to {size - 1}.")
@@ -111,7 +111,7 @@ def histogram(reports: Any, size: int) -> Tally:
 
 
 def frequencies(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) -> Estimate:
-    """The frequency of each value: (supporting reports / n - q) / (p - q)."""
+    """Estimate the frequency of each value: (supporting reports / n - q) / (p - q)."""
     if not tally.n:
         raise UsageError("There are no reports to estimate from.")
     support: Support = protocol.support
@@ -128,7 +128,7 @@ def frequencies(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) 
 
 
 def margins(support: Support, estimates: Floats, *, n: int, confidence: float) -> Floats:
-    """Half-widths h for which the truth f lies in estimate ± h with at least this confidence, whatever f is.
+    """Return half-widths h: the truth f lies in estimate ± h with at least this confidence, whatever f is.
 
     h = z * sd(f) where f is the end of the interval at which the deviation is larger (a score interval's longer arm),
     plus the part of a report that `whole_reports` adds.
@@ -155,7 +155,7 @@ def whole_reports(variance: Floats) -> Floats:
 
 
 def norm_sub(estimates: Floats) -> Floats:
-    """The nearest frequencies that are not negative and add up to 1: subtract one number from all, cut at 0.
+    """Return the nearest frequencies of at least 0 that add up to 1: subtract one number from all, cut at 0.
 
     That is the projection on the simplex, called Norm-Sub in [Wang et al. 2020, Locally differentially private
     frequency estimation with consistency].
@@ -167,7 +167,7 @@ def norm_sub(estimates: Floats) -> Floats:
 
 
 def rows(reports: Any, values: int) -> NDArray[np.uint64]:
-    """Unary reports as rows of words, from such rows or from integers of `values` bits."""
+    """Return unary reports as rows of words, from such rows or from integers of `values` bits."""
     width = -(-values // 64)
     if isinstance(reports, np.ndarray):
         words = reports
@@ -182,25 +182,25 @@ def rows(reports: Any, values: int) -> NDArray[np.uint64]:
 
 
 def column_sums(reports: Any, values: int) -> Tally:
-    """How many reports have each bit set.
+    """Count the reports that have each bit set.
 
-    Three rows are added bit by bit to two, a sum and a carry (a full adder on 64 columns at once), until two rows of
-    each binary weight are left; only these are spread out into columns.
+    Three rows are added bit by bit to two, a sum and a carry (a full adder on 64 columns at once),
+    until two rows of each binary weight are left; only these are spread out into columns.
     """
     packed = rows(reports, values)
     counts = np.zeros(64 * packed.shape[1], dtype=np.int64)
     for start in range(0, len(packed), 4096):
         level, weight = packed[start : start + 4096], 0
         while len(level):
-            level, carries = _added(level)
+            level, carries = _add(level)
             spread = np.unpackbits(level.view(np.uint8), axis=1, bitorder="little")
             counts += spread.sum(axis=0, dtype=np.int64) << weight
             level, weight = carries, weight + 1
     return Tally(counts=counts[:values], n=len(packed))
 
 
-def _added(level: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """At most two rows of this weight, and the carries of the next."""
+def _add(level: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return at most two rows of this weight, and the carries of the next."""
     carries = []
     while len(level) > 2:
         third = len(level) // 3
@@ -212,7 +212,7 @@ def _added(level: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.ui
 
 
 def mean(protocol: Any, tally: Tally, *, confidence: float = CONFIDENCE) -> Estimate:
-    """The mean answer: that of the readings of all reports. The margin holds whatever the answers were.
+    """Estimate the mean answer by the mean reading of all reports. The margin holds whatever the answers were.
 
     It has room for the widest gap between two readings that follow each other, because reports come in whole numbers,
     or for all between the lowest and the highest, where fewer than one such report is expected.

@@ -33,21 +33,21 @@ class Draws:
         return self._stream.derive("draw", self._made)
 
     def coin(self, threshold: int) -> NDArray[np.bool_]:
-        """True with probability threshold / 2^64."""
+        """Draw coins that are True with probability threshold / 2^64."""
         return coins.bernoulli(self._next(), self._items, Fraction(threshold, WORD))
 
     def below(self, n: int) -> NDArray[np.int64]:
-        """A uniform integer in [0, n), n at most 2^63."""
+        """Draw uniform integers in [0, n), n at most 2^63."""
         return cast("NDArray[np.int64]", coins.uniform(self._next(), self._items, n))
 
     def words(self, count: int) -> Words:
-        """`count` uniform 64-bit words a respondent, as columns."""
+        """Draw `count` uniform 64-bit words a respondent, as columns."""
         stream = self._next()
         pairs = [stream.words(self._items, number) for number in range(-(-count // 2))]
         return np.concatenate(pairs, axis=1)[:, :count]
 
     def packed_coins(self, width: int, threshold: int) -> Words:
-        """`width` words a respondent, every bit of which is one with probability threshold / 2^64, independently.
+        """Draw `width` words a respondent; each bit is one with probability threshold / 2^64, independently.
 
         A coin compares 64 random bits with the threshold. Here 64 coins are compared at once, one in each bit of a
         word, with a word of fresh bits for each of the first _PLACES binary places. These decide all but 2^-_PLACES of

@@ -21,7 +21,7 @@ _BINS = 256
 
 
 def effect(protocol: Any, *, fakes: int, n: int) -> float:
-    """The most by which `fakes` of n reports, made up by somebody who knows everything, move an estimate.
+    """Return the most by which `fakes` of n reports, made up with full knowledge, move an estimate.
 
     Compared with honest answers of these respondents, whatever they would have been.
     """
@@ -42,17 +42,17 @@ def effect(protocol: Any, *, fakes: int, n: int) -> float:
 
 
 def _ends(protocol: Any) -> list[int]:
-    """The reports with the lowest and highest readings of each piece."""
+    """Return the reports with the lowest and highest readings of each piece."""
     inner = protocol.pieces
     return [*inner[:-1], *(stop - 1 for stop in inner[1:])]
 
 
 def implausible(protocol: Any, report: int) -> bool:
-    """Whether an honest respondent sends a report like this less than once in 10^9 times.
+    """True if an honest respondent sends a report like this less than once in 10^9 times.
 
-    Unary reports show it by the number of their ones: one where all values have a one would vote for all. A hybrid
-    report shows it if it is of a part that is never used, a set if it has not the size of all sets; those of the other
-    protocols can all be honest.
+    A unary report shows it by the number of its ones: a report with a one for every value would
+    vote for all. A hybrid report shows it if its part is never used, a set if its size is wrong.
+    All reports of the other protocols can be honest.
     """
     if hasattr(protocol, "sends"):
         return not protocol.sends(report)
@@ -92,12 +92,12 @@ def suspicions(protocol: Any, reports: Any) -> list[str]:
     if hasattr(protocol, "support") and not hasattr(protocol, "items"):
         found += _out_of_range(protocol, tally)
     elif hasattr(protocol, "window") or hasattr(protocol, "piecewise"):
-        found += _crowded(protocol, tally)
+        found += _too_full(protocol, tally)
     return found
 
 
 def _uneven(protocol: Any, reports: Any) -> list[str]:
-    """The part of a report that is drawn without regard to the truth is uniform: counted in bins, by chi-squared."""
+    """Test that the part of a report drawn without regard to the truth is uniform: in bins, by chi-squared."""
     import numpy as np
     from scipy.special import chdtrc
 
@@ -123,7 +123,7 @@ def _uneven(protocol: Any, reports: Any) -> list[str]:
 
 
 def _same_sets(protocol: Any, reports: Any) -> list[str]:
-    """No one of all sets of w values comes oftener than its largest mass explains."""
+    """Test that no set of w values comes oftener than its largest mass explains."""
     from collections import Counter
 
     from scipy.special import bdtrc
@@ -139,7 +139,7 @@ def _same_sets(protocol: Any, reports: Any) -> list[str]:
 
 
 def _out_of_range(protocol: Any, tally: Any) -> list[str]:
-    """No honest answers put a frequency beyond 0 or 1 by more than chance."""
+    """Test that no frequency is beyond 0 or 1 by more than chance, as honest answers keep it."""
     from discreet.local.collector.estimate import frequencies
 
     found = frequencies(protocol, tally, confidence=1 - FALSE_ALARM / len(tally.counts))
@@ -149,8 +149,8 @@ def _out_of_range(protocol: Any, tally: Any) -> list[str]:
     return [f"{int(over.sum() + under.sum())} values have more or fewer reports than any honest answers give"]
 
 
-def _crowded(protocol: Any, tally: Any) -> list[str]:
-    """No cell has more reports than its largest mass explains."""
+def _too_full(protocol: Any, tally: Any) -> list[str]:
+    """Test that no cell has more reports than its largest mass explains."""
     import numpy as np
     from scipy.special import bdtrc
 

@@ -36,7 +36,7 @@ def width(protocol: HeavyHitters) -> int:
 
 
 def rows(protocol: HeavyHitters, reports: Any) -> ReportRows:
-    """From rows as `encode` makes them, or from integers as `respond` does."""
+    """Return rows, from rows as `encode` makes them or from integers as `respond` does."""
     wide, spare = width(protocol), protocol.g * protocol.levels
     if not isinstance(reports, np.ndarray):
         found = np.empty((len(reports), wide + 1), dtype=np.uint64)
@@ -61,17 +61,17 @@ def encode(protocol: HeavyHitters, values: Any) -> Words:
     if spare := -protocol.code_bits % 64:
         functions[:, -1] &= np.uint64((1 << (64 - spare)) - 1)
     kept, other = draws.coin(protocol.keep), draws.below(protocol.g - 1)
-    code = _chosen(protocol, values, item)
+    code = _choose(protocol, values, item)
     for word in range(wide):  # keep the prefix of the level
         held = np.clip(STRIDE * (level + 1) - 64 * word, 0, 64)
         code[:, word] &= np.where(held == 64, np.uint64(2**64 - 1), (_ONE << (held % 64).astype(np.uint64)) - _ONE)
-    true = dots(traced(functions, protocol.g), code, protocol.g)
+    true = dots(trace_masks(functions, protocol.g), code, protocol.g)
     sent = np.where(kept, true, other + (other >= true))
     return np.column_stack([functions, (sent * protocol.levels + level).astype(np.uint64)])
 
 
-def _chosen(protocol: HeavyHitters, values: Any, item: NDArray[np.int64]) -> Words:
-    """The code of the item that each respondent speaks about."""
+def _choose(protocol: HeavyHitters, values: Any, item: NDArray[np.int64]) -> Words:
+    """Return the code of the item that each respondent speaks about."""
     wide = 8 * width(protocol)
     answers = [value if isinstance(value, str) else frozenset(value) for value in values]
     codes = {answer: [code.to_bytes(wide, "little") for code in protocol.codes(answer)] for answer in set(answers)}
@@ -88,7 +88,7 @@ def _chosen(protocol: HeavyHitters, values: Any, item: NDArray[np.int64]) -> Wor
 
 @lru_cache(maxsize=64)
 def _byte_masks(c: int, g: int) -> NDArray[np.uint8]:
-    """For every byte of elements a, that of their masks of c a."""
+    """Return, for every byte of elements a, the byte of their masks of c a."""
     digits = [finite.mask(finite.times(c, a, g), g) for a in range(g)]
     places = range(0, 8, _element(g))
     return np.array([sum(digits[byte >> k & g - 1] << k for k in places) for byte in range(256)], dtype=np.uint8)
@@ -96,18 +96,18 @@ def _byte_masks(c: int, g: int) -> NDArray[np.uint8]:
 
 @lru_cache(maxsize=8)
 def _from_traces(g: int) -> NDArray[np.int64]:
-    """The element y whose traces of 2^k y are the bits of a number, for every number."""
+    """Return, for every number, the element y whose traces of 2^k y are the bits of the number."""
     elements = sorted(range(g), key=lambda y: finite.mask(y, g))
     return np.array(elements, dtype=np.int64)
 
 
-def traced(a: Words, g: int) -> list[Words]:
-    """The masks of a, 2 a, 4 a, ..: their parities with v are the traces of these times v, which tell <a, v>."""
+def trace_masks(a: Words, g: int) -> list[Words]:
+    """Return the masks of a, 2 a, 4 a, ..: their parities with v are the traces that tell <a, v>."""
     return [a] if g == 2 else [_byte_masks(1 << bit, g)[a.view(np.uint8)].view(np.uint64) for bit in range(_element(g))]
 
 
 def dots(masks: list[Words], v: Words, g: int) -> NDArray[np.int64]:
-    """`field.dot` of rows of elements, of which the first are given by their masks."""
+    """Return `field.dot` of rows of elements; the first rows are given by their masks."""
     traces = np.zeros(len(masks[0]), dtype=np.int64)
     for bit, mask in enumerate(masks):
         folded = mask[:, 0] & v[..., 0]
@@ -118,12 +118,12 @@ def dots(masks: list[Words], v: Words, g: int) -> NDArray[np.int64]:
 
 
 def _element(g: int) -> int:
-    """Bits of an element."""
+    """Return the bits of an element."""
     return g.bit_length() - 1
 
 
 def walk(protocol: HeavyHitters, tally: ReportRows, *, confidence: float) -> Estimate:
-    """Level by level, the prefixes that stand out from those that nobody has; at the last they are strings.
+    """Find, level by level, the prefixes that stand out from those that nobody has; the last level gives strings.
 
     A prefix stands out if so many supporting reports would come for any of the candidates, had nobody one of them, with
     probability FALSELY at most.
@@ -159,13 +159,13 @@ def walk(protocol: HeavyHitters, tally: ReportRows, *, confidence: float) -> Est
 def _extensions(
     protocol: HeavyHitters, parents: list[int], functions: Words, sent: NDArray[np.int64], depth: int
 ) -> NDArray[np.int64]:
-    """The support of every extension (column) of every parent (row) at one level."""
+    """Count the support of every extension (column) of every parent (row) at one level."""
     g, start = protocol.g, STRIDE * depth
     extensions = 1 << min(STRIDE, protocol.code_bits - start)
     word, shift = divmod(start, 64)
     after = (functions[:, word] >> np.uint64(shift)).astype(np.int64) & (extensions - 1)
-    before = traced(np.ascontiguousarray(functions[:, : word + 1]), g)
-    places = [(finite.mask(c, g), _masked(np.arange(extensions), c, g)) for c in range(1, g)]
+    before = trace_masks(np.ascontiguousarray(functions[:, : word + 1]), g)
+    places = [(finite.mask(c, g), _mask(np.arange(extensions), c, g)) for c in range(1, g)]
     supports = np.empty((len(parents), extensions), dtype=np.int64)
     for row, parent in enumerate(parents):
         code = np.array([parent >> (64 * k) & (2**64 - 1) for k in range(word + 1)], dtype=np.uint64)
@@ -179,21 +179,21 @@ def _extensions(
     return supports
 
 
-def _masked(a: NDArray[np.int64], c: int, g: int) -> NDArray[np.int64]:
+def _mask(a: NDArray[np.int64], c: int, g: int) -> NDArray[np.int64]:
     table = _byte_masks(c, g).astype(np.int64)
     both: NDArray[np.int64] = table[a & 255] | table[a >> 8] << 8
     return both
 
 
 def _least(n: int, q: float, chance: float) -> int:
-    """The least number that a binomial variable reaches with this probability at most; n + 1 if there is none."""
+    """Return the least number that a binomial variable reaches with at most this probability; n + 1 if none."""
     return bisect_left(range(n + 2), -chance, key=lambda k: -1.0 if k == 0 else -float(bdtrc(k - 1, n, q)))
 
 
 def _standing_out(
     protocol: HeavyHitters, parents: list[int], supports: NDArray[np.int64], least: int, depth: int
 ) -> list[tuple[int, int]]:
-    """The BREADTH most supported extensions that have at least so much support and could begin a string."""
+    """Return the BREADTH most supported extensions with at least this support that could begin a string."""
     start = STRIDE * depth
     flat = supports.reshape(-1)
     passing = np.flatnonzero(flat >= least)
@@ -212,7 +212,7 @@ def _standing_out(
 def _margins(
     protocol: HeavyHitters, shares: NDArray[np.float64], n: int, speaking: int, confidence: float
 ) -> NDArray[np.float64]:
-    """The coins of those who spoke at the last level, and that these are a random part of all (and of their items).
+    """Return margins for the coins at the last level, and because its speakers are a random part of all.
 
     The variance is the largest within the interval itself; `whole_reports` adds a part of a report. Both hold before
     strings are selected: one at the edge of being found is found when chance adds to it.

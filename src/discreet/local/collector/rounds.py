@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def read_round(protocol: FewChanges, round: int, tallies: Mapping[int, Tally], *, confidence: float) -> Estimate | None:
-    """Unbiased frequencies and their margins.
+    """Return unbiased frequencies and their margins.
 
     For a respondent with row j the sign of value v is H[j, v]. A term is the mean, over those who speak in its part, of
     H[j, v] times their bit, over the gap. The terms add up to f_v - (1 - f_v) / (D - 1), because two values agree in

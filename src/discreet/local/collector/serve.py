@@ -54,7 +54,7 @@ class Collector:
         self._found: tuple[float, dict[str, Any]] | None = None
 
     async def commit_forever(self) -> None:
-        """All that waits goes to the disk as one transaction; who sent it hears of it after."""
+        """Write all that waits to the disk as one transaction; then tell those who sent it."""
         loop = asyncio.get_running_loop()
         while True:
             await self._wake.wait()
@@ -84,7 +84,7 @@ class Collector:
         return 200, json.dumps(receipt.as_json()).encode()
 
     async def answer(self, method: str, path: str, body: bytes) -> tuple[int, str, bytes]:
-        """Status, type and content for one request."""
+        """Return status, type and content for one request."""
         if method == "OPTIONS":
             return 204, "text/plain", b""
         if path == "/reports":
@@ -110,7 +110,7 @@ class Collector:
         return 404, "application/json", _error("There is /, /reports, /survey.json, /estimate and /estimate.json.")
 
     async def _estimated(self) -> dict[str, Any]:
-        """At most one estimate at a time and one in FRESH seconds, however many ask."""
+        """Estimate, at most once at a time and once in FRESH seconds, however many ask."""
         async with self._estimating:
             if self._found is None or time.monotonic() - self._found[0] > FRESH:
                 found = await asyncio.to_thread(self._estimate)
@@ -118,7 +118,7 @@ class Collector:
             return self._found[1]
 
     async def connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Requests of one connection, one after the other, until it closes, idles or sends what is not HTTP."""
+        """Answer requests of one connection in turn, until it closes, idles or sends what is not HTTP."""
         try:
             while await self._request(reader, writer):
                 pass
@@ -188,7 +188,7 @@ def _reply(status: int, kind: str, content: bytes, length: int, stay: bool) -> b
 async def listen(
     store: Store, *, host: str, port: int, address: str | None, estimate: Callable[[], dict[str, Any]]
 ) -> tuple[asyncio.Server, asyncio.Task[None], str]:
-    """Start serving: the server, the task that commits, and the address that the page sends to."""
+    """Start serving; return the server, the task that commits, and the address that the page sends to."""
     bound = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
     name = f"[{host}]" if ":" in host else host
     shown = address or f"http://{name}:{bound.getsockname()[1]}"

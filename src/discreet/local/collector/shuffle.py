@@ -13,8 +13,8 @@ from discreet.budget import amount
 from discreet.errors import UsageError
 
 
-def amplified(*, epsilon: object, honest: int, delta: object) -> float:
-    """The central ε of n shuffled reports, each ε0-private:
+def amplify(*, epsilon: object, honest: int, delta: object) -> float:
+    """Return the central ε of n shuffled reports, each ε0-private:
 
         ln(1 + (e^ε0 - 1) / (e^ε0 + 1) * (8 sqrt(e^ε0 ln(4 / δ) / n) + 8 e^ε0 / n)),
 
@@ -28,8 +28,8 @@ def amplified(*, epsilon: object, honest: int, delta: object) -> float:
     return min(local, log1p(inner) * (1 + 1e-12))
 
 
-def amplified_tightly(*, epsilon: object, honest: int, delta: object) -> float:
-    """The same by counting clones instead of bounding their number: a fourth or less, and for all ε0.
+def amplify_tightly(*, epsilon: object, honest: int, delta: object) -> float:
+    """Return the same by counting clones instead of bounding their number: a fourth or less, for all ε0.
 
     A shuffled report is at least as private as a sample of A + D from one of A + 1 - D, where C of the other n - 1
     reports are clones, each with probability e^-ε0, A of these are heads, and D is 1 with probability
@@ -44,12 +44,12 @@ def amplified_tightly(*, epsilon: object, honest: int, delta: object) -> float:
 
 
 def local_epsilon(*, central: object, honest: int, delta: object) -> float:
-    """The largest ε0 whose closed bound is at most a central ε: how much each respondent may tell."""
+    """Return the largest ε0 whose closed bound is at most a central ε: how much each respondent may tell."""
     wanted, small = _amounts(central, delta, honest)
     low, high = wanted, max(wanted, log(max(honest / (16 * log(2 / small)), 1)))
     for _ in range(60):
         middle = (low + high) / 2
-        fits = amplified(epsilon=Fraction(middle), honest=honest, delta=delta) <= wanted
+        fits = amplify(epsilon=Fraction(middle), honest=honest, delta=delta) <= wanted
         low, high = (middle, high) if fits else (low, middle)
     return low
 
@@ -61,7 +61,7 @@ def _amounts(epsilon: object, delta: object, honest: int) -> tuple[float, float]
 
 
 def _divergence(central: float, local: float, n: int, delta: float) -> float:
-    """The sum over outcomes of max(0, P - e^central Q), rounded up by what is left out and a relative 1e-9.
+    """Sum max(0, P - e^central Q) over outcomes, rounded up by what is left out and a relative 1e-9.
 
     Given C, the outcomes with P > e^central Q are those of at least `cut` heads, because the ratio grows with them; the
     sums over these are tails of a binomial distribution.

@@ -22,7 +22,7 @@ def _tables(g: int) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
 
 
 def dots(a: Integers, b: Integers, g: int) -> Integers:
-    """`field.dot` of many pairs of vectors."""
+    """Return `field.dot` of many pairs of vectors."""
     _, times = _tables(g)
     total = np.zeros(len(a), dtype=np.int16)
     a, b = a.copy(), b.copy()
@@ -34,7 +34,7 @@ def dots(a: Integers, b: Integers, g: int) -> Integers:
 
 
 def supports(counts: Counts, g: int) -> Counts:
-    """For every v, how many reports (a, y) have <a, v> = y, from the counts of reports a * g + y, without a = 0.
+    """Count for every v the reports (a, y) with <a, v> = y, from the counts of reports a * g + y, without a = 0.
 
     One element of a is exchanged for one of v at a time: reports are counted by (v_1 .. v_j, a_j+1 .. a_k, y - what v_1
     .. v_j account for). The fast Walsh-Hadamard transform is this with g = 2.
@@ -55,7 +55,7 @@ def supports(counts: Counts, g: int) -> Counts:
 
 
 def walsh_hadamard(values: Integers) -> Integers:
-    """The sum over j of values[j] * (-1)^(number of ones in j & v), for every v; their number is a power of two.
+    """Return for every v the sum over j of values[j] * (-1)^(ones in j & v); there are 2^k values.
 
     In two halves of the bits with a transposition between, so that each step works on long runs of memory.
     """
@@ -65,7 +65,7 @@ def walsh_hadamard(values: Integers) -> Integers:
 
 
 def along_first(table: Integers) -> Integers:
-    """The Walsh-Hadamard transform of every column."""
+    """Return the Walsh-Hadamard transform of every column."""
     table, shape, half = table.copy(), table.shape, table.shape[1]
     while half < table.size:
         pairs = table.reshape(-1, 2, half)
@@ -78,6 +78,6 @@ def along_first(table: Integers) -> Integers:
 
 
 def parities(a: Integers, b: Integers) -> Integers:
-    """Whether the number of ones in a & b is odd."""
+    """Return 1 where the number of ones in a & b is odd, else 0."""
     odd: Integers = np.bitwise_count(a & b).astype(np.int64) & 1
     return odd

@@ -87,14 +87,14 @@ class FewChanges:
         object.__setattr__(self, "tree", self._tree_is_better())
 
     def _tree_is_better(self) -> bool:
-        """Whether the mean variance over all rounds is less. A round t needs an interval for each one of its bits."""
+        """True if the tree has less mean variance; a round t needs an interval for each of its bits."""
         one, several = (2 * odds.chance(self.keep) - 1) ** -2, 4 / _gap(self.changes, self.agree, self.epsilon) ** 2
         intervals = Fraction(sum(t.bit_count() for t in range(1, self.rounds + 1)), self.rounds)
         return (1 + self.rounds.bit_length()) * (one + intervals * several) < self.rounds * one
 
     @property
     def rows(self) -> int:
-        """All rows but the first: 2^k - 1, with 2^k the first power of two that is at least d."""
+        """The number of rows but the first: 2^k - 1, with 2^k the first power of two that is at least d."""
         return int((1 << (len(self.domain) - 1).bit_length()) - 1)
 
     @property
@@ -106,36 +106,36 @@ class FewChanges:
         return 2 * self.rows * self.parts
 
     def plan(self, source: bits.RandomBits = bits.SYSTEM) -> int:
-        """Everything that a device draws before the first round, and keeps: part, row, and the pattern of each."""
+        """Draw what a device draws before the first round, and keeps: part, row, and the pattern of each."""
         part, row = bits.below(source, self.parts), bits.below(source, self.rows)
         kept, leans = bits.coin(source, self.keep), bits.coin(source, self.lean)
         many = _patterns(self.changes, self.agree)
         high, low = bits.below(source, many), bits.below(source, (1 << self.changes) - many)
         pattern = _pattern(high if leans else low, self.changes, self.agree, leans)
-        return self._packed(part, row, pattern if self.tree and part else int(kept))
+        return self._pack(part, row, pattern if self.tree and part else int(kept))
 
-    def _packed(self, part: int, row: int, pattern: int) -> int:
+    def _pack(self, part: int, row: int, pattern: int) -> int:
         return (row * self.parts + part) << self.changes | pattern
 
     def held(self, places: Sequence[int], place: int) -> int:
-        """The place that counts in the next round: the one before, if the answer has changed as often as it may."""
+        """Return the place that counts next: the one before, if the answer has changed as often as it may."""
         if not self.tree or not places:
             return place
         changed = sum(one != other for one, other in pairwise(places))
         return places[-1] if changed == self.changes else place
 
     def report(self, plan: int, places: Sequence[int], source: bits.RandomBits = bits.SYSTEM) -> int:
-        """The report of the last of these rounds, from the places of the answers in all of them."""
+        """Return the report of the last of these rounds, from the places of the answers in all of them."""
         spoken, pattern = plan >> self.changes, plan & ((1 << self.changes) - 1)
         row, part = divmod(spoken, self.parts)
         fair = int(bits.coin(source, _FAIR))
-        said = self._said(part, [(row + 1 & place).bit_count() % 2 for place in places])
+        said = self._say(part, [(row + 1 & place).bit_count() % 2 for place in places])
         if said is None:
             return 2 * spoken + fair
         sign, number = said
         return 2 * spoken + (sign ^ (pattern >> number & 1 ^ 1))
 
-    def _said(self, part: int, signs: list[int]) -> tuple[int, int] | None:
+    def _say(self, part: int, signs: list[int]) -> tuple[int, int] | None:
         """Return what this part says in the last round, 0 for + and 1 for -, and how many signs it said before."""
         now = len(signs)
         if not self.tree or not part:
@@ -147,12 +147,12 @@ class FewChanges:
         return ends[-1], sum(one != other for one, other in pairwise(ends[:-1]))
 
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
-        """The report of the first round, with a plan that is then forgotten; a device keeps it and calls `report`."""
+        """Return a first report, and forget its plan; a device keeps the plan and calls `report`."""
         place = answers.place(self.domain, answer)
         return self.report(self.plan(source), [place], source)
 
     def encode(self, values: Any) -> NDArray[np.int64]:
-        """Reports of the first round."""
+        """Draw reports of the first round."""
         import numpy as np
 
         from discreet.local.collector.many import Draws
@@ -183,7 +183,7 @@ class FewChanges:
         return histogram(reports, self.size)
 
     def terms(self, round: int) -> list[tuple[int, int, int, Fraction]]:
-        """Whose means add up to the mean of s in a round: part, the round in which it speaks, weight, and gap."""
+        """Return the terms of a round's mean of s: part, the round in which it speaks, weight, and gap."""
         single = 2 * odds.chance(self.keep) - 1
         if not self.tree:
             return [(round - 1, round, 1, single)]
@@ -207,13 +207,13 @@ class FewChanges:
         return found
 
     def read_round(self, round: int, tallies: Mapping[int, Tally], *, confidence: float = 0.95) -> Estimate | None:
-        """The frequencies in one round, from the tallies of all rounds so far; None if a part is silent."""
+        """Estimate the frequencies in one round, from all tallies so far; None if a part is silent."""
         from discreet.local.collector.rounds import read_round
 
         return read_round(self, round, tallies, confidence=confidence)
 
     def poisoned(self, *, fakes: int, n: int) -> Fraction:
-        """The most by which `fakes` made-up respondents move a frequency: all of them in the part that weighs most."""
+        """Return the most by which `fakes` respondents move a frequency: all in the part of most weight."""
         furthest = max(weight * (1 / gap + 1) for _, _, weight, gap in self.terms(self.rounds))
         return Fraction(fakes, n) * self.parts * furthest * Fraction(self.rows, self.rows + 1)
 
@@ -231,12 +231,12 @@ def _require_whole(value: object, name: str, most: int) -> None:
 
 
 def _patterns(k: int, agree: int) -> int:
-    """How many patterns of k bits keep at least `agree` signs."""
+    """Count the patterns of k bits that keep at least `agree` signs."""
     return sum(comb(k, kept) for kept in range(agree, k + 1))
 
 
 def _pattern(rank: int, k: int, agree: int, leans: bool) -> int:
-    """The pattern of this rank among those that keep at least `agree` signs, or among the others."""
+    """Return the pattern of this rank among those that keep at least `agree` signs, or among the others."""
     pattern, kept = 0, 0
     for place in range(k):
         least, most = (agree - kept, k) if leans else (0, agree - 1 - kept)
@@ -249,14 +249,14 @@ def _pattern(rank: int, k: int, agree: int, leans: bool) -> int:
 
 
 def _lean(k: int, agree: int, epsilon: Fraction) -> int:
-    """Density e^ε against 1: the odds of leaning are e^ε times the numbers of patterns in each class."""
+    """Return the threshold of leaning: odds of e^ε times the numbers of patterns in each class."""
     many = _patterns(k, agree)
     return odds.threshold(epsilon, odds=Fraction(many, (1 << k) - many))
 
 
 @lru_cache(maxsize=256)
 def _gap(k: int, agree: int, epsilon: Fraction) -> Fraction:
-    """The probability that a sign is kept less that it is flipped, the same for each of the k."""
+    """Return the probability that a sign is kept less that it is flipped, the same for each of the k."""
     many, p = _patterns(k, agree), odds.chance(_lean(k, agree, epsilon))
     excess = sum(comb(k, kept) * Fraction(2 * kept - k, k) for kept in range(agree, k + 1))
     return p * excess / many - (1 - p) * excess / ((1 << k) - many)

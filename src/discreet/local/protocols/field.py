@@ -16,7 +16,7 @@ _MODULUS = {1: 0b11, 2: 0b111, 3: 0b1011, 4: 0b10011, 5: 0b100101, 6: 0b1000011,
 
 @lru_cache(maxsize=1)
 def sizes() -> tuple[int, ...]:
-    """The sizes of all fields here, rising."""
+    """Return the sizes of all fields here, rising."""
     primes = [g for g in range(2, MOST) if all(g % k for k in range(2, int(g**0.5) + 1))]
     return tuple(sorted({*primes, *(1 << s for s in _MODULUS)}))
 
@@ -41,7 +41,7 @@ def times(a: int, b: int, g: int) -> int:
 
 
 def dot(a: int, b: int, g: int) -> int:
-    """The inner product of two vectors, each written as a number whose digits in base g are its elements."""
+    """Return the inner product of two vectors, each a number whose digits in base g are its elements."""
     total = 0
     while a and b:
         total = add(total, times(a % g, b % g, g), g)
@@ -50,7 +50,7 @@ def dot(a: int, b: int, g: int) -> int:
 
 
 def length(values: int, g: int) -> int:
-    """How many elements a vector needs so that there are at least so many vectors."""
+    """Return the elements that a vector needs so that there are at least so many vectors."""
     k = 1
     while g**k < values:
         k += 1
@@ -58,7 +58,7 @@ def length(values: int, g: int) -> int:
 
 
 def trace(a: int, g: int) -> int:
-    """a + a^2 + a^4 + ..., which is 0 or 1, in a field of a power of two."""
+    """Return a + a^2 + a^4 + ..., which is 0 or 1, in a field of a power of two."""
     total, power = 0, a
     for _ in range(g.bit_length() - 1):
         total ^= power
@@ -67,5 +67,5 @@ def trace(a: int, g: int) -> int:
 
 
 def mask(a: int, g: int) -> int:
-    """The bits whose parity with those of v is the trace of a v, in a field of a power of two."""
+    """Return the bits whose parity with those of v is the trace of a v, in a field of a power of two."""
     return sum(trace(times(a, 1 << bit, g), g) << bit for bit in range(g.bit_length() - 1))

@@ -51,7 +51,7 @@ class HadamardResponse:
 
     @property
     def rows(self) -> int:
-        """All rows but the first: 2^k - 1, with 2^k the first power of two that is at least d."""
+        """The number of rows but the first: 2^k - 1, with 2^k the first power of two at least d."""
         return int((1 << (len(self.domain) - 1).bit_length()) - 1)
 
     @property

@@ -130,7 +130,7 @@ def _support(d: int, g: int, keep: int) -> Support:
 
 @lru_cache(maxsize=256)
 def _best_g(d: int, epsilon: Fraction) -> int:
-    """The field with the least variance whose table fits. Compared exactly, so that all machines agree."""
+    """Return the field with the least variance whose table fits; compare exactly, so that machines agree."""
     fits = [g for g in finite.sizes() if g ** (finite.length(d, g) + 1) <= MOST_CELLS]
     near = [g for g in fits if odds.e_to_minus(epsilon) * (g - 1) <= 4] or fits
     return min(near, key=lambda g: _support(d, g, _keep(epsilon, g)).variance(n=1, frequency=Fraction(0)))

@@ -91,7 +91,7 @@ class HeavyHitters:
 
     @property
     def size(self) -> int:
-        """A report is ((function * g + hash) * levels + level)."""
+        """The number of reports; a report is ((function * g + hash) * levels + level)."""
         return int((1 << self.code_bits) * self.g * self.levels)
 
     @property
@@ -99,7 +99,7 @@ class HeavyHitters:
         return _support(self.g, self.epsilon)
 
     def code(self, string: str) -> int:
-        """The string as a number: the place of each symbol in the alphabet, from 1; 0 after its end."""
+        """Encode a string as a number: the place of each symbol in the alphabet, from 1; 0 after its end."""
         symbols = string.encode() if self.alphabet is None else [self.alphabet.find(symbol) + 1 for symbol in string]
         if len(symbols) > self.length or 0 in symbols:
             allowed = "" if self.alphabet is None else f" of {self.alphabet}"
@@ -115,7 +115,7 @@ class HeavyHitters:
         return [self.code(string) for string in strings]
 
     def text(self, code: int, code_bits: int) -> str | None:
-        """The string, or beginning of one, that a number of so many bits stands for; None if it stands for none."""
+        """Return the string, or beginning of one, that a number of so many bits encodes; None if none."""
         symbols, ended = [], False
         for i in range(code_bits // self.symbol_bits):
             symbol = code >> (self.symbol_bits * i) & ((1 << self.symbol_bits) - 1)
@@ -158,7 +158,7 @@ class HeavyHitters:
         return total / (self.items * self.levels * (1 << self.code_bits))
 
     def finds(self, *, n: int, recall: float = 0.95) -> float:
-        """The frequency from which a string among n respondents is found with at least this probability.
+        """Return the frequency from which n respondents reveal a string with at least this probability.
 
         It must pass the cut of every level, `cut` standard deviations: by a margin that it misses by chance with
         probability (1 - recall) / levels at most.
@@ -196,12 +196,12 @@ def _keep(g: int, epsilon: Fraction) -> int:
 
 
 def _support(g: int, epsilon: Fraction) -> Support:
-    """Two different prefixes collide under exactly 1 / g of all functions, 0 included."""
+    """Return the chances of support: two prefixes collide under exactly 1 / g of all functions, 0 included."""
     p = odds.chance(_keep(g, epsilon))
     return Support(p=p, q=Fraction(1, g))
 
 
 def _best_g(epsilon: Fraction) -> int:
-    """The smallest field, which is the quickest for the server, whose variance is within a tenth of the least."""
+    """Return the smallest (for the server quickest) field whose variance is within a tenth of the least."""
     variances = {g: _support(g, epsilon).variance(n=1, frequency=Fraction(0)) for g in (2, 4, 16)}
     return next(g for g in variances if variances[g] * 10 <= min(variances.values()) * 11)

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 
 def _epsilon(protocol: Any) -> Fraction:
-    """For a lifetime (S17): over whole histories of at most `changes` different values in `rounds` rounds."""
+    """Return the ε of a lifetime (S17): over histories of at most `changes` values in `rounds` rounds."""
     return lifetime(protocol, protocol.rounds)
 
 
 def lifetime(protocol: Any, rounds: int | None) -> Fraction:
-    """ε of all reports together, between any two histories of at most c = `changes` different values.
+    """Return the ε of all reports together, between histories of at most c = `changes` different values.
 
     With c = 1 the device reports its first value for ever: ε_permanent. Else, for k-ary response twice, with q1 the
     chance of one wrong permanent answer, r = e^ε_instant, d values and m = min(c, d), over T rounds:
@@ -71,12 +71,12 @@ def _one_report(protocol: Any) -> Fraction:
 
 
 def _respond(protocol: Any, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
-    """A first report, with a permanent answer that is then forgotten; a device keeps it and calls `report`."""
+    """Return a first report, and forget its permanent answer; a device keeps it and calls `report`."""
     kept: int = protocol.report(protocol.remember(answer, source), source)
     return kept
 
 
-def _checked(protocol: Any) -> None:
+def _check(protocol: Any) -> None:
     object.__setattr__(protocol, "permanent", amount(protocol.permanent, name="permanent"))
     object.__setattr__(protocol, "instant", amount(protocol.instant, name="instant"))
     for name, value in (("changes", protocol.changes), ("rounds", 1 if protocol.rounds is None else protocol.rounds)):
@@ -117,7 +117,7 @@ class MemoizedResponse:
     then: KaryResponse = field(init=False)
 
     def __post_init__(self) -> None:
-        _checked(self)
+        _check(self)
         first = KaryResponse(domain=self.domain, epsilon=self.permanent)
         object.__setattr__(self, "domain", first.domain)
         object.__setattr__(self, "first", first)
@@ -125,7 +125,7 @@ class MemoizedResponse:
 
     @property
     def channel(self) -> tuple[int, Fraction, int]:
-        """How many responses are in a report, the instant ε of each, and the number of values of each."""
+        """The responses in a report, the instant ε of each, and the number of values of each."""
         return 1, self.instant, len(self.domain)
 
     @property
@@ -183,7 +183,7 @@ class MemoizedUnary:
     keep: int = field(init=False)
 
     def __post_init__(self) -> None:
-        _checked(self)
+        _check(self)
         first = SymmetricUnary(domain=self.domain, epsilon=self.permanent)
         object.__setattr__(self, "domain", first.domain)
         object.__setattr__(self, "first", first)
@@ -191,7 +191,7 @@ class MemoizedUnary:
 
     @property
     def channel(self) -> tuple[int, Fraction, int]:
-        """How many responses are in a report, the instant ε of each, and the number of values of each."""
+        """The responses in a report, the instant ε of each, and the number of values of each."""
         return len(self.domain), self.instant / 2, 2
 
     @property

@@ -60,7 +60,7 @@ def _variance(protocol: Any, *, n: int, answer: Any = None) -> Fraction:
 
 
 def _extremes(domain: answers.Grid) -> tuple[int, ...]:
-    """Where a reading's variance can be largest: it is a quadratic in the answer, the same from both ends."""
+    """Return answers where a reading's variance can be largest: it is a quadratic, the same from both ends."""
     top = domain.size - 1
     return (0, top // 2, top - top // 2, top)
 
@@ -123,7 +123,7 @@ class Duchi:
         return (0, 2)
 
     def reading(self, report: int) -> Fraction:
-        """In steps: E = m (1 - p) + step (2 p - 1) for a report times m, made unbiased."""
+        """Return an unbiased reading in steps: E = m (1 - p) + step (2 p - 1) for a report times m."""
         p, m = odds.chance(self.keep), self.domain.size - 1
         return m * (report - (1 - p)) / (2 * p - 1)
 
@@ -205,7 +205,7 @@ class Hybrid:
 
     @property
     def size(self) -> int:
-        """Cells of the window, then Duchi's two."""
+        """The number of cells of the window, and Duchi's two."""
         return self.piecewise.window.cells + 2
 
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
@@ -232,7 +232,7 @@ class Hybrid:
         return (1 - mixed) * self.duchi.mass(end, answer)
 
     def sends(self, report: int) -> bool:
-        """Whether the part that the report comes from is ever used; that of probability 0 sends nothing."""
+        """True if the part that the report comes from is ever used; a part of probability 0 sends nothing."""
         return self.mix > 0 if report < self.piecewise.size else self.mix < bits.WORD
 
     @property
@@ -244,14 +244,14 @@ class Hybrid:
         return self.piecewise.reading(report) if end < 0 else self.duchi.reading(end)
 
     def reading_variance(self, step: int) -> Fraction:
-        return self._mixed(self.mix, step)
+        return self._mix(self.mix, step)
 
-    def _mixed(self, mix: int, step: int) -> Fraction:
+    def _mix(self, mix: int, step: int) -> Fraction:
         mixed = odds.chance(mix)
         return mixed * self.piecewise.reading_variance(step) + (1 - mixed) * self.duchi.reading_variance(step)
 
     def _worst(self, mix: int) -> Fraction:
-        return max(self._mixed(mix, step) for step in _extremes(self.domain))
+        return max(self._mix(mix, step) for step in _extremes(self.domain))
 
     def parameters(self) -> dict[str, int | str]:
         return {"mix": hex(self.mix), **self.piecewise.parameters(), "duchi": hex(self.duchi.keep)}

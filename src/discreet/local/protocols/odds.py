@@ -22,7 +22,7 @@ LEAST = Fraction(1, 1 << 36)
 
 
 def threshold(epsilon: Fraction, *, odds: Fraction = Fraction(1)) -> int:
-    """The largest t with t / (2^64 - t) <= odds * e^epsilon: how often the truth may be told.
+    """Return the largest t with t / (2^64 - t) <= odds * e^epsilon: how often the truth may be told.
 
     t <= 2^64 / (1 + e^-epsilon / odds). The upper end of the enclosure makes t smaller, if it makes a difference.
     """
@@ -36,17 +36,17 @@ def threshold(epsilon: Fraction, *, odds: Fraction = Fraction(1)) -> int:
 
 
 def chance(t: int) -> Fraction:
-    """The probability of a coin with threshold t."""
+    """Return the probability of a coin with threshold t."""
     return Fraction(t, WORD)
 
 
 def epsilon_of(ratio: Fraction) -> Fraction:
-    """ln(ratio), rounded up in the 64th binary place: the ε of a protocol that is declared by its probabilities."""
+    """Return ln(ratio), rounded up in the 64th binary place: the ε of a protocol declared by probabilities."""
     return Fraction(exact.log(ratio, 64)[1], WORD)
 
 
 def e_to_minus(x: Fraction) -> Fraction:
-    """e^-x to 2^-192, for choices that only move the error: the same on every machine, which a float is not."""
+    """Return e^-x to 2^-192, the same on every machine (a float is not); for choices that only move the error."""
     return Fraction(exact.exp_minus(x, _BITS)[0], 1 << _BITS)
 
 
@@ -70,7 +70,7 @@ class Support:
         return (q * (1 - q) / (p - q) + frequency * (1 - p - q)) / (n * (p - q))
 
     def poisoned(self, *, fakes: int, n: int) -> Fraction:
-        """The most by which `fakes` reports, made up as one likes, move an estimate from n reports in all.
+        """Return the most by which `fakes` made-up reports move an estimate from n reports in all.
 
         A report adds (1 - q) / (n (p - q)) to a value's estimate, or takes q / (n (p - q)) from it; an honest answer
         would have added 1 / n or nothing.

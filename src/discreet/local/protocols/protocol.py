@@ -70,7 +70,7 @@ _NUMBERS = 1 << 53
 
 
 def hex_digits(size: int) -> int:
-    """How many hexadecimal digits a report has on the way; 0 if it is a number."""
+    """Return the number of hexadecimal digits of a report on the way; 0 if it is sent as a number."""
     return 0 if size <= _NUMBERS else -(-(size - 1).bit_length() // 4)
 
 
@@ -80,7 +80,7 @@ def to_wire(report: int, size: int) -> int | str:
 
 
 def from_wire(sent: object, size: int) -> int:
-    """The report, or a refusal of what cannot be one."""
+    """Read a report, or refuse what cannot be one."""
     digits = hex_digits(size)
     if not digits and type(sent) is int and 0 <= sent < size:
         return sent

@@ -38,7 +38,7 @@ def _support(protocol: Any) -> Support:
 
 
 def _mass(protocol: Any, report: int, answer: Any) -> Fraction:
-    """The probability of a report, given the truth."""
+    """Return the probability of a report, given the truth."""
     true = report == answers.place(protocol.domain, answer)
     return _support(protocol).p if true else _support(protocol).q
 

@@ -78,6 +78,6 @@ class SquareWave:
 
 
 def _share(epsilon: Fraction) -> Fraction:
-    """2 b, the window's share of the range: (ε - 1 + e^-ε) / (e^ε - 1 - ε)."""
+    """Return 2 b, the window's share of the range: (ε - 1 + e^-ε) / (e^ε - 1 - ε)."""
     low = odds.e_to_minus(epsilon)
     return (epsilon - 1 + low) / (1 / low - 1 - epsilon)

@@ -87,7 +87,7 @@ class SubsetSelection:
         return _support(self.modulus or len(self.domain), self.w, self.keep)
 
     def sends(self, report: int) -> bool:
-        """Whether this number is a set of w values; every number of a progression is."""
+        """True if this number is a set of w values; every number of a progression is."""
         return bool(self.modulus) or report.bit_count() == self.w
 
     def respond(self, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
@@ -100,7 +100,7 @@ class SubsetSelection:
         return (a - 1) * self.modulus + b
 
     def _any_set(self, place: int, source: bits.RandomBits) -> int:
-        """The truth and the first w - 1 of the other values in a random order, or the first w of them."""
+        """Return the truth and w - 1 of the other values in a random order, or w of the others."""
         held = bits.coin(source, self.keep)
         others = [value for value in range(len(self.domain)) if value != place]
         for first in range(self.w):
@@ -110,7 +110,7 @@ class SubsetSelection:
         return sum(1 << value for value in chosen)
 
     def encode(self, values: Any) -> NDArray[Any]:
-        """Numbers of progressions, or rows of words with a bit for each value."""
+        """Draw numbers of progressions, or rows of words with a bit for each value."""
         import numpy as np
 
         from discreet.local.collector.many import Draws
@@ -151,7 +151,7 @@ class SubsetSelection:
         return (p / self.w if held else (1 - p) / (self.modulus - self.w)) / (self.modulus - 1)
 
     def tally(self, reports: Any) -> Tally:
-        """Reports with the same a are one cyclic sliding sum over b, in steps of a."""
+        """Count support; reports with the same a are one cyclic sliding sum over b, in steps of a."""
         import numpy as np
 
         from discreet.local.collector.estimate import Tally, column_sums
@@ -191,7 +191,7 @@ def _keep(m: int, w: int, epsilon: Fraction) -> int:
 
 
 def _support(m: int, w: int, keep: int) -> Support:
-    """Given the value that decides, any other of the m - 1 is equally likely to be at each of the other places."""
+    """Return the chances of support; any other of the m - 1 values is equally likely at each other place."""
     p = odds.chance(keep)
     return Support(p=p, q=(p * (w - 1) + (1 - p) * w) / (m - 1))
 

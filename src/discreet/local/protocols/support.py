@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 def frequency_variance(protocol: Any, *, n: int, frequency: object = 0) -> Fraction:
-    """The variance of an estimated frequency, as a method of every pure protocol."""
+    """Return the variance of an estimated frequency, as a method of every pure protocol."""
     support: Support = protocol.support
     return support.variance(n=n, frequency=Fraction(str(frequency)))
 
 
 def read_frequencies(protocol: Any, tally: Tally, *, confidence: float = 0.95) -> Estimate:
-    """The frequency of every value among the respondents, with margins, as a method of every pure protocol."""
+    """Estimate the frequency of every value, with margins, as a method of every pure protocol."""
     from discreet.local.collector.estimate import frequencies
 
     return frequencies(protocol, tally, confidence=confidence)

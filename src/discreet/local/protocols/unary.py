@@ -40,11 +40,11 @@ def _support(protocol: Any) -> Support:
 
 
 def _respond(protocol: Any, answer: Any, source: bits.RandomBits = bits.SYSTEM) -> int:
-    return randomized(answers.place(protocol.domain, answer), protocol, source)
+    return randomize(answers.place(protocol.domain, answer), protocol, source)
 
 
-def randomized(place: int, protocol: Any, source: bits.RandomBits) -> int:
-    """Each bit by one coin: with threshold `true` at the true place, `false` at every other."""
+def randomize(place: int, protocol: Any, source: bits.RandomBits) -> int:
+    """Draw each bit by one coin: with threshold `true` at the true place, `false` at every other."""
     report = 0
     for value in range(len(protocol.domain)):
         report |= bits.coin(source, protocol.true if value == place else protocol.false) << value

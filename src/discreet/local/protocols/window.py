@@ -35,7 +35,7 @@ class Window:
 
     @classmethod
     def of(cls, *, steps: int, share: Fraction, epsilon: Fraction) -> Window:
-        """A window of about this share of the range."""
+        """Return a window of about this share of the range."""
         width = max(1, round(steps * share))
         return cls(steps=steps, width=width, inside=odds.threshold(epsilon, odds=Fraction(width, steps)))
 
@@ -64,18 +64,18 @@ class Window:
 
     @property
     def _slope(self) -> Fraction:
-        """How much a step more of the answer moves the expected cell: p - (1 - p) width / m."""
+        """By how much a step more of the answer moves the expected cell: p - (1 - p) width / m."""
         p = odds.chance(self.inside)
         return p - (1 - p) * self.width / self.steps
 
     def _moment(self, step: int, power: int) -> Fraction:
-        """E[cell^power]: the window's cells, and all cells less the window's."""
+        """Return E[cell^power]: the window's cells, and all cells less the window's."""
         p = odds.chance(self.inside)
         window = _powers(step + self.width, power) - _powers(step, power)
         return p * window / self.width + (1 - p) * (_powers(self.cells, power) - window) / self.steps
 
     def reading(self, cell: int) -> Fraction:
-        """The answer that a cell speaks for, in steps: E[cell] is linear in the answer, so its inverse is unbiased."""
+        """Return the answer that a cell speaks for, in steps: the unbiased inverse of E[cell], which is linear."""
         return (cell - self._moment(0, 1)) / self._slope
 
     def reading_variance(self, step: int) -> Fraction:
@@ -117,5 +117,5 @@ def parameters(protocol: Any) -> dict[str, int | str]:
 
 
 def _powers(n: int, power: int) -> Fraction:
-    """The sum of k^power over k < n."""
+    """Sum k^power over k < n."""
     return Fraction(n * (n - 1), 2) if power == 1 else Fraction(n * (n - 1) * (2 * n - 1), 6)

@@ -29,19 +29,19 @@ class Drawn:
     earlier: Mapping[str, int] = field(default_factory=dict)
 
 
-def drawn_report(question: SurveyQuestion, answer: Any, remembered: dict[str, str], round: str) -> Drawn:
+def draw_report(question: SurveyQuestion, answer: Any, remembered: dict[str, str], round: str) -> Drawn:
     """Draw a report, and write down in `remembered` what later ones need."""
     protocol, source = question.protocol, bits.Watched()
     if question.numbered:
         return _by_plan(question, answers.place(protocol.domain, answer), remembered, int(round))
     if question.repeats:
-        return _memoized(protocol, answers.place(protocol.domain, answer), remembered)
+        return _memoize(protocol, answers.place(protocol.domain, answer), remembered)
     report = int(protocol.respond(answer, source))
-    return Drawn(report=report, draws=_named(protocol.draws, source))
+    return Drawn(report=report, draws=_name_draws(protocol.draws, source))
 
 
-def _memoized(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
-    """From the permanent answer that belongs to this value, or to the last one if there were too many.
+def _memoize(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
+    """Draw from the permanent answer of this value, or of the last value if there were too many.
 
     Privacy: a device that refused instead would tell, by its silence, that the value is a new one.
     """
@@ -54,12 +54,12 @@ def _memoized(protocol: Any, place: int, remembered: dict[str, str]) -> Drawn:
         remembered[f"{place}"] = f"{protocol.remember(protocol.domain[place], remembering):x}"
     remembered["now"] = f"{place:x}"
     report = int(protocol.report(int(remembered[f"{place}"], 16), reporting))
-    draws = _named(protocol.remember_draws, remembering) + _named(protocol.report_draws, reporting)
+    draws = _name_draws(protocol.remember_draws, remembering) + _name_draws(protocol.report_draws, reporting)
     return Drawn(report=report, draws=draws, held=held)
 
 
 def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], round: int) -> Drawn:
-    """A round that was left out counts as the one before it, and one before the first answer as the first answer."""
+    """Draw by the plan; a missed round counts as the one before it, or before the first answer as the first."""
     protocol, planning, reporting = question.protocol, bits.Watched(), bits.Watched()
     if "plan" not in remembered:
         remembered["plan"] = f"{protocol.plan(planning):x}"
@@ -75,10 +75,10 @@ def _by_plan(question: SurveyQuestion, place: int, remembered: dict[str, str], r
         reporting = bits.Watched()
         earlier[question.key(f"{number}")] = int(protocol.report(plan, places, reporting))
     report = earlier.pop(question.key(f"{round}"))
-    draws = _named(protocol.plan_draws, planning) + _named(protocol.report_draws, reporting)
+    draws = _name_draws(protocol.plan_draws, planning) + _name_draws(protocol.report_draws, reporting)
     return Drawn(report=report, draws=draws, held=held, earlier=earlier)
 
 
-def _named(names: tuple[str, ...], source: bits.Watched) -> Named:
-    """Every draw with its name. The last name is that of all further draws: of a coin for each value, say."""
+def _name_draws(names: tuple[str, ...], source: bits.Watched) -> Named:
+    """Return every draw with its name; the last name serves all further draws, as of a coin for each value."""
     return tuple((names[min(place, len(names) - 1)], draw) for place, draw in enumerate(source.made))

@@ -21,7 +21,7 @@ from typing import Any
 from discreet.budget import amount, number
 from discreet.errors import BudgetExceeded, UsageError
 from discreet.local.question import Survey, SurveyQuestion, checked_name
-from discreet.local.respondent.again import drawn_report
+from discreet.local.respondent.again import draw_report
 from discreet.noise import bits
 
 try:
@@ -59,11 +59,11 @@ class Device:
         self._recall()
 
     def respondent(self, survey: Survey) -> str:
-        """A random name for this survey, as it is to the last letter: no two surveys can be joined by it."""
+        """Return a random name for this survey as it stands; another version gets another, so none can be joined."""
         return str(self._of(survey)["respondent"])
 
     def cap(self, survey: Survey) -> Fraction:
-        """The least lifetime ε that a survey of this name has ever stated: it cannot raise it afterwards."""
+        """Return the least lifetime ε that a survey of this name has ever stated: it cannot raise it afterwards."""
         return min(Fraction(self._memory["caps"].get(survey.name, str(survey.epsilon))), survey.epsilon)
 
     def spent(self, survey: Survey) -> Fraction:
@@ -81,7 +81,7 @@ class Device:
         return _cost(self._memory["surveys"].values())
 
     def set_limit(self, limit: object) -> None:
-        """The respondent's own decision, and nobody else's: no survey can call this."""
+        """Set the respondent's own limit: no survey can call this."""
         chosen = amount(limit, name="limit", most=MOST_LIMIT)
         with self._alone():
             self._recall()
@@ -89,13 +89,13 @@ class Device:
             self._save()
 
     def sent_before(self, survey: Survey, question: SurveyQuestion, round: str = "") -> int | None:
-        """The report that was sent to this question, if there is one."""
+        """Return the report that was sent to this question, if there is one."""
         known = self._of(survey)["answered"].get(question.name)
         report = None if known is None else known["reports"].get(question.key(round))
         return None if report is None else int(report, 16)
 
     def answer(self, survey: Survey, question: SurveyQuestion, answer: Any, *, round: str = "") -> Sent:
-        """Draw a report, note it and its cost durably, and hand it out; or hand out again what was sent before."""
+        """Draw a report, note it and its cost durably, and return it; or return what was sent before."""
         with self._alone():
             self._recall()
             return self._answer(survey, question, answer, round)
@@ -110,7 +110,7 @@ class Device:
         self._require_within(survey, question, cost)
         record = answered.get(question.name, {"cost": str(cost), "reports": {}, "remembered": {}})
         _require_rounds(question, record)
-        drawn = drawn_report(question, answer, record["remembered"], round)
+        drawn = draw_report(question, answer, record["remembered"], round)
         for name, report in {**drawn.earlier, key: drawn.report}.items():
             record["reports"].setdefault(name, f"{report:x}")
         answered[question.name] = record
@@ -119,7 +119,7 @@ class Device:
         return Sent(key=key, report=drawn.report, draws=drawn.draws, cost=cost, held=drawn.held, earlier=drawn.earlier)
 
     def _require_within(self, survey: Survey, question: SurveyQuestion, cost: Fraction) -> None:
-        """Both limits: the survey's own, and the respondent's for everything."""
+        """Refuse a cost beyond the survey's limit, or the respondent's for everything."""
         if self.spent(survey) + cost > self.cap(survey):
             spent, cap = number(self.spent(survey)), number(self.cap(survey))
             raise BudgetExceeded(
@@ -140,7 +140,7 @@ class Device:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Two programs that answered at once would both draw; the second waits, and finds the first's report."""
+        """Let one program answer at a time: a second one waits, and finds the first's report."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with open(self.path.with_name(self.path.name + ".lock"), "w") as lock:
@@ -152,7 +152,7 @@ class Device:
 
     def _recall(self) -> None:
         try:
-            self._memory = _checked(_current(json.loads(self.path.read_text(encoding="utf-8"))))
+            self._memory = _check(_current(json.loads(self.path.read_text(encoding="utf-8"))))
         except FileNotFoundError:
             self._memory = _empty()
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
@@ -160,7 +160,7 @@ class Device:
             raise UsageError(f"{self.path}, the memory of your answers, cannot be read. Nothing is sent.") from None
 
     def _save(self) -> None:
-        """Whole, or not at all, and on the disk before this returns."""
+        """Write the memory whole or not at all, and on the disk before this returns."""
         beside = self.path.with_name(self.path.name + ".new")
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
             json.dump(self._memory, file, indent=1)
@@ -183,7 +183,7 @@ def _empty() -> dict[str, Any]:
 
 
 def _current(memory: dict[str, Any]) -> dict[str, Any]:
-    """A memory of today's shape. The first one had surveys by name, with one respondent for all versions of it."""
+    """Return a memory of today's shape; the first shape had one respondent for all versions of a survey."""
     if memory.get("format") == FORMAT:
         return memory
     found = _empty()
@@ -198,7 +198,7 @@ def _current(memory: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _checked(memory: dict[str, Any]) -> dict[str, Any]:
+def _check(memory: dict[str, Any]) -> dict[str, Any]:
     """Read what `_save` wrote, or raise an error of any kind."""
     amount(memory["limit"], name="limit")
     for cap in memory["caps"].values():
@@ -223,7 +223,7 @@ def _hexadecimal(text: str) -> None:
 
 
 def _require_rounds(question: SurveyQuestion, record: dict[str, Any]) -> None:
-    """ε of answers that change is counted for so many rounds; whether there was a change makes no difference here."""
+    """Refuse a round beyond those that ε is counted for, with or without a change."""
     rounds = question.protocol.rounds if question.repeats else None
     if rounds is not None and len(record["reports"]) >= rounds:
         raise BudgetExceeded(f"You have answered {question.name} in all of its {rounds} rounds. Nothing is sent.")

@@ -14,7 +14,7 @@ from discreet.pages.style import page_style
 
 
 def page(survey: Survey, *, collector: str) -> bytes:
-    """The page of a survey that sends to a collector's address. It loads nothing and may talk to that address alone."""
+    """Write the page of a survey: it loads nothing and may talk to the collector's address alone."""
     script = part("encode.js") + "\n" + part("page.js")
     style = page_style() + part("page.css")
     compiled = survey.as_json() | {"fingerprint": survey.fingerprint, "collector": collector.rstrip("/")}

@@ -62,7 +62,7 @@ def _times(changes: int) -> str:
     return f"{changes} change" + "s" * (changes > 1)
 
 
-def asked(question: SurveyQuestion) -> str:
+def ask(question: SurveyQuestion) -> str:
     protocol = question.protocol
     if question.kind == "values":
         allowed = ", ".join(map(str, protocol.domain))
@@ -85,7 +85,7 @@ _CAPTIONS = {
 
 
 def coins(question: SurveyQuestion, sent: Sent) -> Iterator[str]:
-    """Every draw that was made, in order, as it fell; those that can fall in one way only are left out."""
+    """Yield every draw in order, as it fell; leave out those that can fall in one way only."""
     named = [(name, draw) for name, draw in sent.draws if not _certain(draw)]
     for name, group in groupby(named, key=itemgetter(0)):
         caption, fell = _CAPTIONS.get(name, name), [draw for _, draw in group]
@@ -130,7 +130,7 @@ def meaning(question: SurveyQuestion, sent: Sent, answer: Any) -> Iterator[str]:
 
 
 def _near(domain: Any, answer: Any) -> list[Any]:
-    """The first few values, with the respondent's among them."""
+    """Return the first few values, with the respondent's among them."""
     few = list(domain[:_SHOWN])
     return few if answer in few else [*few[:-1], answer]
 
