@@ -249,14 +249,14 @@ def test_a_release_started_with_less_noise_than_it_needs_publishes_nothing(
 ) -> None:
     """As an older version with a smaller bound would have started it: what was stored is held against the plan."""
     curator = opened(tmp_path, tables(BUSY), accountant=accountant, neighbors=neighbors, epsilon="1")
-    release, real = curator.release("daily_visits"), design._moved
+    release, real = curator.release("daily_visits"), design._move
 
     def less(*arguments: Any, **named: Any) -> Moved:
         found = real(*arguments, **named)
         l1, l2_squared = (None if norm is None else norm * Fraction(99, 100) for norm in (found.l1, found.l2_squared))
         return Moved(l1=l1, l2_squared=l2_squared)
 
-    monkeypatch.setattr(design, "_moved", less)
+    monkeypatch.setattr(design, "_move", less)
     release.start()
     monkeypatch.undo()
     with pytest.raises(Unproved, match="claims less"):

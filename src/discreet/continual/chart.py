@@ -18,7 +18,7 @@ Line = tuple[tuple[Any, ...], str, str, list[Any], list[float], list[float]]
 
 
 def lines_of(series: Series) -> list[Line]:
-    """The table by keys, statistic and kind of sum: (keys, statistic, publish, periods, values, margins)."""
+    """Split the table by keys, statistic and kind of sum: (keys, statistic, publish, periods, values, margins)."""
     rows = series.table.to_pylist()
     found: dict[tuple[Any, ...], Line] = {}
     for row in rows:
@@ -31,7 +31,7 @@ def lines_of(series: Series) -> list[Line]:
 
 
 def chart(values: Sequence[float], margins: Sequence[float]) -> list[str]:
-    """Rows of text: ● the value, │ its band."""
+    """Draw rows of text: ● the value, │ its band."""
     columns = min(WIDTH, len(values))
     places = [round(index * (len(values) - 1) / max(columns - 1, 1)) for index in range(columns)]
     low = min(values[at] - margins[at] for at in places)
@@ -51,7 +51,7 @@ def chart(values: Sequence[float], margins: Sequence[float]) -> list[str]:
 
 
 def text(series: Series) -> str:
-    """Everything `discreet release show` prints."""
+    """Write everything that `discreet release show` prints."""
     schedule = series.schedule
     horizon = "an unknown number" if schedule.periods is None else str(schedule.periods)
     lines = [
@@ -62,7 +62,7 @@ def text(series: Series) -> str:
     ]
     found = lines_of(series)
     for keys, statistic, publish, periods, values, margins in found[:MOST_CHARTS]:
-        title = " ".join([statistic, named(publish, schedule.period), *map(str, keys)])
+        title = " ".join([statistic, name_sum(publish, schedule.period), *map(str, keys)])
         lines += [f"{title}: {with_margin(values[-1], margins[-1])} on {periods[-1]}", *chart(values, margins), ""]
     if len(found) > MOST_CHARTS:
         lines.append(f"and {len(found) - MOST_CHARTS} more; --out writes all of them.")
@@ -75,7 +75,7 @@ def text(series: Series) -> str:
     return "\n".join(lines)
 
 
-def named(publish: str, period: str) -> str:
+def name_sum(publish: str, period: str) -> str:
     """Name a kind of sum: by day, in all, over 7 days."""
     if publish == "daily":
         return f"by {period}"

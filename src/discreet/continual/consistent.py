@@ -14,7 +14,7 @@ from scipy.optimize import lsq_linear
 
 from discreet.continual.design import Design
 from discreet.continual.question import PeriodQuestion
-from discreet.continual.strategies.dense import summed
+from discreet.continual.strategies.dense import sum_rows
 from discreet.continual.strategies.strategy import Floats
 from discreet.errors import UsageError
 from discreet.policy.schedule import Schedule
@@ -22,43 +22,43 @@ from discreet.policy.schedule import Schedule
 MOST_PERIODS = 2048
 
 
-def revised(
+def revise(
     schedule: Schedule, asked: PeriodQuestion, design: Design, noisy: tuple[Any, ...], table: pa.Table
 ) -> pa.Table:
-    """The table with revised values."""
+    """Return the table with revised values."""
     periods = len(noisy)
     if not 0 < periods <= MOST_PERIODS:
         raise UsageError(f"Values can be revised once there are some, and up to {MOST_PERIODS} periods.")
     long = design.covering(periods)
     weights = [1.0 / long.strategy.deviations(publish)[:periods] for publish in ("daily", "cumulative")]
     found: dict[tuple[str, str], Floats] = {}
-    decoded = [_decoded(long, [each[index] for each in noisy]) for index in range(len(design.mechanisms))]
+    decoded = [_decode(long, [each[index] for each in noisy]) for index in range(len(design.mechanisms))]
     for each in asked.statistics:
         factors = np.array([float(factor * each.step) for factor in each.factors])
-        daily, totals = (_combined(part, factors) for part in decoded[each.measurement])
+        daily, totals = (_combine(part, factors) for part in decoded[each.measurement])
         lowest = -np.inf if asked.signed[each.measurement] else 0.0
-        cells = [_agreed(*pair, weights, lowest) for pair in zip(daily.T, totals.T, strict=True)]
+        cells = [_reconcile(*pair, weights, lowest) for pair in zip(daily.T, totals.T, strict=True)]
         agreed = np.stack(cells, axis=1)
         for publish in schedule.publish:
-            found[each.name, str(publish)] = summed(agreed, publish)
+            found[each.name, str(publish)] = sum_rows(agreed, publish)
     return table.set_column(
         table.column_names.index("value"), "value", pa.array(_in_order(table, asked, schedule, found))
     )
 
 
-def _decoded(design: Design, rows: list[Any]) -> tuple[Floats, Floats]:
+def _decode(design: Design, rows: list[Any]) -> tuple[Floats, Floats]:
     decoder = design.strategy.decoder()
     pairs = [decoder.add(np.array(each, dtype=np.float64)) for each in rows]
     return np.stack([daily for daily, _ in pairs]), np.stack([total for _, total in pairs])
 
 
-def _combined(part: Floats, factors: Floats) -> Floats:
-    """Periods by cells, from periods by parts times cells."""
+def _combine(part: Floats, factors: Floats) -> Floats:
+    """Return periods by cells, from periods by parts times cells."""
     return np.asarray(np.einsum("f,pfc->pc", factors, part.reshape(len(part), len(factors), -1)))
 
 
-def _agreed(daily: Any, totals: Any, weights: list[Floats], lowest: float) -> Floats:
-    """The periods nearest to both estimates, by their deviations, among those that are not below `lowest`."""
+def _reconcile(daily: Any, totals: Any, weights: list[Floats], lowest: float) -> Floats:
+    """Return the periods nearest to both estimates, by their deviations, and not below `lowest`."""
     identity = np.eye(len(daily))
     matrix = np.vstack([weights[0][:, None] * identity, weights[1][:, None] * np.tril(np.ones_like(identity))])
     wanted = np.concatenate([weights[0] * daily, weights[1] * totals])
@@ -70,7 +70,7 @@ def _agreed(daily: Any, totals: Any, weights: list[Floats], lowest: float) -> Fl
 def _in_order(
     table: pa.Table, asked: PeriodQuestion, schedule: Schedule, found: dict[tuple[str, str], Floats]
 ) -> list[float]:
-    """The values in the order of the table's rows: cells follow one another within a period, statistic and kind."""
+    """Return the values in the order of the table's rows: cells follow one another within a period and kind."""
     begins = {}
     for period in range(len(next(iter(found.values())))):
         moment = schedule.begins(period)

@@ -20,7 +20,7 @@ from discreet.budget import Neighbors, round_down
 from discreet.continual.margins import half_widths
 from discreet.continual.question import PeriodQuestion, Statistic
 from discreet.continual.strategies.buffered import Buffered
-from discreet.continual.strategies.choose import chosen
+from discreet.continual.strategies.choose import choose
 from discreet.continual.strategies.dense import Dense
 from discreet.continual.strategies.doubling import Doubling
 from discreet.continual.strategies.independent import Independent
@@ -52,7 +52,7 @@ class Design:
         return cls(strategy=_strategy(told["strategy"]), mechanisms=found)
 
     def covering(self, periods: int) -> Design:
-        """For so many periods: strategies without an end of their own are as long as they are asked to be."""
+        """Return the design for so many periods: strategies without an end are as long as they are asked to be."""
         strategy = self.strategy
         if isinstance(strategy, Doubling):
             return replace(self, strategy=Doubling.covering(periods))
@@ -61,39 +61,40 @@ class Design:
         return self
 
     def moved(self, schedule: Schedule, asked: PeriodQuestion, neighbors: Neighbors) -> list[Moved]:
-        """How far one person moves each measurement, to be held against the mechanisms that were stored.
+        """Return how far one person moves each measurement, to hold it against the stored mechanisms.
 
-        Rounded down to nine digits: floats in a strategy's reach may come out a little larger than when it was started.
+        Rounded down to nine digits: floats in a strategy's reach may come out a little larger than
+        when it was started.
         """
         found = []
         for index, mechanism in enumerate(self.mechanisms):
-            exact = _moved(self.strategy, schedule, asked, index, neighbors=neighbors, norm=mechanism.norm)
+            exact = _move(self.strategy, schedule, asked, index, neighbors=neighbors, norm=mechanism.norm)
             found.append(Moved(l1=_nearly(exact.l1), l2_squared=_nearly(exact.l2_squared)))
         return found
 
     def margins(self, statistic: Statistic, publish: Publish, *, first: int) -> list[float]:
-        """The half-width of each period's estimate, from a first period on."""
+        """Return the half-width of each period's estimate, from a first period on."""
         noise, factors = self.mechanisms[statistic.measurement], [each * statistic.step for each in statistic.factors]
         return half_widths(self.strategy, noise, factors, publish, first=first)
 
 
-def designed(
+def design_release(
     schedule: Schedule, asked: PeriodQuestion, accountant: Accountant, *, neighbors: Neighbors, amount: Fraction
 ) -> Design:
-    """The strategy for a schedule, and noise for each measurement within an even share of the amount."""
+    """Choose the strategy for a schedule, and noise for each measurement within an even share of the amount."""
     paid, person = currency(accountant.name), schedule.per_person
-    strategy = chosen(schedule.periods, schedule.publish, person, paid.norm, signed=any(asked.signed))
+    strategy = choose(schedule.periods, schedule.publish, person, paid.norm, signed=any(asked.signed))
     share = amount / len(asked.own)
     moved = [
-        _moved(strategy, schedule, asked, index, neighbors=neighbors, norm=paid.norm) for index in range(len(asked.own))
+        _move(strategy, schedule, asked, index, neighbors=neighbors, norm=paid.norm) for index in range(len(asked.own))
     ]
     return Design(strategy=strategy, mechanisms=tuple(paid.noise(amount=share, moved=each) for each in moved))
 
 
-def _moved(
+def _move(
     strategy: Strategy, schedule: Schedule, asked: PeriodQuestion, index: int, *, neighbors: Neighbors, norm: Norm
 ) -> Moved:
-    """How far one person moves a measurement over all periods, by the norm that its noise needs."""
+    """Return how far one person moves a measurement over all periods, by the norm that its noise needs."""
     person, own, signed = schedule.per_person, asked.own[index], asked.signed[index]
     times = person.periods if schedule.periods is None else person.most(schedule.periods)
     assert times is not None  # a policy with neither is refused
@@ -109,7 +110,7 @@ def _nearly(norm: Fraction | int | None) -> Fraction | None:
 
 
 def histories(strategy: Strategy, neighbors: Neighbors, *, signed: bool) -> int:
-    """How many times |C u|² the difference of neighbors is.
+    """Return by which factor the difference of neighbors is larger than |C u|².
 
     Removing a person takes one history u away. Replacing one leaves |C (u - v)|² <= |Cu|² + |Cv|² - 2 <Cu, Cv>: that is
     twice the largest where C' C, u and v are not negative, because then the last product is not; else four times.

@@ -32,7 +32,7 @@ def half_widths(
         length = float(np.linalg.norm([float(each) for each in factors]))
         spread = combined.normal_half_width(float(noise.spread)) * length
         return [float(each) for each in strategy.deviations(publish)[first:] * spread]
-    counted = list(_counted(strategy, publish))[first:]
+    counted = list(_count(strategy, publish))[first:]
     return [combined.as_float(_half_width(noise, factors, each)) for each in counted]
 
 
@@ -42,8 +42,8 @@ def _half_width(noise: Additive, factors: Sequence[Fraction], counts: Counter[Fr
     )
 
 
-def _counted(strategy: Any, publish: Publish) -> Iterator[Counter[Fraction]]:
-    """For each period, how many draws are in its estimate with each factor."""
+def _count(strategy: Any, publish: Publish) -> Iterator[Counter[Fraction]]:
+    """Yield for each period how many draws are in its estimate with each factor."""
     if hasattr(strategy, "draws"):
         for once, twice in zip(*(each.tolist() for each in strategy.draws(publish)), strict=True):
             yield Counter({Fraction(1): once, Fraction(2): twice})

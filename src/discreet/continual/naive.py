@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def naive_costs(series: Series, periods: int, points: int = 60) -> list[tuple[int, float]]:
-    """(periods so far, ε) at some numbers of periods up to a last one. Data-free: it follows from the schedule."""
+    """Return (periods so far, ε) up to a last period. Data-free: it follows from the schedule."""
     schedule, person = series.schedule, series.schedule.per_person
     design = series.design.covering(periods)
     paid, amounts = currency(series.accountant.name), [0.0] * periods

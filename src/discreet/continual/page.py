@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from discreet.budget import with_margin
-from discreet.continual.chart import Line, lines_of, named
+from discreet.continual.chart import Line, lines_of, name_sum
 from discreet.continual.naive import naive_costs
 from discreet.pages import axis, blocks
 from discreet.pages.plot import Curve, plot
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def page(series: Series) -> str:
-    """The whole page."""
+    """Write the whole page."""
     schedule, found = series.schedule, lines_of(series)
     kinds = list(dict.fromkeys(line[2] for line in found))
     groups = [[line for line in found if line[2] == kind] for kind in kinds] if len(found) > len(kinds) else [found]
-    charts = [blocks.grid([_figure(line, named(line[2], schedule.period)) for line in group]) for group in groups]
+    charts = [blocks.grid([_figure(line, name_sum(line[2], schedule.period)) for line in group]) for group in groups]
     parts = [blocks.code(schedule.question), blocks.paragraph(_facts(series), kind="soft"), *charts, *_budget(series)]
     return blocks.page(schedule.name, parts, subtitle=f"Published every {schedule.period}")
 

@@ -55,9 +55,9 @@ class PeriodQuestion:
 def question(
     schedule: Schedule, policy: Policy, public: Mapping[str, pa.Table], evaluate: Callable[[str], pa.Table]
 ) -> PeriodQuestion:
-    """The question of a schedule, or what is wrong with it, with its place in the policy."""
+    """Plan the question of a schedule, or tell what is wrong with it and where in the policy."""
     try:
-        table = _dated(schedule, policy)
+        table = _dated_table(schedule, policy)
         rows = replace(
             policy,
             tables={**policy.tables, table.name: replace(table, max_rows=schedule.per_person.rows, max_groups=None)},
@@ -65,14 +65,14 @@ def question(
         with refuse_depth():
             found = plan(schedule.question, replace(rows, neighbors="add_remove"), public, evaluate)
             changed = plan(schedule.question, replace(rows, neighbors="change_one"), public, evaluate)
-        return _checked(found, changed, table)
+        return _check(found, changed, table)
     except Rejected as error:
         message = f"releases.{schedule.name}.question: {error.reason} {error.hint}"
         raise PolicyError(policy.problem("releases", schedule.name, "question", message=message)) from None
 
 
-def _dated(schedule: Schedule, policy: Policy) -> Table:
-    """The one private table that the question reads; a column of it dates its rows."""
+def _dated_table(schedule: Schedule, policy: Policy) -> Table:
+    """Return the one private table that the question reads; a column of it dates its rows."""
     tree = parse(schedule.question, limit=policy.limits.statement)
     private = {name.lower(): table for name, table in policy.tables.items() if not table.public}
     read = [private[each.name.lower()] for each in tree.find_all(exp.Table) if each.name.lower() in private]
@@ -93,7 +93,7 @@ def _dated(schedule: Schedule, policy: Policy) -> Table:
 
 
 def _check_horizon(schedule: Schedule, policy: Policy, domain: Dates | Timestamps) -> None:
-    """Dates are clamped into their domain, so a horizon beyond it would count all later rows in one period."""
+    """Refuse a horizon beyond the dates' domain: clamping would count all later rows in one period."""
     low, high = (datetime(each.year, each.month, each.day) for each in (domain.lo, domain.hi))
     ends = schedule.begins(schedule.periods - 1 if schedule.periods else 0)
     if schedule.begins(0) < low or ends > high:
@@ -104,7 +104,7 @@ def _check_horizon(schedule: Schedule, policy: Policy, domain: Dates | Timestamp
         raise PolicyError(policy.problem("releases", schedule.name, "from", message=message))
 
 
-def _checked(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
+def _check(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
     hint = "Write SELECT keys, COUNT(*), SUM(x) FROM one table WHERE ... GROUP BY keys."
     if len(found.blocks) != 1 or found.listed is None or found.selected:
         raise Rejected("a release lists counts and sums by public keys, and computes nothing from them.", hint=hint)
@@ -146,7 +146,7 @@ def _checked(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
         table=table,
         block=block,
         own=tuple(each.sensitivity for each in block.statistics),
-        signed=tuple(map(_signed, block.statistics, changed.blocks[0].statistics)),
+        signed=tuple(map(_is_signed, block.statistics, changed.blocks[0].statistics)),
         keys=keys,
         statistics=tuple(statistics),
         canonical=identity.question(found),
@@ -156,6 +156,6 @@ def _checked(found: Plan, changed: Plan, table: Table) -> PeriodQuestion:
 _TAKEN = {"period", "publish", "statistic", "value", "margin"}
 
 
-def _signed(added: Measured, changed: Measured) -> bool:
-    """Whether one number can be moved by more than a person's own largest contribution when that person is replaced."""
+def _is_signed(added: Measured, changed: Measured) -> bool:
+    """True if replacing a person can move one number by more than a person's own largest contribution."""
     return changed.sensitivity.linf > added.sensitivity.linf

@@ -49,5 +49,8 @@ class ReleaseQuote:
         for each in self.lines:
             first, last = (with_margin(0, margin).partition(" ± ")[2] for margin in (each.margins[0], each.margins[-1]))
             most = with_margin(0, max(each.margins)).partition(" ± ")[2]
-            told.append(f"{each.statistic}, {each.publish}: ± {first} at first, ± {last} at last, ± {most} at most")
+            kind = f"over {each.publish} periods" if each.publish.isdigit() else each.publish
+            same = first == last == most
+            margins = f"± {most} in each" if same else f"± {first} at first, ± {last} at last, ± {most} at most"
+            told.append(f"{each.statistic}, {kind}: {margins}")
         return "\n".join([*told, "± is a 95 % margin of the noise. Nothing is charged by this quote."])

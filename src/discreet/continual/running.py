@@ -22,10 +22,10 @@ import pyarrow as pa
 
 from discreet.accounting import Accountant
 from discreet.budget import Charge
-from discreet.continual.design import Design, designed
+from discreet.continual.design import Design, design_release
 from discreet.continual.question import PeriodQuestion
 from discreet.continual.quote import LONG, Line, ReleaseQuote
-from discreet.continual.series import Series, published_rows
+from discreet.continual.series import Series, rows_to_publish
 from discreet.continual.strategies.strategy import Windows
 from discreet.engines.duckdb.arrivals import Arrivals, packed, unpacked
 from discreet.engines.until import Until
@@ -61,7 +61,7 @@ class Release:
         return "release " + hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
 
     def quote(self) -> ReleaseQuote:
-        """What starting it would cost, and its margins in every period. Free; touches no data."""
+        """Return the cost of starting it, and its margins in every period. Free; touches no data."""
         design = self._design()
         periods = self.schedule.periods or LONG
         covering = design.covering(periods) if self.schedule.periods is None else design
@@ -106,7 +106,7 @@ class Release:
 
     def run(self, as_of: date | datetime | None = None) -> Series:
         """Publish every period that has ended and was not published yet."""
-        stream = self._started()
+        stream = self._require_start()
         due = self.schedule.due(_moment(as_of))
         if stream.published - FIRST < due and stream.key is not None:
             # Privacy: S22. What the curator can mend is said; all else, of whatever type, is one fixed sentence.
@@ -119,7 +119,7 @@ class Release:
 
     def show(self) -> Series:
         """Return what has been published so far."""
-        stream = self._started()
+        stream = self._require_start()
         design, *steps = self.ledger.streams.published(stream)
         tables = [_table(content) for content in steps]
         return Series(
@@ -129,14 +129,15 @@ class Release:
             accountant=self.accountant,
             cost=stream.cost,
             noisy=tuple(map(_noisy, steps)),
-            table=pa.concat_tables(tables) if tables else published_rows(self.schedule, self.asked, None, [], []),
+            table=pa.concat_tables(tables) if tables else rows_to_publish(self.schedule, self.asked, None, [], []),
         )
 
     def _design(self) -> Design:
         amount = self.accountant.allot(epsilon=self.schedule.epsilon)
-        return designed(self.schedule, self.asked, self.accountant, neighbors=self.policy.neighbors, amount=amount)
+        neighbors = self.policy.neighbors
+        return design_release(self.schedule, self.asked, self.accountant, neighbors=neighbors, amount=amount)
 
-    def _started(self) -> StreamRecord:
+    def _require_start(self) -> StreamRecord:
         stream = self.ledger.streams.find(self.identity)
         if stream is None or not stream.published:
             raise UsageError(
@@ -176,8 +177,8 @@ class Release:
                         # Privacy: whoever froze it has counted other people than `arrivals` remembers from here on.
                         raise LedgerUnavailable(f"Another run of {self.schedule.name} is at work: run again after it.")
                     frozen.append(unpacked(content))
-                noisy = _released(measurements, Exact(frozen[period][0]))
-                streams.publish(stream, period + FIRST, _packed(noisy, estimates.add(noisy)))
+                noisy = _release(measurements, Exact(frozen[period][0]))
+                streams.publish(stream, period + FIRST, _pack(noisy, estimates.add(noisy)))
         if self.schedule.periods == due:
             self.ledger.post(Reservation(id=stream.charge, key=stream.key, resumed=True), b"all periods are published")
 
@@ -197,7 +198,7 @@ class _Estimates:
         self._period, self._first = 0, first
 
     def skip(self, noisy: list[list[list[int]]]) -> dict[Any, Any]:
-        """The sums of the next period, by measurement and kind."""
+        """Return the sums of the next period, by measurement and kind."""
         found = {}
         for index, (decoder, rows) in enumerate(zip(self._decoders, noisy, strict=True)):
             daily, cumulative = decoder.add(np.array(rows, dtype=np.float64))
@@ -215,14 +216,14 @@ class _Estimates:
                 parts = found[each.measurement, publish].reshape(len(each.factors), -1)
                 values.append(np.array([float(factor * each.step) for factor in each.factors]) @ parts)
                 margins.append(self._margins[each.name, publish][self._period - 1 - self._first])
-        return published_rows(self._schedule, self._asked, self._period - 1, values, margins)
+        return rows_to_publish(self._schedule, self._asked, self._period - 1, values, margins)
 
 
-def _released(measurements: list[Steps], exact: Exact) -> list[list[list[int]]]:
+def _release(measurements: list[Steps], exact: Exact) -> list[list[list[int]]]:
     return [[[int(each) for each in row] for row in steps.release(exact)[0]] for steps in measurements]
 
 
-def _packed(noisy: list[list[list[int]]], table: pa.Table) -> bytes:
+def _pack(noisy: list[list[list[int]]], table: pa.Table) -> bytes:
     told = json.dumps(noisy, separators=(",", ":")).encode()
     return len(told).to_bytes(8, "little") + told + packed([table])
 

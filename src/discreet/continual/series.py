@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from discreet.accounting import Accountant
 from discreet.budget import Budget, Charge
-from discreet.continual.consistent import revised
+from discreet.continual.consistent import revise
 from discreet.continual.design import Design
 from discreet.continual.question import PeriodQuestion
 from discreet.errors import UsageError
@@ -37,7 +37,7 @@ class Series:
 
     @property
     def periods(self) -> int:
-        """How many periods are published."""
+        """The number of published periods."""
         return len(self.noisy)
 
     @property
@@ -46,8 +46,8 @@ class Series:
         return self.accountant.budget(self.cost)
 
     def consistent(self) -> Series:
-        """Revised values: no count below zero, and all sums agree with each other (`consistent`)."""
-        return replace(self, table=revised(self.schedule, self.asked, self.design, self.noisy, self.table))
+        """Return revised values: no count below zero, and all sums agree with each other (`consistent`)."""
+        return replace(self, table=revise(self.schedule, self.asked, self.design, self.noisy, self.table))
 
     def as_json(self) -> dict[str, Any]:
         rows = zip(*(column.to_pylist() for column in self.table.columns), strict=True)
@@ -82,10 +82,10 @@ class Series:
                 raise UsageError(f"{path.name} should end in .json, .csv, .parquet or .html.")
 
 
-def published_rows(
+def rows_to_publish(
     schedule: Schedule, asked: PeriodQuestion, period: int | None, values: Sequence[Any], margins: Sequence[float]
 ) -> pa.Table:
-    """The rows of one period; none for None. A window is published from the first period on that fills it."""
+    """Return the rows of one period; none for None. A window is published from the first period that fills it."""
     cells = asked.block.cells
     stamp = pa.timestamp("s") if schedule.period == "hour" else pa.date32()
     begins = schedule.begins(period or 0)

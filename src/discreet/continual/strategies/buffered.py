@@ -48,7 +48,7 @@ class Buffered:
 
     @classmethod
     def fitted(cls, periods: int) -> Buffered:
-        """Buffers that forget by halves: one for every power of two up to the horizon."""
+        """Return buffers that forget by halves: one for every power of two up to the horizon."""
         shifts = tuple(range(1, max(2, int(log2(periods))) + 2))
         lags = np.unique(np.geomspace(1, max(periods - 1, 1), 400).astype(np.int64))
         wanted = _root_at(lags)
@@ -74,7 +74,7 @@ class Buffered:
         return np.asarray(np.array(self.weights, dtype=np.float64) * self._rates)
 
     def series(self) -> Floats:
-        """c_0, c_1, ...: what a period counts in those after it."""
+        """Return c_0, c_1, ...: what a period counts in those after it."""
         lags = np.arange(self.periods - 1)
         total = np.zeros(self.periods)
         total[0] = 2.0**BITS
@@ -83,14 +83,14 @@ class Buffered:
         return total
 
     def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
-        total = float(np.square(_repeated(self.series(), times=times, apart=apart)).sum())
+        total = float(np.square(_repeat(self.series(), times=times, apart=apart)).sum())
         exact = round_up(Fraction(total) * (1 + _SAFE), digits=15)
         rounding = 2 * len(self.shifts) * (isqrt(self.periods * times * cells) + 1)
         length = Fraction(isqrt(int(exact)) + 1) + rounding
         return length**2
 
     def deviations(self, publish: Publish) -> Floats:
-        """By the response of the decoder to one unit: everything is Toeplitz."""
+        """Return deviations from the response of the decoder to one unit: everything is Toeplitz."""
         response = self._inverse()
         if publish != "daily":
             response = np.cumsum(response)
@@ -99,7 +99,7 @@ class Buffered:
         return np.asarray(np.sqrt(np.cumsum(np.square(response))))
 
     def _inverse(self) -> Floats:
-        """The series of C^-1.
+        """Return the series of C^-1.
 
         With s = 1 / x, c is 2^24 + sum of gain / (s - 1 + rate). It falls from one of its poles to the next, so between
         two neighbors, and below the last, it has one zero each; 1 / c has its poles there and is a sum of powers again.
@@ -120,8 +120,8 @@ class Buffered:
         return total
 
 
-def _repeated(series: Floats, *, times: int, apart: int) -> Floats:
-    """C u for a person who counts in periods 0, apart, 2 apart, ...: the series added to itself, by doubling.
+def _repeat(series: Floats, *, times: int, apart: int) -> Floats:
+    """Return C u of a person in periods 0, apart, 2 apart, ...: the series added to itself, by doubling.
 
     Only positive numbers are added, each in at most 2 log2(times) roundings.
     """
@@ -134,19 +134,19 @@ def _repeated(series: Floats, *, times: int, apart: int) -> Floats:
 
 
 def _later(first: Floats, second: Floats, lag: int) -> Floats:
-    """The sum of two series, the second of them `lag` periods later; what falls behind the horizon is lost."""
+    """Add two series, the second `lag` periods later; drop what falls behind the horizon."""
     total = first.copy()
     total[lag:] += second[: max(0, len(second) - lag)]
     return total
 
 
 def _inside(low: float, high: float) -> tuple[float, float]:
-    """Just inside an interval: at its ends there are poles."""
+    """Return points just inside an interval: at its ends there are poles."""
     return low * (1 + 1e-13), high * (1 - 1e-13)
 
 
 def _root_at(lags: npt.NDArray[np.int64]) -> Floats:
-    """binomial(2j, j) / 4^j = Γ(j + 1/2) / (√π j!)"""
+    """Return binomial(2j, j) / 4^j = Γ(j + 1/2) / (√π j!)."""
     j = lags.astype(np.float64)
     return np.asarray(np.exp(gammaln(j + 0.5) - gammaln(j + 1.0)) / np.sqrt(np.pi))
 

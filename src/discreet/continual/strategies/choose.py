@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from discreet.continual.strategies.buffered import Buffered
-from discreet.continual.strategies.dense import column_normalised, optimised, power, window_root
+from discreet.continual.strategies.dense import column_normalised, optimise, power, window_root
 from discreet.continual.strategies.doubling import Doubling
 from discreet.continual.strategies.independent import Independent
 from discreet.continual.strategies.strategy import Gaussian, Strategy
@@ -28,7 +28,7 @@ _OPTIMISED_FOR = 3  # periods a person: it is optimised for one, and no longer c
 _HIGHEST, _WIDEST = 8, 128  # of trees that are looked at
 
 
-def chosen(
+def choose(
     periods: int | None,
     publish: tuple[Publish, ...],
     per_person: PerPerson,
@@ -36,7 +36,7 @@ def chosen(
     *,
     signed: bool,
 ) -> Strategy:
-    """The best strategy for what is published, with noise for a person's l1 or l2 norm."""
+    """Return the best strategy for what is published, with noise for a person's l1 or l2 norm."""
     if norm == "l1":
         return pure(periods or TYPICAL, publish)
     if periods is None:
@@ -47,7 +47,7 @@ def chosen(
 
 @lru_cache(maxsize=16)
 def pure(periods: int, publish: tuple[Publish, ...]) -> Strategy:
-    """Among independent noise and all trees with subtraction; how often a person counts multiplies all alike."""
+    """Choose among independent noise and trees with subtraction; a person's periods multiply all alike."""
     trees = [
         SubtractionTree(periods=periods, arity=arity, height=height)
         for height in range(2, _HIGHEST + 1)
@@ -59,14 +59,14 @@ def pure(periods: int, publish: tuple[Publish, ...]) -> Strategy:
 
 @lru_cache(maxsize=16)
 def unending(publish: tuple[Publish, ...], times: int) -> Strategy:
-    """Among strategies with Gaussian noise that cost the same however long they go on."""
+    """Choose among strategies with Gaussian noise that cost the same however long they go on."""
     candidates = [Independent(periods=TYPICAL), Doubling.covering(TYPICAL)]
     return _best(candidates, publish, lambda each: float(each.l2_squared(times=times, apart=1, cells=1, signed=True)))
 
 
 @lru_cache(maxsize=16)
 def gaussian(periods: int, publish: tuple[Publish, ...], times: int, apart: int, *, signed: bool) -> Strategy:
-    """Among all strategies with Gaussian noise."""
+    """Choose among all strategies with Gaussian noise."""
     candidates: list[Any] = [Independent(periods=periods), BinaryTree(periods=periods)]
     if periods > MOST_DENSE:
         candidates = [Independent(periods=periods), Buffered.fitted(periods)]
@@ -75,7 +75,7 @@ def gaussian(periods: int, publish: tuple[Publish, ...], times: int, apart: int,
         candidates += [window_root(periods, each) for each in publish if isinstance(each, int)]
     if periods <= MOST_OPTIMISED and times <= _OPTIMISED_FOR:
         alone = [min(_errors(each, [one], 1.0)[0] for each in candidates) for one in publish]
-        candidates.append(optimised(periods, publish, [1 / each for each in alone]))
+        candidates.append(optimise(periods, publish, [1 / each for each in alone]))
 
     def noise(strategy: Gaussian) -> float:
         return float(strategy.l2_squared(times=times, apart=apart, cells=1, signed=signed))
@@ -90,11 +90,11 @@ def _best(candidates: Sequence[Any], publish: Sequence[Publish], noise: Any) -> 
 
 
 def _errors(strategy: Strategy, publish: Sequence[Publish], noise: float) -> list[float]:
-    """Mean squared errors of what is published, at one unit of the budget."""
+    """Return mean squared errors of what is published, at one unit of the budget."""
     return [noise * float(np.square(strategy.deviations(each)).mean()) for each in publish]
 
 
 def rms(strategy: Any, publish: Publish, *, times: int = 1, apart: int = 1) -> float:
-    """The root mean squared error for l2 sensitivity 1 a period and one unit of noise, of counts, as in the docs."""
+    """Return the root mean squared error of counts, for l2 sensitivity 1 a period and one unit of noise."""
     noise = float(strategy.l2_squared(times=times, apart=apart, cells=1, signed=False))
     return sqrt(_errors(strategy, [publish], noise)[0])

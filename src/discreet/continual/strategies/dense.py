@@ -56,7 +56,7 @@ class Dense:
 
     @one_thread()
     def gram(self) -> npt.NDArray[np.int64]:
-        """C' C, exactly: products of floats that hold integers are exact as long as every sum stays below 2^53."""
+        """Return C' C exactly: products of floats that hold integers are exact while sums stay below 2^53."""
         columns = self.factor.astype(np.float64)
         assert np.square(columns).sum(axis=0).max() < 2.0**52
         gram: npt.NDArray[np.int64] = (columns.T @ columns).astype(np.int64)
@@ -72,11 +72,11 @@ class Dense:
     @one_thread()
     def deviations(self, publish: Publish) -> Floats:
         inverse = solve_triangular(self.factor.astype(np.float64), np.eye(self.periods), lower=True)
-        return np.asarray(np.sqrt(np.square(summed(inverse, publish)).sum(axis=1)))
+        return np.asarray(np.sqrt(np.square(sum_rows(inverse, publish)).sum(axis=1)))
 
 
-def summed(rows: Floats, publish: Publish) -> Floats:
-    """Single periods' rows into rows of what is published."""
+def sum_rows(rows: Floats, publish: Publish) -> Floats:
+    """Sum the rows of single periods into rows of what is published."""
     if publish == "daily":
         return rows
     totals = np.cumsum(rows, axis=0)
@@ -111,14 +111,14 @@ class _Solve:
         return self._found[-1]
 
 
-def rounded(name: str, factor: Floats) -> Dense:
-    """A factor as integers, its longest column near UNIT."""
+def round_factor(name: str, factor: Floats) -> Dense:
+    """Round a factor to integers, its longest column near UNIT."""
     longest = np.sqrt(np.square(factor).sum(axis=0).max())
     return Dense(name=name, factor=np.rint(factor * (UNIT / longest)).astype(np.int64))
 
 
 def root_series(periods: int) -> Floats:
-    """1, 1/2, 3/8, 5/16, ...: the series of (1 - x)^(-1/2), which is the square root of 1 + x + x² + ..."""
+    """Return 1, 1/2, 3/8, 5/16, ...: the series of (1 - x)^(-1/2), the square root of 1 + x + x² + ..."""
     steps = np.arange(1, periods)
     return np.concatenate([[1.0], np.cumprod((2 * steps - 1) / (2 * steps))])
 
@@ -127,38 +127,38 @@ def lower(series: Floats) -> Floats:
     return np.asarray(np.tril(toeplitz(series)))
 
 
-def normalised(factor: Floats) -> Floats:
+def normalise(factor: Floats) -> Floats:
     return np.asarray(factor / np.sqrt(np.square(factor).sum(axis=0)))
 
 
 def square_root(periods: int) -> Dense:
-    return rounded("square root", lower(root_series(periods)))
+    return round_factor("square root", lower(root_series(periods)))
 
 
 def column_normalised(periods: int) -> Dense:
-    return rounded("column-normalised square root", normalised(lower(root_series(periods))))
+    return round_factor("column-normalised square root", normalise(lower(root_series(periods))))
 
 
 def power(periods: int, tenths: int) -> Dense:
-    """The series of (1 - x)^-e, e in tenths."""
+    """Return the series of (1 - x)^-e, e in tenths."""
     steps, exponent = np.arange(1, periods), tenths / 10
     series = np.concatenate([[1.0], np.cumprod((steps - 1 + exponent) / steps)])
-    return rounded(f"column-normalised root of exponent {exponent}", normalised(lower(series)))
+    return round_factor(f"column-normalised root of exponent {exponent}", normalise(lower(series)))
 
 
 def window_root(periods: int, window: int) -> Dense:
-    """The square root of (1 - x^w) / (1 - x): the root of the running sum times that of 1 - x^w."""
+    """Return the root of (1 - x^w) / (1 - x): the root of the running sum times that of 1 - x^w."""
     root, series = root_series(periods), np.zeros(periods)
     factor = 1.0
     for j in range((periods - 1) // window + 1):  # the series of (1 - y)^(1/2) at y = x^w
         series[j * window :] += factor * root[: periods - j * window]
         factor *= (j - 0.5) / (j + 1)
-    return rounded(f"square root of the {window}-period window", lower(series))
+    return round_factor(f"square root of the {window}-period window", lower(series))
 
 
 @one_thread()
-def optimised(periods: int, publish: Sequence[Publish], weights: Sequence[float]) -> Dense:
-    """The factor with the least weighted mean of variances among all whose columns have length 1.
+def optimise(periods: int, publish: Sequence[Publish], weights: Sequence[float]) -> Dense:
+    """Return the factor with the least weighted mean of variances among all whose columns have length 1.
 
     X = C' C minimises tr(Q X^-1) under X_tt <= 1, with Q the weighted sum of the workloads' A' A. At the optimum
     X = V^-1/2 (V^1/2 Q V^1/2)^1/2 V^-1/2 for the diagonal V of multipliers, and V is a fixed point of the diagonal of
@@ -167,7 +167,7 @@ def optimised(periods: int, publish: Sequence[Publish], weights: Sequence[float]
     identity = np.eye(periods)
     mixed = np.zeros((periods, periods))
     for each, weight in zip(publish, weights, strict=True):
-        workload = summed(identity, each)
+        workload = sum_rows(identity, each)
         mixed += weight * (workload.T @ workload)
     multipliers = np.sqrt(np.diagonal(mixed)).copy()
     for _ in range(_ROUNDS):
@@ -181,4 +181,4 @@ def optimised(periods: int, publish: Sequence[Publish], weights: Sequence[float]
     gram = root / np.outer(scale, scale)
     # C lower with C' C = X: Cholesky from the last period backwards.
     factor = np.linalg.cholesky(gram[::-1, ::-1])[::-1, ::-1].T
-    return rounded(f"factor optimised for {', '.join(map(str, publish))}", factor)
+    return round_factor(f"factor optimised for {', '.join(map(str, publish))}", factor)

@@ -38,7 +38,7 @@ class Doubling:
 
     @classmethod
     def covering(cls, periods: int) -> Doubling:
-        """Whole epochs that hold so many periods."""
+        """Return whole epochs that hold so many periods."""
         return cls(periods=sum(_epochs(periods)))
 
     def _dense(self) -> Dense:
@@ -75,7 +75,7 @@ def _factor(periods: int) -> npt.NDArray[np.int64]:
 
 @lru_cache(maxsize=8)
 def _epoch(length: int) -> npt.NDArray[np.int64]:
-    """Rounded down, so that no column is longer than UNIT.
+    """Return an epoch's factor, rounded down, so that no column is longer than UNIT.
 
     Single operations of floats, in a fixed order: every machine comes to the same integers.
     """

@@ -43,7 +43,7 @@ class Independent:
         return np.sqrt(ones.astype(np.float64))
 
     def draws(self, publish: Publish) -> tuple[IntegerArray, IntegerArray]:
-        """How many draws are in each period's estimate, once and twice."""
+        """Count the draws in each period's estimate: once, and twice."""
         length = {"daily": 1, "cumulative": self.periods}.get(str(publish), publish)
         assert isinstance(length, int)
         return np.minimum(np.arange(1, self.periods + 1), length), np.zeros(self.periods, dtype=np.int64)

@@ -42,15 +42,17 @@ class Strategy(Protocol):
     def decoder(self) -> Decoder: ...
 
     def deviations(self, publish: Publish) -> Floats:
-        """The standard deviation of each period's estimate, in units of the noise's own."""
+        """Return the standard deviation of each period's estimate, in units of the noise's own."""
 
 
 class Gaussian(Strategy, Protocol):
     """With Gaussian noise: for budgets in ρ."""
 
     def l2_squared(self, *, times: int, apart: int, cells: int, signed: bool) -> Fraction:
-        """At least the largest |C u|² of a person who counts in `times` periods `apart` apart, by a vector of l2 norm
-        at most 1 and up to `cells` cells in each; `signed` where it may have negative entries as well as positive ones.
+        """Return at least the largest |C u|² of a person in `times` periods `apart` apart.
+
+        The person counts by a vector of l2 norm at most 1 and in up to `cells` cells of each
+        period; `signed` where the vector may have negative entries as well as positive ones.
         """
 
 
@@ -58,11 +60,11 @@ class Pure(Strategy, Protocol):
     """With Laplace noise: for budgets in ε."""
 
     def l1(self, *, times: int) -> int:
-        """The largest |C u|_1 of a person who counts in `times` periods, by a vector of l1 norm at most 1 in each."""
+        """Return the largest |C u|_1 of a person who counts in `times` periods, by l1 norm at most 1 in each."""
 
 
 def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed: bool) -> int:
-    """An upper bound on u' G u over |u_t| <= 1 with at most `times` non-zero u_t, any two `apart` or more apart.
+    """Return an upper bound on u' G u over |u_t| <= 1, with at most `times` non-zero u_t, `apart` or more apart.
 
     The i-th period of a person, from 0, is i * apart or later, and the j-th is (j - i) * apart or more behind it. So
     their entry of G is at most the largest G_st over s >= i * apart and t >= s + (j - i) * apart, and the bound is the
@@ -85,7 +87,7 @@ def participation(gram: npt.NDArray[np.int64], *, times: int, apart: int, signed
 
 
 def impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Iterator[Floats]:
-    """For each period, what every draw so far counts in its estimate; `draws[t]` draws belong to period t."""
+    """Yield for each period what every draw so far counts in its estimate; `draws[t]` draws are of period t."""
     decoder, sums, first, total = strategy.decoder(), Windows(publish), 0, sum(draws)
     for count in draws:
         rows = np.zeros((count, total))
@@ -95,7 +97,7 @@ def impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Iter
 
 
 def by_impulses(strategy: Strategy, draws: Sequence[int], publish: Publish) -> Floats:
-    """Deviations of any strategy whose rows have a draw each (`draws[t]` of them in period t), by decoding units."""
+    """Return deviations of a strategy with `draws[t]` rows of a draw each in period t, by decoding units."""
     return np.array([np.sqrt(np.square(weights).sum()) for weights in impulses(strategy, draws, publish)])
 
 

@@ -70,7 +70,7 @@ class BinaryTree:
 
 
 def _rows(period: int, levels: int) -> int:
-    """How many runs end with this period."""
+    """Count the runs that end with this period."""
     done = period + 1
     return min((done & -done).bit_length(), levels)
 
@@ -144,7 +144,7 @@ class SubtractionTree:
         return self.height * times
 
     def runs(self, totals: Any) -> list[tuple[Any, Any, Any]]:
-        """For totals of so many periods, at each level: the first node, the one after the last, and their sign."""
+        """Return at each level, for totals of so many periods: first node, node after the last, and sign."""
         found, rest = [], totals
         for _ in range(self.height - 1):
             above, digit = rest // self.arity, rest % self.arity
@@ -160,7 +160,7 @@ class SubtractionTree:
         return np.asarray(np.sqrt(ones + 4.0 * twos))
 
     def draws(self, publish: Publish) -> tuple[IntegerArray, IntegerArray]:
-        """How many draws are in each period's estimate once, and how many twice."""
+        """Count the draws in each period's estimate: once, and twice."""
         totals = np.arange(1, self.periods + 1)
         nothing = np.zeros(self.periods, dtype=np.int64)
         if publish == "daily":
