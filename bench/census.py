@@ -28,7 +28,7 @@ import numpy as np
 import discreet
 from discreet.accounting.zcdp import epsilon_of
 from discreet.census.counts import Counts
-from discreet.census.errors import made
+from discreet.census.errors import make_whole
 from discreet.census.grid import Floats, Grid, Integers
 from discreet.census.least_squares import Alone, Level, by_table, down, from_below
 from discreet.census.measure import levels_of
@@ -199,7 +199,7 @@ def report(plan: Plan, noisy: dict[tuple[int, int], Integers], truth: list[Count
     grid, sizes = plan.grid, plan.places.sizes
     levels = levels_of(plan, noisy)
     began = time.monotonic()
-    ours = made(plan, noisy)
+    ours = make_whole(plan, noisy)
     print(f"whole numbers alone: {time.monotonic() - began:.1f} s")
     began = time.monotonic()
     plain = described(levels, plan)

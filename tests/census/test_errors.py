@@ -35,11 +35,11 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, list[Count
 
 def test_least_squares_vary_as_the_quote_says(published: tuple[Any, list[Counts]]) -> None:
     """Mean squared errors of many cells over what is claimed: near 1 at the levels with many cells."""
-    from discreet.census.errors import expected
+    from discreet.census.errors import expect
 
     found, truth = published
     plan = found.plan
-    claims = {(each.level, each.table): each.deviation for each in expected(plan)}
+    claims = {(each.level, each.table): each.deviation for each in expect(plan)}
     for level in (3, 4, 5):
         size = plan.places.sizes[level]
         table = plan.grid.tables[3]
@@ -77,12 +77,12 @@ def test_whole_numbers_err_as_the_margins_say(published: tuple[Any, list[Counts]
 
 def test_margins_are_a_function_of_what_was_released(published: tuple[Any, list[Counts]]) -> None:
     """Whoever has the release finds the same."""
-    from discreet.census.errors import made, simulated
+    from discreet.census.errors import make_whole, simulate
 
     found, _ = published
-    people = made(found.plan, found.noisy)
+    people = make_whole(found.plan, found.noisy)
     assert np.array_equal(people[-1].count, found.people.count)
-    assert simulated(found.plan, people).equals(found.margins)
+    assert simulate(found.plan, people).equals(found.margins)
 
 
 def test_margins_of_whole_numbers_cover(published: tuple[Any, list[Counts]]) -> None:

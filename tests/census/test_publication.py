@@ -114,7 +114,7 @@ def test_what_fails_after_the_charge_is_one_sentence(curator: Curator, monkeypat
         raise ZeroDivisionError("17 people in block e")
 
     with monkeypatch.context() as patch:
-        patch.setattr(running, "made", broken)
+        patch.setattr(running, "make_whole", broken)
         with pytest.raises(EngineFailure) as failed:
             curator.publication("census").run()
     assert "17" not in str(failed.value)

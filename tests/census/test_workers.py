@@ -54,17 +54,17 @@ def test_numbers_do_not_depend_on_how_many_processes_made_them(tmp_path: Path, m
     published = curator.publication("census").run(jobs=2)
     require_consistent(published)
     plan = published.plan
-    alone = errors.made(plan, published.noisy)
+    alone = errors.make_whole(plan, published.noisy)
     assert (alone[-1].count == published.people.count).all()
     assert (alone[-1].cell == published.people.cell).all()
-    assert errors.simulated(plan, alone).equals(published.margins)
+    assert errors.simulate(plan, alone).equals(published.margins)
     with pytest.raises(UsageError, match="from 1 to 256, not 0"):
         curator.publication("census").run(jobs=0)
 
 
 def test_what_fails_in_a_worker_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     curator = opened(tmp_path, policy_text())
-    monkeypatch.setattr(running, "made", lambda plan, noisy, workers: list(workers.map(int, ["17 people", "18"])))
+    monkeypatch.setattr(running, "make_whole", lambda plan, noisy, workers: list(workers.map(int, ["17 people", "18"])))
     with pytest.raises(EngineFailure) as failed:
         curator.publication("census").run(jobs=2)
     assert "17" not in str(failed.value)

@@ -30,12 +30,12 @@ class Counts:
         return Counts(place=self.place[which], cell=self.cell[which], count=self.count[which])
 
     def between(self, first: int, last: int) -> Counts:
-        """Those in the places from `first` on and before `last`, numbered from 0."""
+        """Return the people of places from `first` on and before `last`, numbered from 0."""
         inside = slice(*np.searchsorted(self.place, [first, last]))
         return Counts(place=self.place[inside] - first, cell=self.cell[inside], count=self.count[inside])
 
     def table(self, grid: Grid, columns: Columns, places: int) -> Integers:
-        """Counts of one table, all cells."""
+        """Return counts of one table, all cells."""
         cells = project(self.cell, grid, columns)
         size = grid.cells(columns)
         counts = np.bincount(self.place * size + cells, weights=self.count, minlength=places * size)
@@ -43,7 +43,7 @@ class Counts:
 
 
 def project(cell: Integers, grid: Grid, columns: Columns) -> Integers:
-    """The cell of a table in which a cell of all columns lies."""
+    """Return the cell of a table in which a cell of all columns lies."""
     found = np.zeros_like(cell)
     strides = np.cumprod([1, *grid.sizes[:0:-1]])[::-1]
     for column in columns:

@@ -68,8 +68,8 @@ class Expected:
         }
 
 
-def expected(plan: Plan) -> list[Expected]:
-    """For every level and table, from the plan alone: reads no data. Least squares; whole numbers differ from it."""
+def expect(plan: Plan) -> list[Expected]:
+    """Return the expected error of every level and table, from the plan alone: by least squares, before rounding."""
     precisions = _precisions(plan)
     losses = _losses(plan)
     spent = sum(map(sum, losses))
@@ -93,7 +93,7 @@ def expected(plan: Plan) -> list[Expected]:
 
 
 def _losses(plan: Plan) -> list[list[float]]:
-    """What each level and table costs, in the currency of its noise."""
+    """Return what each level and table costs, in the currency of its noise."""
     return [[0.0 if noise is None else _amount(noise) for noise in row] for row in plan.noises]
 
 
@@ -105,7 +105,7 @@ def _amount(noise: Additive) -> float:
 
 
 def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
-    """Of every part at every place after least squares over all levels."""
+    """Return the precision of every part at every place after least squares over all levels."""
     levels = [
         Level(
             places=size,
@@ -128,29 +128,29 @@ def _precisions(plan: Plan) -> list[dict[Columns, Floats]]:
 # --- afterwards -------------------------------------------------------------------------------------------------------
 
 
-def made(plan: Plan, noisy: Noisy, workers: Workers | None = None) -> list[Counts]:
-    """The whole numbers of every level, from what was measured."""
+def make_whole(plan: Plan, noisy: Noisy, workers: Workers | None = None) -> list[Counts]:
+    """Make the whole numbers of every level from what was measured."""
     known = by_table(levels_of(plan, noisy), plan.grid)
     return top_down(known, plan.places.starts, plan.grid, totals=plan.totals, zeros=plan.zeros, workers=workers)
 
 
-def simulated(plan: Plan, people: Sequence[Counts], workers: Workers | None = None) -> pa.Table:
-    """How far whole numbers lie from the truth, by level, table and size of place, and by size of cell.
+def simulate(plan: Plan, people: Sequence[Counts], workers: Workers | None = None) -> pa.Table:
+    """Simulate how far whole numbers lie from the truth, by level, table and size of place or cell.
 
-    One row for each: how many places (or cells) it is over, their mean error the second time, the margin that 95 % keep
-    (see `_WIDER`), and the mean with its sign, which is the bias.
+    Each row tells over how many places (or cells) it is, their mean error the second time, the
+    margin that 95 % keep (see `_WIDER`), and the mean with its sign, which is the bias.
     """
     times = min(_MOST_TIMES, max(1, math.ceil(_ENOUGH / sum(plan.places.sizes))))
     rows, by = _Errors(), workers or Workers()
     for time in range(times):
-        again = made(plan, _redrawn(plan, people, time, by), by)
+        again = make_whole(plan, _redraw(plan, people, time, by), by)
         for part in by.map(_compare, _pairs(plan, people, again)):
             rows.include(part)
     return rows.table(times)
 
 
 def _runs(plan: Plan) -> Iterator[tuple[int, int, int]]:
-    """Every level with places from one to another: so many at once that their tables fit into memory."""
+    """Yield every level with a run of places whose tables fit into memory together."""
     at_once = max(1, AT_ONCE // plan.grid.together)
     for level, places in enumerate(plan.places.sizes):
         for first in range(0, places, at_once):
@@ -182,7 +182,7 @@ def _pairs(plan: Plan, before: Sequence[Counts], after: Sequence[Counts]) -> Ite
 
 
 def _compare(pair: _Pair) -> _Errors:
-    """How far the second lies from the first, in every table."""
+    """Measure how far the second lies from the first, in every table."""
     rows = _Errors()
     for name, table in zip(pair.tables, pair.grid.tables, strict=True):
         sides = [each.table(pair.grid, table, pair.places) for each in (pair.before, pair.after)]
@@ -244,8 +244,8 @@ class _Again:
     noises: tuple[Additive | None, ...]
 
 
-def _redrawn(plan: Plan, people: Sequence[Counts], time: int, workers: Workers) -> Noisy:
-    """The same measurements of other people."""
+def _redraw(plan: Plan, people: Sequence[Counts], time: int, workers: Workers) -> Noisy:
+    """Measure the given people again, by noise that is no secret."""
     key = hashlib.sha256(f"{plan.question} {time}".encode()).digest()
     tasks = (
         _Again(
@@ -267,7 +267,7 @@ def _redrawn(plan: Plan, people: Sequence[Counts], time: int, workers: Workers) 
 
 
 def _draw(task: _Again) -> tuple[int, dict[int, Integers]]:
-    """Noisy counts of some places by table. Noise goes by the place of a cell among all of its level."""
+    """Draw noisy counts of some places by table. The noise goes by a cell's place among all of its level."""
     stream, found = Stream(task.key), {}
     for at, noise in enumerate(task.noises):
         if noise is not None:

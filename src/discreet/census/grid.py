@@ -39,7 +39,7 @@ class Grid:
 
     @property
     def together(self) -> int:
-        """Cells of all tables."""
+        """The cells of all tables."""
         return sum(self.cells(table) for table in self.tables)
 
     @property
@@ -59,7 +59,7 @@ class Grid:
 
     @property
     def chain(self) -> tuple[Columns, ...]:
-        """From the total to all columns: tables each of which holds the one before it.
+        """Tables from the total to all columns, each of which holds the one before it.
 
         They are chosen from the largest down: tables of the chain are rounded by themselves, others as sums of rounded
         numbers, and rounding harms tables of many cells most.
@@ -71,7 +71,7 @@ class Grid:
         return tuple(found[::-1]) if found[-1] == () else ((), *found[::-1])
 
     def variance(self, table: Columns, precisions: dict[Columns, Floats]) -> Floats:
-        """Of a cell of a table, at each place, given the precision of each of its parts."""
+        """Return the variance of a table's cell at each place, given the precision of each of its parts."""
         total = np.zeros(())
         for part in subsets(table):
             precision = precisions[part]
@@ -83,24 +83,24 @@ class Grid:
 
 
 def subsets(columns: Columns) -> Iterable[Columns]:
-    """Every subset, small ones first."""
+    """Return every subset, small ones first."""
     return (part for size in range(len(columns) + 1) for part in combinations(columns, size))
 
 
 def margin(counts: Floats, table: Columns, part: Columns) -> Floats:
-    """Counts by fewer columns. The first axis is that of places, the others are the table's columns."""
+    """Sum counts to fewer columns. The first axis is that of places, the others are the table's columns."""
     gone = tuple(axis + 1 for axis, column in enumerate(table) if column not in part)
     return np.asarray(counts.sum(axis=gone)) if gone else counts
 
 
 def centered(counts: Floats) -> Floats:
-    """Counts with the mean along every column taken off."""
+    """Take the mean along every column off the counts."""
     for axis in range(1, counts.ndim):
         counts = counts - counts.mean(axis=axis, keepdims=True)
     return counts
 
 
 def spread(values: Floats, part: Columns, table: Columns, sizes: Sequence[int]) -> Floats:
-    """A part's numbers shared evenly among the cells of a table that holds it; shaped to be added to it."""
+    """Share a part's numbers evenly among the cells of a table that holds it; shaped to be added to it."""
     shape = [len(values), *(sizes[column] if column in part else 1 for column in table)]
     return values.reshape(shape) / math.prod(sizes[column] for column in table if column not in part)

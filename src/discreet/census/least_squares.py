@@ -42,7 +42,7 @@ class Estimate:
     precisions: dict[Columns, Floats]
 
     def of(self, table: Columns) -> Floats:
-        """Counts of any table within one of the largest."""
+        """Return counts of any table within one of the largest."""
         home = next(each for each in self.counts if set(table) <= set(each))
         return margin(self.counts[home], home, table)
 
@@ -51,18 +51,18 @@ class Estimate:
 
 
 def from_below(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> list[Estimate]:
-    """For every level, the best estimate from its own measurements and those of the levels below it.
+    """Return for every level the best estimate from its own measurements and those of the levels below.
 
     `alone` takes every level by itself.
     """
     found: list[Estimate] = []
     for level in reversed(levels):
         below = found[-1] if found and not alone else None
-        found.append(_joined(level, below, grid))
+        found.append(_join(level, below, grid))
     return found[::-1]
 
 
-def _joined(level: Level, below: Estimate | None, grid: Grid) -> Estimate:
+def _join(level: Level, below: Estimate | None, grid: Grid) -> Estimate:
     counts = {table: np.zeros((level.places, *grid.shape(table))) for table in grid.largest}
     precisions: dict[Columns, Floats] = {}
     for part in grid.parts:
@@ -82,7 +82,7 @@ def _joined(level: Level, below: Estimate | None, grid: Grid) -> Estimate:
 
 
 def own_part(level: Level, part: Columns, grid: Grid) -> tuple[Floats, Floats]:
-    """What a level's own tables say about a part, and how precisely; zeros where none of them has it."""
+    """Return what a level's own tables say about a part, and how precisely; zeros where none of them has it."""
     weights = _weights(level, part, grid)
     total, together = np.zeros((level.places, *grid.shape(part))), sum(weights.values())
     for table, weight in weights.items():
@@ -91,13 +91,13 @@ def own_part(level: Level, part: Columns, grid: Grid) -> tuple[Floats, Floats]:
 
 
 def _weights(level: Level, part: Columns, grid: Grid) -> dict[Columns, float]:
-    """How much each table of a level that has a part says about it: one over the variance of its sums."""
+    """Return the weight of each table of a level that has a part: one over the variance of its sums."""
     having = [table for table in level.variances if set(part) <= set(table)]
     return {table: grid.cells(part) / grid.cells(table) / level.variances[table] for table in having}
 
 
 def known_precisions(levels: Sequence[Level], grid: Grid) -> list[dict[Columns, Floats]]:
-    """The precisions of `from_below`, without any counts."""
+    """Return the precisions of `from_below`, without any counts."""
     found: list[dict[Columns, Floats]] = []
     for level in reversed(levels):
         here = {part: np.full(level.places, sum(_weights(level, part, grid).values())) for part in grid.parts}
@@ -110,7 +110,7 @@ def known_precisions(levels: Sequence[Level], grid: Grid) -> list[dict[Columns, 
 
 
 def _of_sum(precisions: Floats, starts: Integers) -> Floats:
-    """The precision of a sum over children; none where one of them is unknown."""
+    """Return the precision of a sum over children; zero where one of them is unknown."""
     total = np.add.reduceat(_variances(precisions), starts)
     return np.asarray(np.where(np.isfinite(total), 1 / total, 0.0))
 
@@ -139,13 +139,13 @@ class Alone:
     variances: dict[Columns, Floats]
 
     def within(self, places: slice) -> Alone:
-        """Of some places of the level."""
+        """Return some places of the level."""
         counts = {table: each[places] for table, each in self.counts.items()}
         return Alone(counts=counts, variances={table: each[places] for table, each in self.variances.items()})
 
 
 def runs(starts: Integers, children: int, most: int) -> Iterator[tuple[slice, slice]]:
-    """Places and their children, from the first on: so many that they have at most so many children, or one place."""
+    """Yield places and their children in runs: at most so many children, or one place."""
     ends = np.append(starts[1:], children)
     first = 0
     while first < len(starts):
@@ -155,7 +155,7 @@ def runs(starts: Integers, children: int, most: int) -> Iterator[tuple[slice, sl
 
 
 def _sums(counts: Numbers, starts: Integers) -> Floats:
-    """Over the children of every place; so many at once that they fit into memory as floats."""
+    """Sum over the children of every place, in runs that fit into memory as floats."""
     found = np.empty((len(starts), counts.shape[1]))
     for places, children in runs(starts, len(counts), max(1, AT_ONCE // counts.shape[1])):
         begins = starts[places] - children.start
@@ -164,7 +164,7 @@ def _sums(counts: Numbers, starts: Integers) -> Floats:
 
 
 def by_table(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> list[Alone]:
-    """For every level and table, the best estimate from that table's measurements at this level and those below it."""
+    """Return the best estimate of every level and table from its measurements at this level and below."""
     found: list[Alone] = []
     for level in reversed(levels):
         counts, variances = {}, {}
@@ -185,7 +185,7 @@ def by_table(levels: Sequence[Level], grid: Grid, *, alone: bool = False) -> lis
 
 
 def down(estimates: Sequence[Estimate], levels: Sequence[Level], grid: Grid) -> list[Estimate]:
-    """The least squares solution over all levels, from the estimates from below. Its variances: `final_precisions`."""
+    """Return the least squares solution over all levels, from the estimates from below."""
     found = [estimates[0]]
     for upper, level, lower in zip(levels, levels[1:], estimates[1:], strict=False):
         assert upper.starts is not None
@@ -208,7 +208,7 @@ def down(estimates: Sequence[Estimate], levels: Sequence[Level], grid: Grid) -> 
 def final_precisions(
     above: Mapping[Columns, Floats], below: Mapping[Columns, Floats], starts: Integers
 ) -> dict[Columns, Floats]:
-    """Of the children after what is known of their parent has come down to them.
+    """Return the precisions of the children after what is known of their parent has come down to them.
 
     A child of variance v among children of variance V together, under a parent known to be of variance w before its
     children were looked at and of w' after: its variance is v - v^2 / V + (v / V)^2 w'.
@@ -231,7 +231,7 @@ def _children(starts: Integers, places: int) -> Integers:
 
 
 def _shares(precisions: Floats, starts: Integers, places: int) -> Floats:
-    """The part of its parent's surplus that each child takes: by variance, or evenly where that is unknown."""
+    """Return the part of its parent's surplus that each child takes: by variance, or evenly if unknown."""
     variances = np.divide(1.0, precisions, out=np.full(len(precisions), 1e30), where=precisions > 0)
     children = _children(starts, places)
     return np.asarray(variances / np.repeat(np.add.reduceat(variances, starts), children))

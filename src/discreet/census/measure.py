@@ -18,7 +18,7 @@ Noisy = dict[tuple[int, int], Integers]  # by the places of a level and of a tab
 
 
 def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact]) -> Noisy:
-    """Noisy counts of every table at every level. Rows are read once; exact counts pass through unseen."""
+    """Return noisy counts of every table at every level. Rows are read once; exact counts pass through unseen."""
     exact = fetch(plan.counted)
     found: Noisy = {}
     for level, row in enumerate(plan.noises):
@@ -31,7 +31,7 @@ def measure(plan: Plan, allowance: Allowance, fetch: Callable[[Aggregate], Exact
 
 
 def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
-    """What was measured, level by level. Cells that nobody can be in are zero, whatever was drawn for them."""
+    """Return what was measured, level by level; cells that nobody can be in are zero, whatever was drawn."""
     starts = [*plan.places.starts, None]
     levels = []
     for level, places in enumerate(plan.places.sizes):
@@ -51,7 +51,7 @@ def levels_of(plan: Plan, noisy: Noisy) -> list[Level]:
 
 
 def _open(plan: Plan, zeros: Flags, at: int) -> Flags:
-    """Of a table, which cells somebody can be in."""
+    """Flag the cells of a table that somebody can be in."""
     table = plan.grid.tables[at]
     cells = project(np.arange(len(zeros)), plan.grid, table)
     return np.asarray(np.bincount(cells, weights=~zeros, minlength=plan.grid.cells(table)) > 0)

@@ -18,7 +18,7 @@ _DOTS = 1500
 
 
 def text(publication: Publication) -> str:
-    """What a terminal shows: places, totals, errors of totals by size of place, and what it cost."""
+    """Write for a terminal: places, totals, errors of totals by size of place, and what it cost."""
     plan = publication.plan
     lines = [f"{plan.terms.name}: {int(publication.people.count.sum()):,} people, {', '.join(plan.names)}"]
     for level, largest in totals_by_level(publication, 3):
@@ -49,7 +49,7 @@ def _class(row: dict[str, Any]) -> str:
 
 
 def page(publication: Publication) -> str:
-    """The whole page."""
+    """Write the whole page."""
     plan = publication.plan
     cost = publication.certificate["cost"]
     paid = f"ε = {cost['epsilon']:.4g}" + ("" if cost["rho"] is None else f", ρ = {cost['rho']:.4g}")
@@ -73,7 +73,7 @@ def page(publication: Publication) -> str:
 
 
 def _totals(publication: Publication) -> list[str]:
-    """The largest places of every level, as bars within their level."""
+    """Draw the largest places of every level, as bars within their level."""
     figures = []
     for level, largest in totals_by_level(publication, _SHOWN):
         number = publication.plan.places.sizes[publication.plan.places.levels.index(level)]
@@ -86,7 +86,7 @@ def _totals(publication: Publication) -> list[str]:
 
 
 def _errors(publication: Publication) -> str:
-    """Error of the first table against the size of a place, level by level."""
+    """Draw the error of the first table against the size of a place, level by level."""
     rows = _by_place(publication)
     series = Series(
         values=[row["error"] for row in rows],
@@ -99,7 +99,7 @@ def _errors(publication: Publication) -> str:
 
 
 def _against(publication: Publication) -> list[str]:
-    """What was measured against the whole numbers, for the first table, at the two finest levels that were measured."""
+    """Draw what was measured against the whole numbers, for the first table, at the two finest measured levels."""
     found: list[str] = []
     plan = publication.plan
     for level in range(len(plan.places.levels) - 1, -1, -1):
@@ -128,23 +128,23 @@ def _scatter(noisy: Integers, whole: Integers) -> str:
 
 
 def _bent(values: Integers | Floats) -> Floats:
-    """Logarithms of both signs: small numbers stay apart, large ones fit."""
+    """Return logarithms of both signs: small numbers stay apart, large ones fit."""
     return np.asarray(np.sign(values) * np.log10(1 + np.abs(values)))
 
 
 def _powers(low: float, high: float, *, title: str) -> axis.Axis:
-    """An axis of bent logarithms, with ticks at powers of ten of both signs."""
+    """Return an axis of bent logarithms, with ticks at powers of ten of both signs."""
     powers = range(math.ceil(low), math.floor(high) + 1)
     return axis.Axis(low=low, high=high, ticks=tuple((float(power), _number(power)) for power in powers), title=title)
 
 
 def _number(power: int) -> str:
-    """The number whose bent logarithm this is, to the nearest power of ten."""
+    """Return the number whose bent logarithm this is, to the nearest power of ten."""
     return "0" if power == 0 else f"{'−' if power < 0 else ''}{10 ** abs(power):,}"
 
 
 def _bias(publication: Publication) -> list[str]:
-    """The bias of counts by their size: what keeping numbers from falling below zero does to small ones."""
+    """Draw the bias of counts by their size: keeping numbers from falling below zero raises small ones."""
     finest = publication.plan.places.levels[-1]
     rows = [
         (

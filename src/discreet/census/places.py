@@ -41,14 +41,14 @@ class Places:
         return tuple(np.searchsorted(parents, np.arange(size)) for parents, size in pairs)
 
     def above(self, level: int) -> Integers:
-        """The place of a level that each place of the finest level lies in."""
+        """Return the place of a level that each place of the finest level lies in."""
         found = np.arange(self.sizes[-1])
         for parents in self.parents[:level:-1]:
             found = parents[found]
         return found
 
     def path(self, level: int) -> list[list[str]]:
-        """For every level from the second to this one, the names of the places that the places of this level lie in."""
+        """Return, for every level from the second to this one, the names of places that hold this level's places."""
         columns, found = [], np.arange(self.sizes[level])
         for at in range(level, 0, -1):
             columns.append([self.names[at][place] for place in found.tolist()])
@@ -57,7 +57,7 @@ class Places:
 
 
 def from_columns(hierarchy: Hierarchy, axes: tuple[Axis, ...]) -> Places:
-    """Every combination of the declared values of some columns."""
+    """Return every combination of the declared values of some columns."""
     names: list[tuple[str, ...]] = [(EVERYWHERE,)]
     parents: list[Integers] = [np.zeros(0, dtype=np.int64)]
     for axis in axes:
@@ -69,7 +69,7 @@ def from_columns(hierarchy: Hierarchy, axes: tuple[Axis, ...]) -> Places:
 
 
 def from_table(hierarchy: Hierarchy, table: pa.Table, problem: Problem, *, called: str) -> Places:
-    """The places that a public table lists; a place with two parents is refused."""
+    """Read the places that a public table lists; refuse a place with two parents."""
     columns = [table.column(level).cast(pa.string()) for level in hierarchy.levels]
     if any(column.null_count for column in columns):
         empty = next(level for level, column in zip(hierarchy.levels, columns, strict=True) if column.null_count)
@@ -107,7 +107,7 @@ def from_table(hierarchy: Hierarchy, table: pa.Table, problem: Problem, *, calle
 def places_of(
     policy: Policy, hierarchy: Hierarchy, table: Table, public: Mapping[str, pa.Table]
 ) -> tuple[Places, str | None]:
-    """The tree of a hierarchy, and the public table it is from; None where it is from columns of the private one."""
+    """Return the tree of a hierarchy and its public table; None if it is from columns of the private one."""
     problem = policy.problem("hierarchies", hierarchy.name, message="")
     home = hierarchy.table
     if home is None:

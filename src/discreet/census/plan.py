@@ -63,7 +63,7 @@ class Plan:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the tables."""
+        """The names of the tables."""
         return tuple(each.name for each in self.terms.tables)
 
     @property
@@ -81,21 +81,21 @@ class Plan:
 
     @property
     def promise(self) -> str:
-        """What is said of exact numbers wherever the publication is shown."""
+        """The sentence about exact numbers, shown wherever the publication is."""
         if not self.terms.invariants:
             return "No number is exact: every level and table has noise."
         said = [f"the totals of every {each.level} ({each.because})" for each in self.terms.invariants]
         return "Exact, and not protected, because they are public: " + "; ".join(said) + "."
 
     def maps(self, level: int, table: Columns) -> tuple[list[Integers], list[int]]:
-        """Where a row's keys lie in a table at a level, and the sizes of that grid."""
+        """Return where a row's keys lie in a table at a level, and the sizes of that grid."""
         sizes = [axis.size if at in table else 1 for at, axis in enumerate(self.axes)]
         inside = [np.arange(axis.size) % size for axis, size in zip(self.axes, sizes, strict=True)]
         return [*self.reach[level], *inside], [*self.spans[level], *sizes]
 
 
 def plan(policy: Policy, terms: PublicationTerms, public: Mapping[str, pa.Table], accountant: Accountant) -> Plan:
-    """A publication checked and priced. Reads no private data."""
+    """Check and price a publication. Reads no private data."""
     table = policy.tables[terms.table]
     refuse = _Refusal(policy, terms)
     names = dict.fromkeys(column for each in terms.tables for column in each.columns)
@@ -119,8 +119,8 @@ def plan(policy: Policy, terms: PublicationTerms, public: Mapping[str, pa.Table]
             "table, declare coarser values, or raise limits.memory."
         )
     source, keys, reach, spans = _where(policy, table, terms, places, home, refuse)
-    counted = _counted(source, keys, axes)
-    moved = _moved(policy, table)
+    counted = _count(source, keys, axes)
+    moved = _movement(policy, table)
     Checker(policy=policy).require(
         Bound(l1=int(moved.l1 or 0), l2_squared=int(moved.l2_squared or 0), linf=table.max_rows),
         counted,
@@ -169,7 +169,7 @@ def _axis(table: Table, column: Column, refuse: _Refusal) -> Axis:
     return Axis(column=column, bins=size)
 
 
-def _moved(policy: Policy, table: Table) -> Moved:
+def _movement(policy: Policy, table: Table) -> Moved:
     times = 2 if policy.neighbors == "change_one" else 1
     return Moved(l1=times * table.max_rows, l2_squared=times * table.max_rows**2)
 
@@ -215,7 +215,7 @@ def _require_storable(
 def _where(
     policy: Policy, table: Table, terms: PublicationTerms, places: Places, home: str | None, refuse: _Refusal
 ) -> tuple[TableSource, list[Axis], tuple[tuple[Integers, ...], ...], tuple[tuple[int, ...], ...]]:
-    """The columns that say where a row is, and what their values mean at every level."""
+    """Return the columns that say where a row is, and what their values mean at every level."""
     source = source_of(policy, table)
     levels = range(len(places.levels))
     if home is None:
@@ -252,8 +252,8 @@ def _where(
     return source, [axis], reach, tuple((places.sizes[level],) for level in levels)
 
 
-def _counted(source: TableSource, keys: list[Axis], axes: tuple[Axis, ...]) -> Aggregate:
-    """Rows per finest place and cell of all columns. A row without a place or a value is in no table."""
+def _count(source: TableSource, keys: list[Axis], axes: tuple[Axis, ...]) -> Aggregate:
+    """Count rows by finest place and cell of all columns; a row without a place or a value is in no table."""
     every = [*keys, *axes]
     places = tuple(Cast(axis.position(source.values[axis.name]), "BIGINT") for axis in every)
     names = [axis.name for axis in every]
@@ -261,7 +261,7 @@ def _counted(source: TableSource, keys: list[Axis], axes: tuple[Axis, ...]) -> A
 
 
 def _zeros(terms: PublicationTerms, axes: tuple[Axis, ...], grid: Grid, refuse: _Refusal) -> NDArray[np.bool_] | None:
-    """The cells that nobody can be in, of all columns."""
+    """Flag the cells of all columns that nobody can be in."""
     if not terms.zeros:
         return None
     found = np.zeros(grid.sizes, dtype=bool)
@@ -285,11 +285,11 @@ def _zeros(terms: PublicationTerms, axes: tuple[Axis, ...], grid: Grid, refuse: 
 def _totals(
     terms: PublicationTerms, places: Places, public: Mapping[str, pa.Table], refuse: _Refusal
 ) -> tuple[Integers | None, ...]:
-    """The exact totals of levels, from public tables; of the place that is everywhere too, as their sum."""
+    """Return the exact totals of levels, from public tables; the total of everywhere is their sum."""
     found: list[Integers | None] = [None] * len(places.levels)
     for each in terms.invariants:
         level = places.levels.index(each.level)
-        found[level] = _listed(each.values, each.level, places.names[level], public[each.values], refuse)
+        found[level] = _list(each.values, each.level, places.names[level], public[each.values], refuse)
     known = [level for level, totals in enumerate(found) if totals is not None]
     for level in range((known[-1] if known else 0) - 1, -1, -1):
         below = found[level + 1]
@@ -306,7 +306,7 @@ def _totals(
     return tuple(found)
 
 
-def _listed(table: str, level: str, names: tuple[str, ...], rows: pa.Table, refuse: _Refusal) -> Integers:
+def _list(table: str, level: str, names: tuple[str, ...], rows: pa.Table, refuse: _Refusal) -> Integers:
     wanted = ("count",) if len(names) == 1 and level not in rows.column_names else (level, "count")
     missing = [column for column in wanted if column not in rows.column_names]
     if missing:

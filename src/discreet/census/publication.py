@@ -84,24 +84,24 @@ class Publication:
         return pa.table(self._where(finest, place) | self._values(cell, self.plan.grid.every))
 
     def counts(self, level: int, table: Columns) -> Integers:
-        """The whole numbers of a table: places by cells."""
+        """Return the whole numbers of a table: places by cells."""
         places = self.plan.places.sizes[level]
         return self._at(level).table(self.plan.grid, table, places).reshape(places, -1)
 
     def _at(self, level: int) -> Counts:
-        """The people by the places of a level, in the order of these."""
+        """Return the people by the places of a level, in the order of these."""
         place = self.plan.places.above(level)[self.people.place]
         return Counts(place=place, cell=self.people.cell, count=self.people.count)
 
     def table(self, level: str, table: str, *, kind: str) -> pa.Table:
-        """One table as it leaves; `kind` is tables, measurements or estimates."""
+        """Return one table as it leaves; `kind` is tables, measurements or estimates."""
         if level not in self.plan.places.levels or table not in self.plan.names:
             raise KeyError((level, table))
         at, here = self.plan.names.index(table), self.plan.places.levels.index(level)
         return self._rows(here, at, kind, 0, self.plan.places.sizes[here])
 
     def _rows(self, level: int, at: int, kind: str, first: int, last: int) -> pa.Table:
-        """One table of some places."""
+        """Return one table of some places."""
         columns = self.plan.grid.tables[at]
         places, cells = last - first, self.plan.grid.cells(columns)
         found = self._where(level, np.repeat(np.arange(first, last), cells))
@@ -136,7 +136,7 @@ class Publication:
         return [[pa.array(names) for names in places.path(level)] for level in range(len(places.levels))]
 
     def _values(self, cell: Integers, columns: Columns, *, within: Columns | None = None) -> dict[str, pa.Array]:
-        """The values that cells stand for; `within` says of which table they are cells, all columns if left out."""
+        """Return the values that cells stand for; `within` names their table, all columns if left out."""
         found, left = {}, cell
         for column in reversed(columns if within is None else within):
             axis = self.plan.axes[column]
@@ -147,12 +147,12 @@ class Publication:
     # --- stored -------------------------------------------------------------------------------------------------------
 
     def to_bytes(self) -> bytes:
-        """All that is stored: what was measured, whole numbers, errors and the certificate."""
+        """Return all that is stored: what was measured, whole numbers, errors and the certificate."""
         noisy = {f"{level} {at}": counts.ravel() for (level, at), counts in self.noisy.items()}
         people = {"place": self.people.place, "cell": self.people.cell, "count": self.people.count}
-        parts = [_packed(pa.table({name: pa.array(values)})) for name, values in noisy.items()]
-        parts += [_packed(pa.table({name: pa.array(values) for name, values in people.items()}))]
-        parts += [_packed(self.margins), json.dumps(self.certificate, sort_keys=True).encode()]
+        parts = [_pack(pa.table({name: pa.array(values)})) for name, values in noisy.items()]
+        parts += [_pack(pa.table({name: pa.array(values) for name, values in people.items()}))]
+        parts += [_pack(self.margins), json.dumps(self.certificate, sort_keys=True).encode()]
         return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
 
     @classmethod
@@ -198,7 +198,7 @@ class Publication:
         return [*written, home / "certificate.json"]
 
     def _parts(self, kind: str, level: str, table: str) -> Iterator[pa.Table]:
-        """One table, so many places at once that it fits into memory."""
+        """Yield one table, so many places at once that it fits into memory."""
         here, at = self.plan.places.levels.index(level), self.plan.names.index(table)
         places = self.plan.places.sizes[here]
         at_once = max(1, ROWS_AT_ONCE // self.plan.grid.cells(self.plan.grid.tables[at]))
@@ -212,7 +212,7 @@ class Publication:
             yield self._persons(slice(first, last))
 
     def as_json(self) -> dict[str, Any]:
-        """What `publish show --format json` prints: sizes, errors and the certificate; tables are files."""
+        """Return what `publish show --format json` prints: sizes, errors and the certificate; tables are files."""
         plan = self.plan
         sizes = zip(plan.places.levels, plan.places.sizes, strict=True)
         return {
@@ -237,7 +237,7 @@ def _write(path: Path, parts: Iterator[pa.Table], *, csv: bool) -> None:
             writer.write_table(part)
 
 
-def _packed(table: pa.Table) -> bytes:
+def _pack(table: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)
@@ -245,7 +245,7 @@ def _packed(table: pa.Table) -> bytes:
 
 
 def totals_by_level(publication: Publication, most: int) -> Iterator[tuple[str, Sequence[tuple[str, int]]]]:
-    """The largest places of every level with their totals."""
+    """Yield the largest places of every level with their totals."""
     plan = publication.plan
     for level, name in enumerate(plan.places.levels):
         counts = publication.counts(level, ()).ravel()

@@ -10,7 +10,7 @@ from typing import Any
 from discreet.accounting import Accountant
 from discreet.algebra import Aggregate
 from discreet.budget import Budget
-from discreet.census.errors import Expected, expected, made, simulated
+from discreet.census.errors import Expected, expect, make_whole, simulate
 from discreet.census.measure import Noisy, measure
 from discreet.census.plan import Plan
 from discreet.census.publication import Publication
@@ -72,7 +72,7 @@ class PublicationRun:
     recall: Callable[[], Publication | None]
 
     def quote(self) -> PublicationQuote:
-        """What it would cost and how wrong it would be. Free; touches no data."""
+        """Return what it would cost and how wrong it would be. Free; touches no data."""
         places = self.plan.places
         return PublicationQuote(
             name=self.plan.terms.name,
@@ -80,7 +80,7 @@ class PublicationRun:
             left=self.left(),
             levels=tuple(zip(places.levels, places.sizes, strict=True)),
             invariants=self.plan.promise,
-            errors=tuple(expected(self.plan)),
+            errors=tuple(expect(self.plan)),
         )
 
     def run(self, *, jobs: int = 1) -> Publication:
@@ -90,26 +90,26 @@ class PublicationRun:
         """
         if not 1 <= jobs <= MOST_JOBS:
             raise UsageError(f"jobs is how many processes share the work: from 1 to {MOST_JOBS}, not {jobs}.")
-        return self.pay(partial(self._made, jobs=jobs))
+        return self.pay(partial(self._make, jobs=jobs))
 
     def show(self) -> Publication:
-        """What was published. Free; touches no data."""
+        """Return what was published. Free; touches no data."""
         found = self.recall()
         if found is None:
             name = self.plan.terms.name
             raise UsageError(f"{name} was not published yet on this snapshot: discreet publish run POLICY {name}.")
         return found
 
-    def _made(self, allowance: Allowance, charge: int, *, jobs: int) -> Publication:
+    def _make(self, allowance: Allowance, charge: int, *, jobs: int) -> Publication:
         with one_thread(), Workers(jobs) as workers:
             noisy = measure(self.plan, allowance, self.fetch)
-            return self._finished(noisy, charge, workers)
+            return self._finish(noisy, charge, workers)
 
-    def _finished(self, noisy: Noisy, charge: int, workers: Workers) -> Publication:
-        """All that follows from what was measured; nothing exact is in reach (S19)."""
+    def _finish(self, noisy: Noisy, charge: int, workers: Workers) -> Publication:
+        """Make all that follows from what was measured; nothing exact is in reach (S19)."""
         plan = self.plan
-        people = made(plan, noisy, workers)
-        margins = simulated(plan, people, workers)
+        people = make_whole(plan, noisy, workers)
+        margins = simulate(plan, people, workers)
         certificate = {
             **self.told,
             "publication": plan.terms.name,

@@ -24,7 +24,7 @@ _LEAST = 1e-3  # a smaller share of a level's or of the whole is not worth its n
 
 
 def error(shares: Floats, grid: Grid, sizes: Sequence[int], weights: Floats, norm: Norm) -> Floats:
-    """The measure of many splits at once (splits by levels by tables), for a budget of 1."""
+    """Measure many splits at once (splits by levels by tables), for a budget of 1."""
     precision = shares if norm == "l2" else shares**2
     levels = len(sizes)
     branches = [sizes[level + 1] / sizes[level] for level in range(levels - 1)]
@@ -66,7 +66,7 @@ def split(
     levels: Sequence[Fraction] | None,
     tables: Sequence[Fraction] | None,
 ) -> list[list[Fraction]]:
-    """A share for every level and table, together 1 at most; what is given stays as it is."""
+    """Return a share for every level and table, together 1 at most; what is given stays as it is."""
     by_level = np.full(len(sizes), 1 / len(sizes)) if levels is None else _normal(levels)
     by_table = np.full(len(grid.tables), 1 / len(grid.tables)) if tables is None else _normal(tables)
     shares = np.outer(by_level, by_table)
@@ -74,9 +74,9 @@ def split(
     if levels is None or tables is None:
         for _ in range(_ROUNDS):
             slopes = _slopes(shares, grid, sizes, np.asarray(weights), norm)
-            shares = _held(shares * np.sqrt(slopes), **given)
+            shares = _hold(shares * np.sqrt(slopes), **given)
         shares = np.where(shares < _LEAST * shares.sum() / shares.size, 0.0, shares)
-        shares = _held(shares, **given)
+        shares = _hold(shares, **given)
     return [[Fraction(int(share * _PARTS), _PARTS) for share in row] for row in shares]
 
 
@@ -84,8 +84,8 @@ def _normal(shares: Sequence[Fraction]) -> Floats:
     return np.array([float(share / sum(shares)) for share in shares])
 
 
-def _held(shares: Floats, *, levels: Floats | None, tables: Floats | None) -> Floats:
-    """Shares that add up to 1; over levels and over tables as they are given."""
+def _hold(shares: Floats, *, levels: Floats | None, tables: Floats | None) -> Floats:
+    """Return shares that add up to 1, and over levels and over tables are as given."""
     if tables is not None:
         shares = np.outer(shares.sum(axis=1), tables)
     if levels is not None:
@@ -94,7 +94,7 @@ def _held(shares: Floats, *, levels: Floats | None, tables: Floats | None) -> Fl
 
 
 def _slopes(shares: Floats, grid: Grid, sizes: Sequence[int], weights: Floats, norm: Norm) -> Floats:
-    """How fast the measure falls with each share; where a share is zero, not at all."""
+    """Return how fast the measure falls with each share; 0 where a share is zero."""
     step = 1e-4
     moved = np.repeat(shares[None], shares.size + 1, axis=0)
     places = np.arange(shares.size)

@@ -7,7 +7,7 @@ from the total to all columns:
 
     expect    what least squares say of the left half. Elsewhere in proportion to the coarser table, then drawn towards
               what was measured of each table, the more so the more precise that is beside how much such counts differ
-              between places (`_drawn_to`). What finer tables say counts too: the sums of their cells that have people.
+              between places (`_draw_to`). What finer tables say counts too: the sums of their cells that have people.
               Cells that the place has nobody in are empty in every child, so their noise is left out
     fit       shifted so that the cells of a coarser cell add up to its number
     round     down, and those with the largest remainders get what is missing
@@ -47,7 +47,7 @@ Ends = tuple[Integers, Integers, Integers]  # of two halves of children: the fir
 
 
 def fit(expected: Floats, most: Floats, group: Integers, wanted: Floats) -> Floats:
-    """Numbers between 0 and `most` that add up to `wanted` in each group, near the expected ones.
+    """Return numbers between 0 and `most` that add up to `wanted` in each group, near the expected ones.
 
     All log odds of a group are shifted by the same amount, which is found by halving an interval. `wanted` must lie
     between 0 and the group's sum of `most`. What halving leaves is for `round_to` to mend.
@@ -63,7 +63,7 @@ def fit(expected: Floats, most: Floats, group: Integers, wanted: Floats) -> Floa
 
 
 def round_to(values: Floats, most: Integers, group: Integers, wanted: Integers) -> Integers:
-    """Whole numbers from 0 to `most` that add up to `wanted` in each group, near the values.
+    """Return whole numbers from 0 to `most` that add up to `wanted` in each group, near the values.
 
     All are rounded down, and those with the largest remainders get the rest. Where the values do not quite add up to
     `wanted`, what is missing goes where there is room: there is, as `wanted` is at most the sum of `most`.
@@ -76,11 +76,11 @@ def round_to(values: Floats, most: Integers, group: Integers, wanted: Integers) 
     rank = np.empty(len(order), dtype=np.int64)
     first = np.searchsorted(group[order], np.arange(len(wanted)))
     rank[order] = np.arange(len(order)) - first[group[order]]
-    return _mended(np.minimum(low + (rank < rest[group]), most), most, group, wanted)
+    return _mend(np.minimum(low + (rank < rest[group]), most), most, group, wanted)
 
 
-def _mended(whole: Integers, most: Integers, group: Integers, wanted: Integers) -> Integers:
-    """The same with what a group lacks put where there is room, and what it has too much taken, from the front on."""
+def _mend(whole: Integers, most: Integers, group: Integers, wanted: Integers) -> Integers:
+    """Put what a group lacks where there is room, and take what it has too much, from the front on."""
     lacking = wanted - np.bincount(group, weights=whole, minlength=len(wanted)).astype(np.int64)
     if lacking.any():
         room = np.where(lacking[group] > 0, most - whole, whole)
@@ -113,7 +113,7 @@ class _Sums:
         return cls(counts=running, variances=np.append(0.0, np.cumsum(known.variances[table])))
 
     def left(self, ends: Ends, cell: Integers, total: Floats) -> tuple[Floats, Floats]:
-        """The left half's counts given those of both together, and their variance."""
+        """Return the left half's counts given those of both together, and their variance."""
         low, middle, high = ends
         left = self.counts[middle, cell] - self.counts[low, cell]
         right = self.counts[high, cell] - self.counts[middle, cell]
@@ -123,8 +123,8 @@ class _Sums:
         return left + (total - left - right) * one / both, one * other / both
 
 
-def _drawn_to(expected: Floats, most: Floats | None, estimate: Floats, variance: Floats) -> Floats:
-    """What is expected, drawn towards the estimate: a linear Bayes estimate, from 0 to `most`.
+def _draw_to(expected: Floats, most: Floats | None, estimate: Floats, variance: Floats) -> Floats:
+    """Draw what is expected towards the estimate: a linear Bayes estimate, from 0 to `most`.
 
     Were people spread over the halves at random, a count would vary by the binomial's b (at the top, where there is no
     `most`, by what is expected). Places differ by more: by b + f p, with p growing as the square of the count. The
@@ -173,11 +173,11 @@ class Splitter:
         )
 
     def split(self, people: Counts, low: Integers, middle: Integers, high: Integers) -> Integers:
-        """How many people of each entry go to the left half; place i is the children from low[i] to high[i]."""
+        """Return how many people of each entry go left; place i is the children from low[i] to high[i]."""
         told = {table: self._told(people, table, (low, middle, high)) for table in self.sums}
         left = self._left_totals(people, told, low, middle)
         for before, table in zip(self.grid.chain, self.grid.chain[1:], strict=False):
-            left = self._refined(people, before, table, left, told)
+            left = self._refine(people, before, table, left, told)
         return left  # of the cells of all columns, which are the entries themselves
 
     def _told(self, people: Counts, table: Columns, ends: Ends) -> _Told:
@@ -189,7 +189,7 @@ class Splitter:
         return _Told(keys=keys, item=item, left=left, variance=variance)
 
     def _estimate(self, told: dict[Columns, _Told], table: Columns, item: Integers) -> tuple[Floats, Floats]:
-        """What all tables say about the cells of one: sums of their cells that have people, weighted by variance.
+        """Return what all tables say about one's cells: sums of cells with people, weighted by variance.
 
         `item` is, for every entry, its place among the table's cells. Cells without people are known to be empty in
         every child: their noise is left out.
@@ -207,17 +207,17 @@ class Splitter:
         return np.divide(total, weights, out=np.zeros(len(total)), where=known), variance
 
     def _left_totals(self, people: Counts, told: dict[Columns, _Told], low: Integers, middle: Integers) -> Integers:
-        """Of every place that has people."""
+        """Return the left total of every place that has people."""
         present, group = np.unique(people.place, return_inverse=True)
         if self.totals is not None:
             return np.asarray(self.totals[middle[present]] - self.totals[low[present]])
         left, _ = self._estimate(told, (), group)
         return np.clip(np.rint(left), 0, _sums_by(group, people.count)).astype(np.int64)
 
-    def _refined(
+    def _refine(
         self, people: Counts, before: Columns, table: Columns, coarse: Integers, told: dict[Columns, _Told]
     ) -> Integers:
-        """The left half's numbers of a finer table, given those of the coarser one."""
+        """Return the left half's numbers of a finer table, given those of the coarser one."""
         grid = self.grid
         keys, item = np.unique(
             people.place * grid.cells(table) + project(people.cell, grid, table), return_inverse=True
@@ -244,12 +244,12 @@ class Splitter:
         return left
 
     def _cells(self, people: Counts, table: Columns) -> Integers:
-        """For every entry, which of the cells of a table that have people it lies in, in order."""
+        """Return for every entry its cell among the cells of a table that have people, in order."""
         key = people.place * self.grid.cells(table) + project(people.cell, self.grid, table)
         return np.asarray(np.unique(key, return_inverse=True)[1])
 
     def _told_by(self, before: Columns, table: Columns) -> list[Columns]:
-        """The tables that say something new about this step, small ones first."""
+        """Return the tables that say something new about this step, small ones first."""
         new = [each for each in {*self.sums, table} if set(each) <= set(table) and not set(each) <= set(before)]
         return sorted(new, key=lambda each: (self.grid.cells(each), each))
 
@@ -262,20 +262,20 @@ class _Heard:
         self.after = estimate
 
     def listen(self, expected: Floats, most: Integers, *, plain: bool) -> Floats:
-        """Cells drawn to the estimate, in proportion to what is expected in them."""
+        """Draw cells to the estimate, in proportion to what is expected in them."""
         before = _sums_by(self.item, expected)
         clipped = np.clip(self.estimate, 0, self.total)
-        self.after = clipped if plain else _drawn_to(before, self.total, self.estimate, self.variance)
+        self.after = clipped if plain else _draw_to(before, self.total, self.estimate, self.variance)
         return self.keep(expected, most)
 
     def keep(self, expected: Floats, most: Integers) -> Floats:
-        """The same again, after larger tables have moved the cells."""
+        """Do the same again, after larger tables have moved the cells."""
         before = _sums_by(self.item, expected)
-        return _moved(expected, most, before[self.item], self.after[self.item], self.total[self.item])
+        return _move(expected, most, before[self.item], self.after[self.item], self.total[self.item])
 
 
-def _moved(expected: Floats, most: Integers, before: Floats, after: Floats, total: Floats) -> Floats:
-    """Shares of a cell's left half, moved as its total moves: down in proportion, up into the room that is left."""
+def _move(expected: Floats, most: Integers, before: Floats, after: Floats, total: Floats) -> Floats:
+    """Move shares of a cell's left half as its total moves: down in proportion, up into the room left."""
     down = expected * np.divide(after, before, out=np.zeros_like(after), where=before > 0)
     room, gap = most - expected, total - before
     up = expected + room * np.divide(after - before, gap, out=np.zeros_like(after), where=gap > 0)
@@ -286,8 +286,8 @@ def _moved(expected: Floats, most: Integers, before: Floats, after: Floats, tota
 
 
 def at_the_top(known: Alone, grid: Grid, total: int | None, zeros: Flags | None) -> Counts:
-    """The first place's people: its estimates, not below zero, whole, and adding up."""
-    number = int(max(0, np.rint(float(_summed(known, grid, ())[0][0])))) if total is None else total
+    """Return the first place's people: its estimates, not below zero, whole, and adding up."""
+    number = int(max(0, np.rint(float(_sum_tables(known, grid, ())[0][0])))) if total is None else total
     coarse = np.array([number])
     allowed = np.ones(grid.cells(grid.every)) if zeros is None else (~zeros).astype(np.float64)
     for before, table in zip(grid.chain, grid.chain[1:], strict=False):
@@ -298,7 +298,7 @@ def at_the_top(known: Alone, grid: Grid, total: int | None, zeros: Flags | None)
         open_ = np.minimum(room, 1)
         share = np.bincount(group, weights=open_)
         expected = open_ * (coarse / np.maximum(share, 1))[group]
-        expected = _heard_at_the_top(expected, known, grid, before, table)
+        expected = _hear_at_the_top(expected, known, grid, before, table)
         order = np.argsort(group, kind="stable")
         most = np.where(open_ > 0, coarse[group], 0)[order]
         sums = np.bincount(group, weights=expected)
@@ -310,8 +310,8 @@ def at_the_top(known: Alone, grid: Grid, total: int | None, zeros: Flags | None)
     return Counts(place=np.zeros(len(cell), dtype=np.int64), cell=cell, count=coarse[cell])
 
 
-def _heard_at_the_top(expected: Floats, known: Alone, grid: Grid, before: Columns, table: Columns) -> Floats:
-    """What is expected of a finer table after every table within it was looked at, small ones first."""
+def _hear_at_the_top(expected: Floats, known: Alone, grid: Grid, before: Columns, table: Columns) -> Floats:
+    """Return what is expected of a finer table after a look at every table within it, small ones first."""
     local = Grid(sizes=grid.shape(table), tables=())
     cells = np.arange(len(expected))
     new = [each for each in {*grid.tables, table} if set(each) <= set(table) and not set(each) <= set(before)]
@@ -319,7 +319,7 @@ def _heard_at_the_top(expected: Floats, known: Alone, grid: Grid, before: Column
     for other in sorted(new, key=lambda each: (grid.cells(each), each)):
         item = project(cells, local, tuple(table.index(column) for column in other))
         now = _sums_by(item, expected)
-        after = _drawn_to(now, None, *_summed(known, grid, other))
+        after = _draw_to(now, None, *_sum_tables(known, grid, other))
         kept.append((item, after))
         expected = expected * np.divide(after, now, out=np.zeros_like(now), where=now > 0)[item]
     for item, after in kept[-2::-1]:
@@ -328,8 +328,8 @@ def _heard_at_the_top(expected: Floats, known: Alone, grid: Grid, before: Column
     return expected
 
 
-def _summed(known: Alone, grid: Grid, table: Columns) -> tuple[Floats, Floats]:
-    """What all tables say about the cells of one, at the first place: sums of their cells, weighted by variance."""
+def _sum_tables(known: Alone, grid: Grid, table: Columns) -> tuple[Floats, Floats]:
+    """Return what all tables say about one's cells at the first place: sums weighted by variance."""
     total, weights = np.zeros(grid.cells(table)), 0.0
     for other, counts in known.counts.items():
         variance = float(known.variances[other][0]) * grid.cells(other) / grid.cells(table)
@@ -352,7 +352,7 @@ def top_down(
     plain: bool = False,
     workers: Workers | None = None,
 ) -> list[Counts]:
-    """Whole numbers for every level; `starts` are where each place's children begin in the next level."""
+    """Return whole numbers for every level; `starts` are where each place's children begin in the next."""
     exact = list(totals) or [None] * len(known)
     total = None if exact[0] is None else int(exact[0][0])
     levels = [at_the_top(known[0], grid, total, zeros)]
@@ -386,7 +386,7 @@ class Split:
     workers: Workers
 
     def next_level(self, above: Counts, known: Alone, begins: Integers, totals: Integers | None) -> Counts:
-        """Every place split among its children. Places are independent: workers share them, in pieces that fit."""
+        """Split every place among its children; workers share the places, in pieces that fit into memory."""
         return Counts.joined(list(self.workers.map(_split, self._pieces(above, known, begins, totals))))
 
     def _pieces(self, above: Counts, known: Alone, begins: Integers, totals: Integers | None) -> Iterator[_Piece]:
@@ -424,11 +424,11 @@ def _split(piece: _Piece) -> Counts:
         known = shared_out(piece.people, known, piece.low, piece.totals, grid)
         grid = Grid(sizes=grid.sizes, tables=grid.chain)
     splitter = Splitter.of(known, grid, piece.totals, plain=piece.plain or piece.solves)
-    return _halved(piece.people, splitter, piece.low, piece.high, piece.first)
+    return _halve(piece.people, splitter, piece.low, piece.high, piece.first)
 
 
-def _halved(people: Counts, splitter: Splitter, low: Integers, high: Integers, offset: int) -> Counts:
-    """Places split in halves until each is one child; `low` and `high` are the children of each place."""
+def _halve(people: Counts, splitter: Splitter, low: Integers, high: Integers, offset: int) -> Counts:
+    """Split places in halves until each is one child; `low` and `high` are the children of each place."""
     done = []
     while True:
         alone = high - low <= 1
