@@ -27,7 +27,7 @@ _log = logging.getLogger("discreet.server.auth")
 
 
 class Denied(Exception):
-    """No entry. `wait` is how many seconds this name or address must wait before its next try, if it must."""
+    """No entry. `wait` is how many seconds this name or address must wait before its next try, if at all."""
 
     def __init__(self, wait: float | None = None) -> None:
         super().__init__(

@@ -107,7 +107,7 @@ class Queue:
         return min(able, key=lambda who: (self._running.get(who, 0), self._served.get(who, 0.0)), default=None)
 
     def _yields(self, who: str) -> bool:
-        """Say whether a crowd waits for another's only question, and look again when its moment is over."""
+        """Return True if a crowd waits for another's only question; look again when its moment is over."""
         if len(self._waiting[who]) < 2:
             return False
         now = time.monotonic()
@@ -149,11 +149,11 @@ class Queue:
                 made, error = job.work(), None
             except BaseException as raised:  # whatever it is, whoever waits is told
                 made, error = None, raised
-            loop.call_soon_threadsafe(self._ended, who, job, made, error)
+            loop.call_soon_threadsafe(self._end, who, job, made, error)
 
         self._pool.submit(carried_out)
 
-    def _ended(self, who: str, job: _Job, made: Any, error: BaseException | None) -> None:
+    def _end(self, who: str, job: _Job, made: Any, error: BaseException | None) -> None:
         self._running[who] -= 1
         if not self._running[who]:
             del self._running[who], self._began[who]

@@ -155,7 +155,7 @@ class Settings(MutableMapping[str, str]):
             raise Unknown(f"There is no setting {name[:80]}. SHOW ALL lists them.")
         if setting.fixed:
             raise ReadOnly(f"{setting.name} cannot be changed.")
-        self._set[key] = _checked(setting, value)
+        self._set[key] = _check(setting, value)
         other = {"discreet.epsilon": "discreet.margin", "discreet.margin": "discreet.epsilon"}.get(key)
         if other is not None and self._set[key]:
             self._set[other] = ""
@@ -204,7 +204,7 @@ class Settings(MutableMapping[str, str]):
         return price | ({"assuming": int(assuming)} if assuming else {})
 
 
-def _checked(setting: Setting, value: str) -> str:
+def _check(setting: Setting, value: str) -> str:
     if len(value) > _MOST_LETTERS or "\0" in value:
         raise UsageError(f"{setting.name} has at most {_MOST_LETTERS} letters.")
     if setting.choices and value.lower() not in setting.choices:

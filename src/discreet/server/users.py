@@ -93,10 +93,10 @@ class UserFile:
         if seen != self._seen:
             if status.st_mode & 0o077:
                 raise UsageError(f"{self.path.name} must be its owner's alone: chmod 600 {self.path.name}.")
-            self._users, self._seen = self._parsed(), seen
+            self._users, self._seen = self._parse(), seen
         return self._users
 
-    def _parsed(self) -> Users:
+    def _parse(self) -> Users:
         try:
             return _from_json(json.loads(self.path.read_text(encoding="utf-8")))
         except OSError as error:
@@ -110,7 +110,7 @@ class UserFile:
         """Add a user; return the password that was made where none was given."""
         self._check_name(name, role)
         made = fresh_text(18) if password is None else None
-        chosen = made or _checked(password or "")
+        chosen = made or _check(password or "")
         with self._changing() as users:
             if name in users:
                 raise UsageError(
@@ -132,11 +132,11 @@ class UserFile:
 
     def lock(self, name: str, *, locked: bool = True) -> None:
         with self._changing() as users:
-            users[name] = replace(_known(users, name), locked=locked)
+            users[name] = replace(_find(users, name), locked=locked)
 
     def remove(self, name: str) -> None:
         with self._changing() as users:
-            del users[_known(users, name).name]
+            del users[_find(users, name).name]
 
     def add_token(self, name: str, *, days: int | None = None) -> str:
         """Add a token and return it; it cannot be shown again."""
@@ -150,13 +150,13 @@ class UserFile:
             expires=None if days is None else now + days * _DAY,
         )
         with self._changing() as users:
-            user = _known(users, name)
+            user = _find(users, name)
             users[name] = replace(user, tokens=(*user.tokens, token))
         return f"{_TOKEN}_{identity}_{secret}"
 
     def remove_token(self, name: str, identity: str) -> None:
         with self._changing() as users:
-            user = _known(users, name)
+            user = _find(users, name)
             kept = tuple(token for token in user.tokens if token.id != identity)
             if len(kept) == len(user.tokens):
                 raise UsageError(f"{name} has no token {identity}. discreet user list POLICY shows them.")
@@ -200,13 +200,13 @@ def parse_token(text: str) -> tuple[str, str]:
     return (parts[1], parts[2]) if len(parts) == 3 and parts[0] == _TOKEN else ("", text)
 
 
-def _checked(password: str) -> str:
+def _check(password: str) -> str:
     if len(password) < SHORTEST_PASSWORD or "\x00" in password:
         raise UsageError(f"A password has at least {SHORTEST_PASSWORD} characters. Without one, a strong one is made.")
     return password
 
 
-def _known(users: Mapping[str, User], name: str) -> User:
+def _find(users: Mapping[str, User], name: str) -> User:
     if name not in users:
         raise UsageError(f"There is no user {name}. discreet user list POLICY shows them.")
     return users[name]

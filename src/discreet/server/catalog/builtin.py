@@ -45,7 +45,7 @@ def _sections() -> dict[str, list[dict[str, str]]]:
 
 @cache
 def relations() -> dict[tuple[str, str], Relation]:
-    """Every relation of the two system schemas, by schema and name."""
+    """Return every relation of the two system schemas, by schema and name."""
     return {
         (row["schema"], row["name"]): Relation(
             schema=row["schema"],
@@ -59,17 +59,17 @@ def relations() -> dict[tuple[str, str], Relation]:
 
 
 def rows(section: str) -> list[dict[str, str]]:
-    """The rows of pg_type, pg_proc, pg_cast, pg_opclass or keyword, as texts."""
+    """Return the rows of pg_type, pg_proc, pg_cast, pg_opclass or keyword, as texts."""
     return _sections()[section]
 
 
 @cache
 def type_oids() -> dict[str, int]:
-    """The number of each type, by its name: int4, text, _text."""
+    """Return the number of each type, by its name: int4, text, _text."""
     return {row["typname"]: int(row["oid"]) for row in rows("pg_type")}
 
 
 @cache
 def type_names() -> dict[int, str]:
-    """The name of each type, by its number."""
+    """Return the name of each type, by its number."""
     return {number: name for name, number in type_oids().items()}

@@ -30,7 +30,7 @@ class Calls:
         self._growing = 0
 
     def call(self, name: str, given: list[exp.Expression]) -> exp.Expression:
-        """The call of one function with its arguments."""
+        """Write the call of one function with its arguments."""
         special = getattr(self, f"_call_{name}", None)
         if special is not None:
             made: exp.Expression = special(given)
@@ -52,7 +52,7 @@ class Calls:
         return exp.Anonymous(this=check, expressions=[made])
 
     def as_text(self, node: exp.Expression, kind: str) -> exp.Expression:
-        """An expression of some type as text."""
+        """Write an expression of some type as text."""
         if kind in types.REFERENCES:
             return exp.Anonymous(this=f"d_{kind}_text", expressions=[node])
         if kind in types.TEXTS or isinstance(node, exp.Literal | exp.DPipe):
@@ -60,7 +60,7 @@ class Calls:
         return exp.cast(node, "VARCHAR", dialect="duckdb")
 
     def fill(self, pattern: str, given: list[exp.Expression], name: str = "") -> exp.Expression:
-        """An expression of EXPRESSIONS with its arguments in their places."""
+        """Write an expression of EXPRESSIONS with its arguments in their places."""
         marks = {f"{{{n}}}": f"arg__{n}" for n in range(10)} | {"{last}": f"arg__{len(given) - 1}"}
         sql = pattern
         for mark, column in marks.items():
@@ -132,7 +132,7 @@ class Calls:
         return given[1]
 
     def _call_format(self, given: list[exp.Expression]) -> exp.Expression:
-        """Texts put together as a constant says: %s is a text, %I a name, %L a constant, %% a sign."""
+        """Put texts together as a constant says: %s is a text, %I a name, %L a constant, %% a sign."""
         pattern = given[0] if given else None
         if not isinstance(pattern, exp.Literal) or not pattern.is_string:
             raise unsupported("format with a pattern that is not a constant")

@@ -76,7 +76,7 @@ class Catalog:
     def answer(
         self, statement: str, session: Session, parameters: Sequence[object] = (), kinds: Sequence[int] = ()
     ) -> pa.Table | None:
-        """The rows of a statement; None where it is not about the catalog. `kinds` are the parameters' types."""
+        """Return the rows of a statement; None if it is not about the catalog. `kinds` are parameters' types."""
         found = self._read(statement, session, parameters, kinds)
         if found is None:
             return None
@@ -85,10 +85,10 @@ class Catalog:
             table = filled.reference.run(made.sql, _beside(made, session), seconds=SECONDS)
         except EngineFailure as error:
             raise _why(error) from None
-        return _finished(table, made, filled.names)
+        return _finish(table, made, filled.names)
 
     def describe(self, statement: str, session: Session, kinds: Sequence[int] = ()) -> Description | None:
-        """The types of parameters and columns, without running anything; None where it is not about the catalog."""
+        """Return types of parameters and columns without running anything; None if not about the catalog."""
         found = self._read(statement, session, None, kinds)
         if found is None:
             return None
@@ -97,7 +97,7 @@ class Catalog:
             schema = filled.reference.columns(made.sql, _beside(made, session))
         except EngineFailure as error:
             raise _why(error) from None
-        empty = _finished(schema.empty_table(), made, filled.names)
+        empty = _finish(schema.empty_table(), made, filled.names)
         return Description(parameters=tuple(types.oid(kind) for kind in made.parameters), schema=empty.schema)
 
     def _read(
@@ -124,7 +124,7 @@ class Catalog:
         return made, filled
 
     def _current(self) -> _Filled:
-        """The database; made anew after a snapshot in which public tables have other columns."""
+        """Return the database; make it anew after a snapshot in which public tables have other columns."""
         public = self._curator.public_columns()
         with self._lock:
             if self._filled is None or self._filled.public != public:
@@ -135,7 +135,7 @@ class Catalog:
         tables = contents.describe(self._curator.policy, public)
         stored = contents.fill(tables, database=self._database)
         stored["texts_of_keys"] = contents.texts_of_keys(tables)
-        stored["written_types"] = _written_types(stored["pg_type"])
+        stored["written_types"] = _type_names(stored["pg_type"])
         stored["keywords"] = _keywords()
         script = [*macros(), *fill_views(self._database)]
         return _Filled(
@@ -151,7 +151,7 @@ def _beside(made: Statement, session: Session) -> dict[str, pa.Table]:
 
 
 def _why(error: EngineFailure) -> CatalogError:
-    """What went wrong, in words of Postgres. Nothing private is in there, so the engine may say what it found."""
+    """Tell what went wrong in words of Postgres; nothing private is there, so the engine may say what it found."""
     cause = type(error.__cause__).__name__
     said = str(error.__cause__).split("\n")[0][:200]
     if cause == "InterruptException":
@@ -166,26 +166,26 @@ def _why(error: EngineFailure) -> CatalogError:
 # --- what comes out ---------------------------------------------------------------------------------------------------
 
 
-def _finished(table: pa.Table, made: Statement, names: Mapping[str, Mapping[int, str]]) -> pa.Table:
-    """The result with Postgres's types, by number in the metadata of each column."""
+def _finish(table: pa.Table, made: Statement, names: Mapping[str, Mapping[int, str]]) -> pa.Table:
+    """Return the result with Postgres's types, by number in the metadata of each column."""
     columns, fields = [], []
     positional = len(made.kinds) == table.num_columns
     for place, field in enumerate(table.schema):
         kind = made.kinds[place] if positional else made.by_name.get(field.name.lower())
-        column, kind = _typed(table.column(place), kind, names)
+        column, kind = _set_type(table.column(place), kind, names)
         columns.append(column)
         metadata = {"oid": str(types.oid(kind)), "typmod": "-1"}
         fields.append(pa.field(field.name, column.type, metadata=metadata))
     return pa.table(columns, schema=pa.schema(fields))
 
 
-def _typed(
+def _set_type(
     column: pa.ChunkedArray, kind: str | None, names: Mapping[str, Mapping[int, str]]
 ) -> tuple[pa.ChunkedArray, str]:
-    """A column as its Postgres type has it; what does not fit is told as what it is."""
+    """Return a column as its Postgres type has it; what does not fit is told as what it is."""
     if kind in types.REFERENCES and pa.types.is_integer(column.type):
         known = names.get(kind or "", {})
-        said = ["-" if value == 0 else _named(known, value) for value in column.to_pylist()]
+        said = ["-" if value == 0 else _name(known, value) for value in column.to_pylist()]
         return pa.chunked_array([array(said, pa.string())]), kind or "text"
     if kind in (None, "unknown", "record") or _family(types.arrow(kind or "text")) != _family(column.type):
         kind = "text" if pa.types.is_null(column.type) else types.name_of(column.type)
@@ -197,12 +197,12 @@ def _typed(
         return column.cast(pa.string()), "text"
 
 
-def _named(known: Mapping[int, str], value: int | None) -> str | None:
+def _name(known: Mapping[int, str], value: int | None) -> str | None:
     return None if value is None else known.get(value, str(value))
 
 
 def _numeric(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Decimals with no more digits than some value needs."""
+    """Return decimals with no more digits than some value needs."""
     if not pa.types.is_decimal(column.type):
         column = column.cast(pa.decimal128(38, 0) if pa.types.is_integer(column.type) else pa.decimal128(38, 10))
     values = [value for value in column.to_pylist() if isinstance(value, Decimal)]
@@ -224,8 +224,8 @@ def _family(kind: pa.DataType) -> str:
 # --- objects by name --------------------------------------------------------------------------------------------------
 
 
-def _written_types(known: pa.Table) -> pa.Table:
-    """Types as format_type writes them, as pg_type names them, and as people write them besides."""
+def _type_names(known: pa.Table) -> pa.Table:
+    """Return types as format_type writes them, as pg_type names them, and as people write them."""
     also = {name: words for words, name in types.SYNONYMS.items() if words not in types.WRITTEN.values()}
     by_oid: dict[int, str] = {row["oid"]: row["typname"] for row in known.to_pylist()}
     found = []
@@ -255,7 +255,7 @@ def _table(found: list[dict[str, Any]]) -> pa.Table:
 
 
 def _numbers(stored: Mapping[str, pa.Table]) -> dict[str, dict[str, int]]:
-    """The numbers of objects, by each way of writing their names that clients use."""
+    """Return the numbers of objects, by each way of writing their names that clients use."""
     schemas = {row["oid"]: row["nspname"] for row in stored["pg_namespace"].to_pylist()}
     classes: dict[str, int] = {}
     for row in stored["pg_class"].to_pylist():
@@ -279,7 +279,7 @@ def _numbers(stored: Mapping[str, pa.Table]) -> dict[str, dict[str, int]]:
 
 
 def _names(stored: Mapping[str, pa.Table]) -> dict[str, dict[int, str]]:
-    """The names of objects as Postgres shows them: with the schema where they would not be found without."""
+    """Return the names of objects as Postgres shows them: with the schema if they need it to be found."""
     hidden = contents.NAMESPACES["information_schema"]
     classes = {
         row["oid"]: ("information_schema." if row["relnamespace"] == hidden else "") + contents.quoted(row["relname"])

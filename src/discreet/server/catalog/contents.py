@@ -56,7 +56,7 @@ class Described:
 
 
 def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Described, ...]:
-    """The policy's tables in their order; the columns of public ones are those of the snapshot."""
+    """Return the policy's tables in their order; the columns of public ones are those of the snapshot."""
     return tuple(
         Described(
             oid=FIRST_OID + _STEP * place,
@@ -71,7 +71,7 @@ def describe(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Described
 
 
 def fill(tables: tuple[Described, ...], *, database: str) -> dict[str, pa.Table]:
-    """The stored relations that do not depend on who asks, as Arrow tables by their stored names."""
+    """Return the stored relations that do not depend on who asks, as Arrow tables by their stored names."""
     made: dict[str, Iterable[Row]] = {
         "pg_namespace": _namespaces(),
         "pg_class": _classes(tables),
@@ -97,7 +97,7 @@ def fill(tables: tuple[Described, ...], *, database: str) -> dict[str, pa.Table]
 
 
 def to_arrow(relation: Relation, found: Iterable[Row]) -> pa.Table:
-    """Rows as a table with all of the relation's columns; what a row leaves out is Postgres's usual value."""
+    """Return rows as a table with all columns of the relation; what a row leaves out is Postgres's default."""
     given = list(found)
     arrays = {}
     for name, kind in relation.columns.items():
@@ -108,7 +108,7 @@ def to_arrow(relation: Relation, found: Iterable[Row]) -> pa.Table:
 
 
 def column_of(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """A column of values, which may be lists; NULL for None."""
+    """Return a column of values, which may be lists; NULL for None."""
     if not pa.types.is_list(kind):
         return array(values, kind)
     inner = array([item for value in values for item in value or ()], kind.value_type)
@@ -122,7 +122,7 @@ def _storage(kind: str) -> pa.DataType:
 
 
 def _cell(value: Any, target: pa.DataType) -> Any:
-    """A value of builtin.tsv is a text, also where a number or a flag is meant."""
+    """Convert a value of builtin.tsv: it is a text, also where a number or a flag is meant."""
     if not isinstance(value, str) or pa.types.is_string(target):
         return value
     if pa.types.is_boolean(target):
@@ -260,14 +260,14 @@ def _procedures() -> Iterator[Row]:
 # --- keys and comments ------------------------------------------------------------------------------------------------
 
 
-def _keyed(tables: tuple[Described, ...]) -> Iterator[tuple[Described, int]]:
+def _tables_with_keys(tables: tuple[Described, ...]) -> Iterator[tuple[Described, int]]:
     for table in tables:
         if table.key is not None:
             yield table, list(table.columns).index(table.key) + 1
 
 
 def _indexes(tables: tuple[Described, ...]) -> Iterator[Row]:
-    for table, place in _keyed(tables):
+    for table, place in _tables_with_keys(tables):
         yield {
             "indexrelid": table.oid + 3,
             "indrelid": table.oid,
@@ -287,14 +287,14 @@ def _indexes(tables: tuple[Described, ...]) -> Iterator[Row]:
 
 
 def _operators(kind: str) -> int:
-    """The number of the operator class by which a B-tree orders a type."""
+    """Return the number of the operator class by which a B-tree orders a type."""
     wanted = str(types.oid(kind))
     matching = (row for row in rows("pg_opclass") if row["opcmethod"] == "403" and row["opcintype"] == wanted)
     return next((int(row["oid"]) for row in matching if row["opcdefault"] == "t"), 0)
 
 
 def _constraints(tables: tuple[Described, ...]) -> Iterator[Row]:
-    for table, place in _keyed(tables):
+    for table, place in _tables_with_keys(tables):
         yield {
             "oid": table.oid + 4,
             "conname": table.index,
@@ -313,9 +313,9 @@ def _constraints(tables: tuple[Described, ...]) -> Iterator[Row]:
 
 
 def _dependencies(tables: tuple[Described, ...]) -> Iterator[Row]:
-    """That a key's index belongs to its constraint, and the constraint to its column."""
+    """Yield that a key's index belongs to its constraint, and the constraint to its column."""
     classes, constraints = (relations()[PG_CATALOG, name].oid for name in ("pg_class", "pg_constraint"))
-    for table, place in _keyed(tables):
+    for table, place in _tables_with_keys(tables):
         index = {"classid": classes, "objid": table.oid + 3}
         yield {**index, "refclassid": constraints, "refobjid": table.oid + 4, "deptype": "i"}
         key = {"classid": constraints, "objid": table.oid + 4}
@@ -332,9 +332,9 @@ def _descriptions(tables: tuple[Described, ...]) -> Iterator[Row]:
 
 
 def texts_of_keys(tables: tuple[Described, ...]) -> pa.Table:
-    """How Postgres writes each key: as a constraint, as an index, and the index's column."""
+    """Return each key as Postgres writes it: as a constraint, as an index, and the index's column."""
     found: list[tuple[int, int, str]] = []
-    for table, _ in _keyed(tables):
+    for table, _ in _tables_with_keys(tables):
         column = quoted(table.key or "")
         found.append((table.oid + 4, 0, f"PRIMARY KEY ({column})"))
         index = f"CREATE UNIQUE INDEX {quoted(table.index)} ON public.{quoted(table.name)} USING btree ({column})"
@@ -346,7 +346,7 @@ def texts_of_keys(tables: tuple[Described, ...]) -> pa.Table:
 
 
 def quoted(name: str) -> str:
-    """A name as quote_ident writes it."""
+    """Write a name as quote_ident does."""
     reserved = {row["word"] for row in rows("keyword") if row["catcode"] != "U"}
     plain = name.isascii() and name.replace("_", "a").isalnum() and name == name.lower() and not name[:1].isdigit()
     return name if plain and name not in reserved else '"' + name.replace('"', '""') + '"'

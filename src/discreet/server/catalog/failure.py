@@ -12,10 +12,10 @@ class CatalogError(Exception):
 
 
 def unknown_function(name: str) -> CatalogError:
-    """The error for a function that the catalog does not know."""
+    """Return the error for a function that the catalog does not know."""
     return CatalogError("42883", f"function {name} does not exist here", hint="The catalog has a fixed list of them.")
 
 
 def unsupported(what: str) -> CatalogError:
-    """The error for syntax that the catalog does not answer."""
+    """Return the error for syntax that the catalog does not answer."""
     return CatalogError("0A000", f"{what} cannot be used in a question to the catalog")

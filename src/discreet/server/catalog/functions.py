@@ -10,7 +10,7 @@ from importlib import resources
 
 
 def macros() -> tuple[str, ...]:
-    """The statements of functions.sql; each finds those that it calls before it."""
+    """Return the statements of functions.sql; each finds those that it calls before it."""
     text = resources.files(__package__).joinpath("functions.sql").read_text(encoding="utf-8")
     return tuple(part for part in text.split(";\n") if part.strip())
 

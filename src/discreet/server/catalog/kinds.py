@@ -36,7 +36,7 @@ class Kinds:
         self.parameters = self._find_parameters(tree)
 
     def of(self, node: exp.Expression | None) -> str | None:
-        """The type of a node, such as int4; None where it is not known."""
+        """Return the type of a node, such as int4; None if it is not known."""
         if node is None or id(node) in self._under_way:
             return None
         if id(node) not in self._known:
@@ -46,7 +46,7 @@ class Kinds:
         return self._known[id(node)]
 
     def set(self, node: exp.Expression, kind: str | None) -> None:
-        """Say the type of a node that was made anew."""
+        """Set the type of a node that was made anew."""
         self._known[id(node)] = kind
 
     # --- expressions --------------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Kinds:
         if isinstance(node, exp.Dot):
             return self._dot(node)
         if isinstance(node, exp.DPipe):
-            return self._joined(node)
+            return self._join(node)
         if isinstance(node, exp.Bracket):
             whole = self.of(node.this)
             return types.element(whole) if whole else None
@@ -101,12 +101,12 @@ class Kinds:
         return "text" if isinstance(node, exp.Substring | exp.Trim | exp.ByteString) else None
 
     def _first(self, nodes: Sequence[exp.Expression | None], whole: str | None = None) -> str | None:
-        """The first type that says something: of a literal in quotes it is nothing."""
+        """Return the first type that says something; a literal in quotes says nothing."""
         found = [self.of(node) for node in nodes if node is not None and not isinstance(node, exp.Null)]
         certain = [kind for kind in found if kind not in (None, "unknown", whole)]
         return next(iter([*certain, *found]), None)
 
-    def _joined(self, node: exp.DPipe) -> str:
+    def _join(self, node: exp.DPipe) -> str:
         sides = [self.of(node.this), self.of(node.expression)]
         return next((kind for kind in sides if kind and types.element(kind)), "text")
 
@@ -142,7 +142,7 @@ class Kinds:
         return source.get(name) if source else None
 
     def source_of(self, node: exp.Column) -> Relation | Columns | None:
-        """Where a column comes from, looking outwards from its own SELECT."""
+        """Return the source of a column, looking outwards from its own SELECT."""
         name, wanted = node.name.lower(), node.table.lower()
         select = node.find_ancestor(exp.Select)
         while select is not None:
@@ -157,7 +157,7 @@ class Kinds:
         return None
 
     def sources(self, select: exp.Select) -> dict[str, Relation | Columns]:
-        """What stands in FROM, by alias."""
+        """Return what stands in FROM, by alias."""
         if id(select) not in self._sources:
             self._sources[id(select)] = {}  # a recursive query finds nothing in itself
             start = select.args.get("from_")
@@ -213,7 +213,7 @@ class Kinds:
         return dict(zip(names, columns.values(), strict=False)) if names else columns
 
     def projected(self, query: exp.Expression) -> Columns:
-        """The columns that a query gives, by name."""
+        """Return the columns that a query gives, by name."""
         while isinstance(query, exp.Subquery | exp.SetOperation | exp.Paren):
             query = query.this
         if isinstance(query, exp.Values):
@@ -242,20 +242,20 @@ class Kinds:
             if 0 < place <= len(self._given) and self._given[place - 1]:
                 found[place] = types.name(self._given[place - 1]) or "text"
             else:
-                wanted = self._expected(node)
+                wanted = self._expect(node)
                 if place not in found or found[place] == "text":
                     found[place] = "text" if wanted in (None, "unknown") else wanted or "text"
         return found
 
-    def _expected(self, node: exp.Expression) -> str | None:
-        """What stands beside a parameter says what it should be."""
+    def _expect(self, node: exp.Expression) -> str | None:
+        """Return the type that a parameter should have, by what stands beside it."""
         parent = node.parent
         if isinstance(parent, exp.Paren | exp.Tuple):
-            return self._expected(parent)
+            return self._expect(parent)
         if isinstance(parent, exp.Cast):
             return written_type(parent.args["to"])
         if isinstance(parent, exp.Any) or (isinstance(parent, exp.Anonymous) and parent.name.lower() == "all"):
-            element = self._expected(parent)
+            element = self._expect(parent)
             return f"_{element or 'text'}"
         if isinstance(parent, exp.Limit | exp.Offset):
             return "int8"
@@ -268,7 +268,7 @@ class Kinds:
 
 
 def number_of(parameter: exp.Parameter) -> int:
-    """Which parameter it is: 1 for $1."""
+    """Return the number of a parameter: 1 for $1."""
     text = str(parameter.this.this) if isinstance(parameter.this, exp.Literal) else parameter.name
     if not text.isdigit() or not 1 <= int(text) <= 1000:
         raise CatalogError("42P02", f"there is no parameter ${text}")
@@ -276,7 +276,7 @@ def number_of(parameter: exp.Parameter) -> int:
 
 
 def written_type(node: exp.Expression) -> str:
-    """The type that a cast names."""
+    """Return the type that a cast names."""
     text = node.sql(dialect="postgres")
     found = types.from_sql(text)
     if found is None:
@@ -285,7 +285,7 @@ def written_type(node: exp.Expression) -> str:
 
 
 def called(item: exp.Expression) -> exp.Anonymous | None:
-    """The function that stands where a table may stand."""
+    """Return the function that stands where a table may stand."""
     inner = item.this if isinstance(item, exp.Table | exp.Lateral) else item
     if isinstance(inner, exp.Dot):
         inner = inner.expression
@@ -302,12 +302,12 @@ def _literal(node: exp.Literal) -> str:
 
 
 def output_name(node: exp.Expression) -> str:
-    """The name that Postgres gives a column without an alias."""
+    """Return the name that Postgres gives a column without an alias."""
     return _name(node)[0]
 
 
 def _name(node: exp.Expression | None) -> tuple[str, bool]:
-    """The name of an expression, and whether it is good enough to be the name of what stands around it."""
+    """Return the name of an expression, and True if what stands around it may take that name."""
     if isinstance(node, exp.Alias | exp.Column):
         return str(node.alias_or_name), True
     if isinstance(node, exp.Anonymous):

@@ -15,12 +15,12 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 
 
 def literal(value: object, kind: str) -> exp.Expression:
-    """A parameter's value as a constant of its type."""
+    """Write a parameter's value as a constant of its type."""
     if value is None:
         return exp.cast(exp.Null(), types.stored(kind), dialect="duckdb")
     if isinstance(value, list | tuple):
         element = types.element(kind) or "text"
-        return listed([literal(each, element) for each in value], element)
+        return list_of([literal(each, element) for each in value], element)
     if isinstance(value, str) and types.element(kind):
         return array_of(value, kind)
     if isinstance(value, bytes):
@@ -31,19 +31,19 @@ def literal(value: object, kind: str) -> exp.Expression:
     return made if kind in ("text", "unknown") else exp.cast(made, types.stored(kind), dialect="duckdb")
 
 
-def listed(items: list[exp.Expression], element: str) -> exp.Expression:
-    """A list of constants, typed also where it is empty."""
+def list_of(items: list[exp.Expression], element: str) -> exp.Expression:
+    """Write a list of constants, typed also where it is empty."""
     return exp.cast(exp.Array(expressions=items), f"{types.stored(element)}[]", dialect="duckdb")
 
 
 def array_of(text: str, kind: str) -> exp.Expression:
-    """The array that a literal such as '{a,"b c",NULL}' writes; a vector's has no braces."""
+    """Return the array that a literal such as '{a,"b c",NULL}' writes; a vector's has no braces."""
     element = types.element(kind) or "text"
     if kind in types.VECTORS:
         parts: list[str | None] = list(text.split())
     else:
         parts = _parts(text)
-    return listed([literal(part, element) for part in parts], element)
+    return list_of([literal(part, element) for part in parts], element)
 
 
 def _parts(text: str) -> list[str | None]:
@@ -62,16 +62,16 @@ def _parts(text: str) -> list[str | None]:
     return found[:-1] if len(found) > 1 and found[-1] == "" and not body[1:-1].rstrip().endswith((",", '""')) else found
 
 
-def unescaped(text: str) -> str:
-    """The text that E'...' means."""
+def unescape(text: str) -> str:
+    """Return the text that E'...' means."""
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
 
 
 def number(value: int) -> exp.Expression:
-    """A number, written out."""
+    """Write out a number."""
     return exp.Literal.number(value)
 
 
 def text(value: str) -> exp.Expression:
-    """A text, written out."""
+    """Write out a text."""
     return exp.Literal.string(value)

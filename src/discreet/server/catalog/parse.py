@@ -37,7 +37,7 @@ logging.getLogger("sqlglot").propagate = False
 
 
 def parse(statement: str, *, database: str) -> exp.Query | None:
-    """The tree of a statement that the catalog answers; None where another one has to.
+    """Return the tree of a statement that the catalog answers; None if another one has to.
 
     The catalog answers SELECT, VALUES and TABLE that name no relation but its own, and those that name none at all.
     """
@@ -78,7 +78,7 @@ def _check(tokens: list[Token]) -> None:
 
 
 def _mark(tokens: list[Token]) -> list[Token]:
-    """The tokens, with every function of ours renamed, and arrays of names and numbers made readable."""
+    """Return the tokens, with every function of ours renamed, and arrays of names and numbers made readable."""
     marked: list[Token] = []
     brackets = 0  # of an array's type, which is named by one word now
     for place, token in enumerate(tokens):
@@ -100,9 +100,9 @@ def _mark(tokens: list[Token]) -> list[Token]:
 
 
 def relation_of(table: exp.Table, database: str) -> Relation | None:
-    """The relation of the system that a table of the tree names; None where it is not the system's."""
-    name, schema = _folded(table.args.get("this")), _folded(table.args.get("db"))
-    catalog = _folded(table.args.get("catalog"))
+    """Return the system's relation that a table of the tree names; None if it is not the system's."""
+    name, schema = _fold(table.args.get("this")), _fold(table.args.get("db"))
+    catalog = _fold(table.args.get("catalog"))
     if catalog and catalog != database:
         return None
     found = relations().get((schema or PG_CATALOG, name))
@@ -111,16 +111,16 @@ def relation_of(table: exp.Table, database: str) -> Relation | None:
     return found if not schema or schema in (PG_CATALOG, INFORMATION_SCHEMA) else None
 
 
-def _folded(name: exp.Expression | None) -> str:
+def _fold(name: exp.Expression | None) -> str:
     if not isinstance(name, exp.Identifier):
         return ""
     return str(name.this) if name.args.get("quoted") else str(name.this).lower()
 
 
 def _ours(tree: exp.Query, database: str) -> bool:
-    local = {_folded(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
+    local = {_fold(cte.args["alias"].this) for cte in tree.find_all(exp.CTE)}
     named = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
-    outside = [table for table in named if table.args.get("db") or _folded(table.this) not in local]
+    outside = [table for table in named if table.args.get("db") or _fold(table.this) not in local]
     found = [relation_of(table, database) for table in outside]
     if any(found) and not all(found):
         raise CatalogError(

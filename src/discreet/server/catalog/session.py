@@ -26,7 +26,7 @@ class Session:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def literals(self) -> dict[str, str]:
-        """Constants of SQL that stand for what functions of the session give."""
+        """Return constants of SQL that stand for what functions of the session give."""
         return {
             "user": _text(self.user),
             "database": _text(self.database),
@@ -37,7 +37,7 @@ class Session:
         }
 
     def relation(self, name: str) -> pa.Table:
-        """One of the relations that depend on who asks."""
+        """Return one of the relations that depend on who asks."""
         if name == "settings_now":
             return to_arrow(relations()[PG_CATALOG, "pg_settings"], self._settings()).select(["name", "setting"])
         rows = {
@@ -71,7 +71,7 @@ class Session:
         ]
 
     def _roles(self) -> list[Row]:
-        """The owner of everything, and whoever asks: nobody learns who else may."""
+        """Return the owner of everything, and whoever asks: nobody learns who else may."""
         usual = {"rolsuper": False, "rolinherit": True, "rolcreaterole": False, "rolcreatedb": False}
         usual |= {"rolreplication": False, "rolbypassrls": False}
         rows = [usual | {"rolname": "curator", "oid": CURATOR_OID, "rolcanlogin": self.user == "curator"}]
@@ -81,7 +81,7 @@ class Session:
 
 
 def _bare(value: str) -> str:
-    """A setting as pg_settings has it: the number alone where SHOW adds a unit."""
+    """Return a setting as pg_settings has it: the number alone where SHOW adds a unit."""
     found = re.fullmatch(r"(\d+)(ms|kB)", value)
     return found[1] if found else "4096" if value == "4MB" else value
 

@@ -15,7 +15,7 @@ from discreet.server.catalog.calls import Calls
 from discreet.server.catalog.failure import CatalogError, unknown_function, unsupported
 from discreet.server.catalog.functions import AS_TABLES
 from discreet.server.catalog.kinds import SYSTEM_COLUMNS, Kinds, called, number_of, output_name
-from discreet.server.catalog.literals import array_of, literal, number, text, unescaped
+from discreet.server.catalog.literals import array_of, literal, number, text, unescape
 from discreet.server.catalog.parse import CALL, relation_of
 
 PER_SESSION = ("pg_settings", "pg_roles", "pg_user", "pg_stat_activity", "pg_stat_ssl", "pg_stat_gssapi")
@@ -66,9 +66,10 @@ def translate(
     parameters: Sequence[object] | None,
     given: Sequence[int] = (),
 ) -> Statement:
-    """`session` has literals for {user}, {database}, ...; `objects` the numbers of regclass, regtype, ... by name.
+    """Write a statement anew for the catalog's database.
 
-    Without `parameters` they are NULL: enough to learn the columns.
+    `session` has literals for {user}, {database}, ...; `objects` the numbers of regclass, regtype,
+    ... by name. Without `parameters` they are NULL: enough to learn the columns.
     """
     kinds = Kinds(tree, database=database, given=given)
     columns = kinds.projected(tree)
@@ -173,7 +174,7 @@ class _Rewriter:
         return place
 
     def _rows_of(self, node: exp.Table | exp.Lateral) -> exp.Expression | None:
-        """A call where a table may stand: a SELECT of it, with the name and column that Postgres gives it."""
+        """Write a call where a table may stand as a SELECT of it, named as Postgres names it."""
         call = node.this.expression if isinstance(node.this, exp.Dot) else node.this
         if isinstance(call, exp.Subquery | exp.Query):
             return None
@@ -209,7 +210,7 @@ class _Rewriter:
     # --- values -------------------------------------------------------------------------------------------------------
 
     def _bytestring(self, node: exp.ByteString) -> exp.Expression:
-        return text(unescaped(str(node.this)))
+        return text(unescape(str(node.this)))
 
     def _parameter(self, node: exp.Parameter) -> exp.Expression:
         place = number_of(node)
@@ -249,7 +250,7 @@ class _Rewriter:
     # --- operators ----------------------------------------------------------------------------------------------------
 
     def _attimezone(self, node: exp.AtTimeZone) -> exp.Expression:
-        """All times are in UTC."""
+        """Drop AT TIME ZONE: all times are in UTC."""
         return node.this
 
     def _collate(self, node: exp.Collate) -> exp.Expression:
@@ -276,7 +277,7 @@ class _Rewriter:
         return made if inside or _constant(node) else self._calls.grow(made, "d_joined")
 
     def _bracket(self, node: exp.Bracket) -> exp.Expression | None:
-        """An array counts from 1, and a vector of a catalog from 0."""
+        """Index an array from 1, and a vector of a catalog from 0."""
         whole = self._kinds.of(node.this)
         if whole in types.VECTORS and len(node.expressions) == 1:
             place = node.expressions[0]
@@ -294,12 +295,12 @@ class _Rewriter:
         return None
 
     def _eq(self, node: exp.EQ) -> exp.Expression | None:
-        return self._compared(node)
+        return self._compare(node)
 
     def _neq(self, node: exp.NEQ) -> exp.Expression | None:
-        return self._compared(node)
+        return self._compare(node)
 
-    def _compared(self, node: exp.Binary) -> exp.Expression | None:
+    def _compare(self, node: exp.Binary) -> exp.Expression | None:
         left, right = node.this, node.expression
         if isinstance(left, exp.Any):
             left, right = right, left
@@ -356,7 +357,7 @@ class _Rewriter:
         return exp.cast(inner, types.stored(kind), dialect="duckdb")
 
     def _look_up(self, words: str, kind: str) -> exp.Expression:
-        """The number of the object that a constant names."""
+        """Return the number of the object that a constant names."""
         if words.isdigit():
             return number(int(words))
         known = self._objects.get(kind, {})
@@ -418,7 +419,7 @@ def name_outputs(tree: exp.Query) -> None:
 
 
 def cancel_backends(tree: exp.Query, cancel: Callable[[int], bool], parameters: Sequence[object]) -> None:
-    """Carry out pg_cancel_backend of a constant, and write down whether there was such a session."""
+    """Carry out pg_cancel_backend of a constant; put TRUE in its place if there was such a session, else FALSE."""
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name != f"{CALL}pg_cancel_backend" or len(call.expressions) != 1:
             continue

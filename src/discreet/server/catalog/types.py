@@ -73,7 +73,7 @@ SYNONYMS = {words: name for name, words in WRITTEN.items()} | {
 
 
 def stored(kind: str) -> str:
-    """The type by which the catalog's own database stores a Postgres type; arrays are lists."""
+    """Return the type by which the catalog's own database stores a Postgres type; arrays are lists."""
     if kind in VECTORS:
         return VECTORS[kind]
     if kind.startswith("_"):
@@ -84,7 +84,7 @@ def stored(kind: str) -> str:
 
 
 def arrow(kind: str) -> pa.DataType:
-    """The Arrow type of an answer's column of this Postgres type; what refers to an object is its name."""
+    """Return the Arrow type of an answer's column of this Postgres type; a reference is its object's name."""
     if kind in REFERENCES:
         return pa.string()
     if kind in VECTORS:
@@ -97,29 +97,29 @@ def arrow(kind: str) -> pa.DataType:
 
 
 def element(kind: str) -> str | None:
-    """The type of an array's elements; None where it is no array."""
+    """Return the type of an array's elements; None if it is no array."""
     if kind in VECTORS:
         return "int2" if kind == "int2vector" else "oid"
     return kind[1:] if kind.startswith("_") else None
 
 
 def name_of(kind: pa.DataType) -> str:
-    """The Postgres type for a column of a public table or of a result of unknown type."""
+    """Return the Postgres type for a column of a public table or of a result of unknown type."""
     return from_sql(type_of_arrow(kind)) or "text"
 
 
 def oid(kind: str) -> int:
-    """The number of a type."""
+    """Return the number of a type."""
     return type_oids().get(kind, 25)
 
 
 def name(number: int) -> str | None:
-    """The name of the type with this number."""
+    """Return the name of the type with this number."""
     return type_names().get(number)
 
 
 def from_sql(words: str) -> str | None:
-    """The type that these words name, such as `bigint`, `pg_catalog.text` or `_text`; None where there is none."""
+    """Return the type that words name, such as `bigint`, `pg_catalog.text` or `_text`; None if there is none."""
     bare = words.strip().lower().removeprefix("pg_catalog.").strip('"')
     array = bare.endswith("[]")
     bare = bare.removesuffix("[]").split("(")[0].strip()

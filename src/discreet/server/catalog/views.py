@@ -8,7 +8,7 @@ _READ = "('SELECT')"
 
 
 def fill_views(database: str) -> tuple[str, ...]:
-    """INSERT statements for the catalog's own database, which has all tables by now."""
+    """Return INSERT statements for the catalog's own database, which has all tables by now."""
     here = "'" + database.replace("'", "''") + "'"
     return tuple(text.replace("$DATABASE", here) for text in _VIEWS)
 

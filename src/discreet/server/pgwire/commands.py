@@ -123,13 +123,13 @@ def _set(state: State, statement: Statement) -> Result:
     if words[:2] == ["TIME", "ZONE"]:
         name, value = "timezone", _zone(statement, tokens[2:])
     elif words[:1] == ["NAMES"]:
-        name, value = "client_encoding", _joined(tokens[1:])
+        name, value = "client_encoding", _join(tokens[1:])
     elif words[:1] == ["ROLE"]:
         return Result(tag="SET")
     else:
         name, value = _assigned(tokens)
     before = state.settings.saved()
-    _changed(lambda: _assign(state.settings, name, value))
+    _change(lambda: _assign(state.settings, name, value))
     if local and state.status == "T":
         state.local = before if state.local is None else state.local
     return Result(tag="SET")
@@ -142,7 +142,7 @@ def _assign(settings: Settings, name: str, value: str | None) -> None:
         settings[name] = value
 
 
-def _changed(change: Callable[[], None]) -> None:
+def _change(change: Callable[[], None]) -> None:
     try:
         change()
     except Unknown as error:
@@ -160,10 +160,10 @@ def _assigned(tokens: Sequence[Token]) -> tuple[str, str | None]:
         raise Fault("42601", "Write SET name = value.")
     name = "".join(token.name for token in tokens[:place])
     values = tokens[place + 1 :]
-    return name, None if [token.upper for token in values] == ["DEFAULT"] else _joined(values)
+    return name, None if [token.upper for token in values] == ["DEFAULT"] else _join(values)
 
 
-def _joined(tokens: Sequence[Token]) -> str:
+def _join(tokens: Sequence[Token]) -> str:
     """Return a list of values as one text: public, pg_catalog; -5; 1e-3."""
     parts = ["" if token.text == "," else token.text if token.kind == "quoted" else token.name for token in tokens]
     listed = any(token.text == "," for token in tokens)
@@ -178,7 +178,7 @@ def _zone(statement: Statement, tokens: Sequence[Token]) -> str | None:
         return tokens[1].name
     if words in (["LOCAL"], ["DEFAULT"]):
         return None
-    return _joined(tokens)
+    return _join(tokens)
 
 
 def _reset(state: State, statement: Statement) -> Result:
@@ -190,7 +190,7 @@ def _reset(state: State, statement: Statement) -> Result:
         pass
     else:
         named = {"timezone": "timezone", "timezoneall": "timezone"}.get(name, name)
-        _changed(lambda: state.settings.__delitem__(named))
+        _change(lambda: state.settings.__delitem__(named))
     return Result(tag="RESET")
 
 
@@ -202,12 +202,12 @@ def _show(state: State, statement: Statement) -> Result:
         return Result(tag="SHOW", table=pa.table(columns, ["name", "setting", "description"]))
     name = setting_name(statement)
     found: list[str] = []
-    _changed(lambda: found.append(state.settings[name]))
-    return Result(tag="SHOW", table=shown_value(name, found[0]))
+    _change(lambda: found.append(state.settings[name]))
+    return Result(tag="SHOW", table=show_value(name, found[0]))
 
 
 def setting_name(statement: Statement) -> str:
-    """Return which setting SHOW shows."""
+    """Return the setting that SHOW shows."""
     words = tuple(token.upper for token in statement.tokens[1:])
     spelled = {
         ("TIME", "ZONE"): "timezone",
@@ -218,7 +218,7 @@ def setting_name(statement: Statement) -> str:
     return spelled.get(words) or "".join(token.name for token in statement.tokens[1:])
 
 
-def shown_value(name: str, value: str) -> pa.Table:
+def show_value(name: str, value: str) -> pa.Table:
     setting = SETTINGS.get(name.lower())
     return pa.table([pa.array([value], pa.string())], [name.lower() if setting is None else setting.name])
 
@@ -248,11 +248,11 @@ def _begin(state: State, statement: Statement) -> Result:
 
 def _commit(state: State, _statement: Statement) -> Result:
     if state.status == "E":
-        return _ended(state, keep=False)
+        return _end(state, keep=False)
     if state.status == "I":
         none = Notice(message="There is no transaction.", code="25P01", severity="WARNING")
         return Result(tag="COMMIT", notices=(none,))
-    return _ended(state, keep=True)
+    return _end(state, keep=True)
 
 
 def _rollback(state: State, statement: Statement) -> Result:
@@ -262,7 +262,7 @@ def _rollback(state: State, statement: Statement) -> Result:
     if state.status == "I":
         none = Notice(message="There is no transaction.", code="25P01", severity="WARNING")
         return Result(tag="ROLLBACK", notices=(none,))
-    return _ended(state, keep=False)
+    return _end(state, keep=False)
 
 
 def _stays(state: State) -> tuple[Notice, ...]:
@@ -270,7 +270,7 @@ def _stays(state: State) -> tuple[Notice, ...]:
     return (Notice(message=stays),) if state.charged else ()
 
 
-def _ended(state: State, *, keep: bool) -> Result:
+def _end(state: State, *, keep: bool) -> Result:
     notices = () if keep else _stays(state)
     if not keep:
         state.settings.restore(state.savepoints[0].settings)
@@ -291,20 +291,20 @@ def _savepoint(state: State, statement: Statement) -> Result:
 
 def _release(state: State, statement: Statement) -> Result:
     _require_transaction(state, "RELEASE")
-    state.savepoints = state.savepoints[: _found(state, statement.tokens[-1].name)]
+    state.savepoints = state.savepoints[: _find(state, statement.tokens[-1].name)]
     return Result(tag="RELEASE")
 
 
 def _rollback_to(state: State, name: str) -> Result:
     _require_transaction(state, "ROLLBACK TO")
-    place = _found(state, name)
+    place = _find(state, name)
     state.savepoints = state.savepoints[: place + 1]
     state.settings.restore(state.savepoints[place].settings)
     state.status = "T"
     return Result(tag="ROLLBACK", notices=_stays(state))
 
 
-def _found(state: State, name: str) -> int:
+def _find(state: State, name: str) -> int:
     places = [place for place, each in enumerate(state.savepoints) if place and each.name == name]
     if not places:
         raise Fault("3B001", f"There is no savepoint {name[:63]}.")
@@ -346,7 +346,7 @@ def _only_name(statement: Statement) -> str:
 
 
 def _listen(_state: State, statement: Statement) -> Result:
-    """Nobody notifies anybody here; clients that listen wait in vain, as on a quiet server."""
+    """Accept LISTEN, though nobody notifies anybody here: clients wait in vain, as on a quiet server."""
     return Result(tag=statement.verb)
 
 

@@ -38,7 +38,7 @@ class Copy:
 
     @property
     def missing(self) -> str:
-        """What stands for NULL."""
+        """The text that stands for NULL."""
         if self.null is not None:
             return self.null
         return "" if self.format == "csv" else "\\N"
@@ -116,14 +116,14 @@ def lines(table: pa.Table, fields: Sequence[Field], copy: Copy) -> Iterator[list
         yield [_line([field.name for field in fields], copy)]
     for start in range(0, table.num_rows, _ROWS):
         found = types.rows(table.slice(start, _ROWS), fields, formats)
-        written = [_binary_row(row) if binary else _line([_decoded(each) for each in row], copy) for row in found]
+        written = [_binary_row(row) if binary else _line([_decode(each) for each in row], copy) for row in found]
         yield [head + written[0], *written[1:]]
         head = b""
     if binary:
         yield [head + _END]
 
 
-def _decoded(value: bytes | None) -> str | None:
+def _decode(value: bytes | None) -> str | None:
     return None if value is None else value.decode()
 
 
@@ -133,7 +133,7 @@ def _binary_row(row: Sequence[bytes | None]) -> bytes:
 
 
 def _line(row: Sequence[str | None], copy: Copy) -> bytes:
-    write = _csv if copy.format == "csv" else _escaped
+    write = _csv if copy.format == "csv" else _escape
     return (copy.mark.join(copy.missing if each is None else write(each, copy) for each in row) + "\n").encode()
 
 
@@ -145,6 +145,6 @@ def _csv(value: str, copy: Copy) -> str:
     return f"{copy.quote}{inner}{copy.quote}"
 
 
-def _escaped(value: str, copy: Copy) -> str:
+def _escape(value: str, copy: Copy) -> str:
     table = _ESCAPES | {copy.mark: "\\" + copy.mark} if copy.mark != "\t" else _ESCAPES
     return "".join(table.get(letter, letter) for letter in value)

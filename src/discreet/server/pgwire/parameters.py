@@ -62,7 +62,7 @@ def infer(statement: Statement, declared: Sequence[int], policy: Policy) -> tupl
     found = [Parameter(oid=types.TEXT, sample="''")] * count
     for place, token in reversed([*enumerate(statement.tokens)]):  # of several places the first decides
         if token.kind == "parameter":
-            found[int(token.text[1:]) - 1] = _inferred(statement.tokens, place, policy)
+            found[int(token.text[1:]) - 1] = _infer(statement.tokens, place, policy)
     for index, oid in enumerate(declared):
         if oid not in (0, types.UNKNOWN) and oid != found[index].oid:
             same_kind = oid in _WHOLE | _NUMBERS and found[index].oid in _WHOLE | _NUMBERS
@@ -76,7 +76,7 @@ def sample_of(oid: int) -> str:
     return "1" if oid in _WHOLE | _NUMBERS else _SAMPLES.get(oid, "''")
 
 
-def _inferred(tokens: Sequence[Token], place: int, policy: Policy) -> Parameter:
+def _infer(tokens: Sequence[Token], place: int, policy: Policy) -> Parameter:
     oid = _cast(tokens, place)
     if oid is not None:
         return Parameter(oid=oid, sample=sample_of(oid))
@@ -210,7 +210,7 @@ def _of_domain(domain: Domain) -> Parameter:
         case Categories() if isinstance(domain.values[0], int):
             return Parameter(oid=types.INT8, sample=_number(domain.values[0]))
         case Categories():
-            return Parameter(oid=types.TEXT, sample=_quoted(str(domain.values[0])))
+            return Parameter(oid=types.TEXT, sample=_quote(str(domain.values[0])))
     return Parameter(oid=types.TEXT, sample="''")
 
 
@@ -375,7 +375,7 @@ def literal(value: Any) -> str:
             return f"TIME '{value}'"
         case list():
             return f"ARRAY[{', '.join(map(literal, value))}]"
-    return _quoted(str(value))
+    return _quote(str(value))
 
 
 def _number(value: int | Decimal) -> str:
@@ -383,7 +383,7 @@ def _number(value: int | Decimal) -> str:
     return f"({written})" if value < 0 else written
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -89,7 +89,7 @@ class Asker:
         return Result(
             tag=f"SELECT {table.num_rows}",
             table=table,
-            notices=(_told(answer, margins=self.settings["discreet.margins"] == "notice"),),
+            notices=(_tell(answer, margins=self.settings["discreet.margins"] == "notice"),),
             charged=answer.cost.epsilon > 0,
         )
 
@@ -170,7 +170,7 @@ def _margin_fields(schema: pa.Schema, measured: Sequence[bool]) -> list[pa.Field
     return [pa.field(f"{field.name}{MARGIN}", pa.float64()) for field, has in pairs if has]
 
 
-def _told(answer: discreet.Answer, *, margins: bool) -> Notice:
+def _tell(answer: discreet.Answer, *, margins: bool) -> Notice:
     """Return what an answer cost, what is left, and how wrong its numbers may be."""
     lines = notes(answer)
     if margins:

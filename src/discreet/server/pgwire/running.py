@@ -115,14 +115,14 @@ class Runner:
         self.state.require_sound(statement.verb)
         match statement.verb:
             case "SHOW":
-                shown = self._shown(statement)
+                shown = self._show(statement)
                 return None if shown.table is None else shown.table.schema
             case "EXPLAIN":
                 return pa.schema([pa.field("QUERY PLAN", pa.string())])
             case "FETCH":
                 return await self.describe_portal(self._cursor(commands.parse_fetch(statement).name))
             case "EXECUTE":
-                return await self.describe(self._named(statement)[0])
+                return await self.describe(self._read_execute(statement)[0])
         if statement.verb not in QUESTIONS:
             return None
         oids = tuple(parameter.oid for parameter in prepared.parameters)
@@ -160,7 +160,7 @@ class Runner:
             live = self._live.get(commands.setting_name(statement).lower())
             if live is not None:
                 name = commands.setting_name(statement).lower()
-                return Result(tag="SHOW", table=commands.shown_value(name, await self._work(live)))
+                return Result(tag="SHOW", table=commands.show_value(name, await self._work(live)))
         done = commands.run(self.state, statement)
         if done is not None:
             return done
@@ -177,7 +177,7 @@ class Runner:
             case "PREPARE":
                 return await self._prepare(statement)
             case "EXECUTE":
-                prepared, literals = self._named(statement)
+                prepared, literals = self._read_execute(statement)
                 return await self._run(Portal(prepared=prepared, literals=literals))
         if statement.verb not in QUESTIONS:
             raise Fault(
@@ -224,7 +224,7 @@ class Runner:
         as_json = "JSON" in words
         inner = statement.rest(place)
         if inner.verb == "EXECUTE":
-            prepared, literals = self._named(inner)
+            prepared, literals = self._read_execute(inner)
             assert prepared.statement is not None
             sql, offset = write_in(prepared.statement, literals), inner.offset
         else:
@@ -232,7 +232,7 @@ class Runner:
         result: Result = await self._work(lambda: self._asker.explain(sql, offset=offset, as_json=as_json))
         return result
 
-    def _shown(self, statement: Statement) -> Result:
+    def _show(self, statement: Statement) -> Result:
         found = commands.run(self.state, statement)
         assert found is not None
         return found
@@ -288,7 +288,7 @@ class Runner:
         self.state.keep_statement(name, prepared)
         return Result(tag="PREPARE")
 
-    def _named(self, statement: Statement) -> tuple[Prepared, tuple[str, ...]]:
+    def _read_execute(self, statement: Statement) -> tuple[Prepared, tuple[str, ...]]:
         """Read EXECUTE name (literal, ...)."""
         if len(statement.tokens) < 2 or statement.tokens[1].name not in self.state.statements:
             raise Fault("26000", "There is no such prepared statement.", hint="PREPARE it first.")

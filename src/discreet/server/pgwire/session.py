@@ -125,7 +125,7 @@ class Session:
             raise Fatal("57P05", "The connection was idle for too long.") from None
 
     async def _query(self, sql: str) -> None:
-        """The simple protocol: run every statement of a text until one fails."""
+        """Run every statement of a text by the simple protocol, until one fails."""
         began = time.monotonic()
         try:
             self._require_user()
@@ -170,7 +170,7 @@ class Session:
         return True
 
     async def _skip(self) -> None:
-        """After an error read on to the next Sync."""
+        """Read on to the next Sync after an error."""
         while True:
             kind, data = await self._message()
             if kind == b"S":

@@ -268,12 +268,12 @@ def _array(element: int, *, binary: bool, first: int) -> Encode:
     def as_text(value: Any) -> bytes:
         if isinstance(value, str):  # written already, by the catalog
             return value.encode()
-        items = [b"NULL" if each is None else _quoted(encode(each)) for each in value]
+        items = [b"NULL" if each is None else _quote(encode(each)) for each in value]
         return b"{" + b",".join(items) + b"}"
 
     return as_binary if binary else as_text
 
 
-def _quoted(item: bytes) -> bytes:
+def _quote(item: bytes) -> bytes:
     plain = item and item.upper() != b"NULL" and not any(mark in item for mark in b'{},"\\ \t\n\r\v\f')
     return item if plain else b'"' + item.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"'
