@@ -46,7 +46,7 @@ _MANY_OBJECTS = 200_000  # a command makes fewer before it ends: looking for cir
 
 
 def app(verb: str | None = None) -> typer.Typer:
-    """The command with all its verbs; or with one alone: building all fifty takes a third of a question's time."""
+    """Return the command with all its verbs, or with one alone: all fifty take a third of a question's time."""
     whole = typer.Typer(
         name="discreet",
         help="Statistics about people, and nothing about any one of them.",
@@ -60,14 +60,14 @@ def app(verb: str | None = None) -> typer.Typer:
     families = FAMILIES if verb is None or verb not in HOMES else (HOMES[verb],)
     for family in families:
         importlib.import_module(f"discreet.cli.{family}").register(whole)
-    commands = [each for each in whole.registered_commands if verb == (each.name or _called(each.callback))]
+    commands = [each for each in whole.registered_commands if verb == (each.name or _call(each.callback))]
     groups = [each for each in whole.registered_groups if each.name == verb]
     if verb != "completion" and (commands or groups):
         whole.registered_commands, whole.registered_groups = commands, groups
     return whole
 
 
-def _called(callback: object) -> str:
+def _call(callback: object) -> str:
     return str(getattr(callback, "__name__", ""))
 
 
@@ -88,7 +88,7 @@ def _before_the_verb(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command and exit with its code."""
     gc.set_threshold(_MANY_OBJECTS)
-    outputs = [_watched("stdout"), _watched("stderr")]
+    outputs = [_watch("stdout"), _watch("stderr")]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupt)
     code = run(sys.argv[1:] if arguments is None else arguments)
@@ -120,7 +120,7 @@ class _Output(io.FileIO):
             raise
 
 
-def _watched(name: str) -> _Output:
+def _watch(name: str) -> _Output:
     """Put a stream of ours in the place of sys.stdout or sys.stderr."""
     stream = getattr(sys, name)
     if stream is None:  # closed by the caller: `discreet ... >&-`
@@ -142,7 +142,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 
 def _print_anything(stream: io.TextIOWrapper) -> None:
-    r"""Where the terminal has no ±, write \u00b1: no printing fails after the charge, and JSON stays what it is."""
+    r"""Write \u00b1 where the terminal has no ±: no printing fails after the charge, and JSON stays JSON."""
 
     def escaped(error: UnicodeError) -> tuple[str, int]:
         if not isinstance(error, UnicodeEncodeError):
@@ -154,7 +154,7 @@ def _print_anything(stream: io.TextIOWrapper) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command; the exit code says what happened."""
+    """Run the command, and return the exit code that says what happened."""
     logging.basicConfig(level=logging.ERROR, format="%(name)s: %(message)s")
     arguments = arguments or ["--help"]
     try:
@@ -175,12 +175,12 @@ def run(arguments: list[str]) -> int:
         if type(error).__name__ == "NoArgsIsHelpError":  # `discreet attack` is `discreet attack --help`
             print(error.format_message())
             return 0
-        return _told(UsageError(" ".join(error.format_message().split())), arguments)
+        return _tell(UsageError(" ".join(error.format_message().split())), arguments)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
-        return _told(missing(package) if package in EXTRAS else EngineFailure(), arguments)
+        return _tell(missing(package) if package in EXTRAS else EngineFailure(), arguments)
     except DiscreetError as error:
-        return INTERRUPTED if _interrupted.is_set() else _told(error, arguments)
+        return INTERRUPTED if _interrupted.is_set() else _tell(error, arguments)
     except Exception as error:
         if _interrupted.is_set():
             return INTERRUPTED
@@ -190,11 +190,11 @@ def run(arguments: list[str]) -> int:
         from discreet.engines.until import place_of
 
         logging.getLogger("discreet").debug("%s at %s.", type(error).__name__, place_of(error))
-        return _told(EngineFailure(), arguments)
+        return _tell(EngineFailure(), arguments)
     return 0
 
 
-def _told(error: DiscreetError, arguments: list[str]) -> int:
+def _tell(error: DiscreetError, arguments: list[str]) -> int:
     with contextlib.suppress(OSError):  # the code tells it where nobody reads any more
         if _wants_json(arguments):
             print(json.dumps({"error": error.as_json()}, ensure_ascii=False))
@@ -215,13 +215,13 @@ def _wants_json(arguments: list[str]) -> bool:
 
 
 def _unprinted() -> OSError | None:
-    """Holds what went wrong in printing the result, if anything did; `_deliver` tells it."""
+    """Return what went wrong in printing the result, if anything did; `_deliver` tells it."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return raw.failed if isinstance(raw, _Output) else None
 
 
 def _deliver(code: int, outputs: list[_Output]) -> int:
-    """Flush what was printed; the exit code, which says so where it could not be delivered.
+    """Flush what was printed; return the exit code, which tells if it could not be delivered.
 
     A command that failed keeps its own code. Python flushes once more at its end: into nothing then, so that neither
     its complaint nor its code 120 takes the place of ours.

@@ -65,7 +65,7 @@ def risk(
     reveal: Annotated[bool, typer.Option("--reveal", help="Also show the most exposed rows.")] = False,
     format: ReportFormat = Format.table,
 ) -> None:
-    """How exposed are the people of a table: k, l, t, and which columns make them unique."""
+    """Measure how exposed the people of a table are: k, l, t, and which columns make them unique."""
     from discreet.anonymity import risk as measured
 
     found = measured(
@@ -107,7 +107,7 @@ def anonymize(
     report: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a report, as an HTML page.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Coarsen columns until people look alike, losing as little as possible; and show what that does not give."""
+    """Coarsen columns until people look alike, losing as little as possible; show what that does not give."""
     from discreet.anonymity import Demand
     from discreet.anonymity import anonymize as anonymized
 
@@ -183,7 +183,7 @@ def _weights(text: str | None) -> dict[str, float] | None:
 def _write_hierarchies(
     data: Path, quasi: Sequence[str], given: dict[str, Spec] | None, path: Path, format: Format
 ) -> None:
-    """The hierarchies that would be used, with values that a given tree lacks under `unlisted`."""
+    """Write the hierarchies that would be used; values that a given tree lacks stand under `unlisted`."""
     from discreet.anonymity.hierarchy_file import suggest, text_of
 
     if path.exists():

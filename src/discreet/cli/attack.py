@@ -61,12 +61,12 @@ def link(
     format: ReportFormat = Format.table,
 ) -> None:
     """Join a release without names to a list with names."""
-    if _told("link", demo, html, format):
+    if _tell("link", demo, html, format):
         return
     from discreet.attacks import link as attack
 
     left, right = _tables(release, identified)
-    found = attack(left, right, on=_listed(on), truth=truth, coverage=coverage)
+    found = attack(left, right, on=_split(on), truth=truth, coverage=coverage)
     shown = [["+".join(u.columns), f"{u.release:.1%}", f"{u.identified:.1%}"] for u in found.uniqueness]
     _print(found, found.as_json(reveal=reveal), format, ("unique by", "in the release", "on the list"), shown)
     if format is Format.table:
@@ -74,7 +74,7 @@ def link(
 
 
 def _print_links(found: Linkage, reveal: bool) -> None:
-    """Who was found, with what the release says of them: the surest first."""
+    """Print who was found, with what the release says of them: the surest first."""
     if not found.links:
         return
     if not reveal:
@@ -109,18 +109,18 @@ def scoreboard(
     format: ReportFormat = Format.table,
 ) -> None:
     """Find sparse records (ratings, purchases, visits) by a few vague facts."""
-    if _told("scoreboard", demo, html, format):
+    if _tell("scoreboard", demo, html, format):
         return
     from discreet.attacks import scoreboard as attack
 
-    source, known = _needed(release, aux)
-    found = attack(_indexed(source, index), known, method=method, eccentricity=eccentricity, truth=truth)  # type: ignore[arg-type]
+    source, known = _need(release, aux)
+    found = attack(_index(source, index), known, method=method, eccentricity=eccentricity, truth=truth)  # type: ignore[arg-type]
     matches: Any = found.as_json()["matches"]
     rows = [[m["target"], m["user"], f"{m['score']:.2f}", f"{m['eccentricity']:.2f}"] for m in matches]
     _print(found, found.as_json(), format, ("target", "is user", "score", "eccentricity"), rows)
 
 
-def _indexed(release: Path, folder: Path | None) -> Any:
+def _index(release: Path, folder: Path | None) -> Any:
     from discreet.attacks.inputs.ratings import Index, index
 
     if folder is not None and (folder / "index.json").is_file():
@@ -143,7 +143,7 @@ def difference(
     format: ReportFormat = Format.table,
 ) -> None:
     """Find people whose secret follows from exact answers, alone or combined."""
-    if _told("difference", demo, html, format):
+    if _tell("difference", demo, html, format):
         return
     from discreet.attacks import difference as attack
     from discreet.attacks.inputs.source import table as read
@@ -153,22 +153,22 @@ def difference(
     if not log.is_file():
         raise UsageError(f"There is no file {log}.")
     name, path = _data_of(table, data, log)
-    ranges = dict(_range(each) for each in _listed(range))
-    secrets = _listed(secret) or None
+    ranges = dict(_range(each) for each in _split(range))
+    secrets = _split(secret) or None
     found = attack(log.read_text(encoding="utf-8"), read(path), name=name, secrets=secrets, ranges=ranges)
     rows = [
         [e.row, e.quantity, ", ".join(str(number) for number, _ in e.chain) or "several", e.by, _value(e.value, reveal)]
         for e in found.exposed[:MOST_SHOWN]
     ]
     if format is Format.table:
-        print(_told_exposed(found))
+        print(_tell_exposed(found))
     _print(found, found.as_json(reveal=reveal), format, ("row", "secret", "by questions", "how", "value"), rows)
     if format is Format.table and len(found.exposed) > len(rows):
         print(f"and {len(found.exposed) - len(rows):,} more; --format json has all.")
 
 
-def _told_exposed(found: Differences) -> str:
-    """The verdict; nobody is called safe of whom that is not proved."""
+def _tell_exposed(found: Differences) -> str:
+    """Return the verdict; call nobody safe without proof."""
     people = len({e.row for e in found.exposed})
     told = {
         "exposed": f"{people:,} {'person is' if people == 1 else 'people are'} exposed:",
@@ -198,7 +198,7 @@ def _value(value: float | None, reveal: bool) -> str:
 
 
 def _data_of(table: str, data: Path | None, log: Path) -> tuple[str, Path]:
-    """The name that the questions use, and the file."""
+    """Return the name that the questions use, and the file."""
     if data is not None:
         return Path(table).stem, data
     given = Path(table)
@@ -219,7 +219,7 @@ def reconstruct(
     format: ReportFormat = Format.table,
 ) -> None:
     """Work out one bit of each person from counts over groups of them."""
-    if _told("reconstruct", demo, html, format):
+    if _tell("reconstruct", demo, html, format):
         return
     from discreet.attacks import reconstruct as attack
     from discreet.attacks.reconstruct import published, reconstruct_file
@@ -251,7 +251,7 @@ def census(
     format: ReportFormat = Format.table,
 ) -> None:
     """List the sets of people that fit a page of statistics; or hold a publication against its people."""
-    if _told("census", demo, html, format):
+    if _tell("census", demo, html, format):
         return
     if publication is not None or against is not None:
         _give_away(publication, against, format)
@@ -271,7 +271,7 @@ def census(
 
 
 def _give_away(publication: Path | None, against: str | None, format: Format) -> None:
-    """Exact, swapped and published tables beside the people they are about."""
+    """Hold exact, swapped and published tables beside the people they are about."""
     from discreet.attacks.given_away import given_away
 
     original, _, place = (against or "").rpartition(":")
@@ -298,7 +298,7 @@ def membership(
     format: ReportFormat = Format.table,
 ) -> None:
     """Tell people who were in the data from people who were not, by the released records."""
-    if _told("membership", demo, html, format):
+    if _tell("membership", demo, html, format):
         return
     from discreet.attacks import membership as attack
 
@@ -318,7 +318,7 @@ def single_out(
     format: ReportFormat = Format.table,
 ) -> None:
     """Make predicates from the release that are true of exactly one person."""
-    if _told("single-out", demo, html, format):
+    if _tell("single-out", demo, html, format):
         return
     from discreet.attacks import single_out as attack
 
@@ -339,13 +339,13 @@ def linkability(
     format: ReportFormat = Format.table,
 ) -> None:
     """Connect two halves of people's records through the release."""
-    if _told("linkability", demo, html, format):
+    if _tell("linkability", demo, html, format):
         return
     from discreet.attacks import linkability as attack
 
     if half is None or len(half) != 2:
         raise UsageError("Give the two halves: --half age,sex --half income,job.")
-    halves = _listed(half[:1]), _listed(half[1:])
+    halves = _split(half[:1]), _split(half[1:])
     left, right = _tables(release, original)
     found = attack(left, right, _maybe(control), halves=halves, neighbors=neighbors, width=width, trials=trials)
     _print_risk(found, format)
@@ -364,20 +364,18 @@ def inference(
     format: ReportFormat = Format.table,
 ) -> None:
     """Guess a secret column of people from the nearest released record."""
-    if _told("inference", demo, html, format):
+    if _tell("inference", demo, html, format):
         return
     from discreet.attacks import inference as attack
 
     if secret is None:
         raise UsageError("Name the column to guess: --secret income.")
     left, right = _tables(release, original)
-    found = attack(
-        left, right, _maybe(control), secret=secret, known=_listed(known) or None, width=width, trials=trials
-    )
+    found = attack(left, right, _maybe(control), secret=secret, known=_split(known) or None, width=width, trials=trials)
     _print_risk(found, format)
 
 
-def _told(name: str, demo: bool, html: Path | None, format: Format) -> bool:
+def _tell(name: str, demo: bool, html: Path | None, format: Format) -> bool:
     """Tell the story, if that is what was asked for."""
     if not demo:
         if html is not None:
@@ -443,12 +441,12 @@ def _print_risk(found: Any, format: Format) -> None:
     _print(found, found.as_json(), format, ("", ""), rows)
 
 
-def _listed(values: list[str] | None) -> list[str]:
-    """Options may be repeated, or separated by commas."""
+def _split(values: list[str] | None) -> list[str]:
+    """Split options, which may be repeated or separated by commas."""
     return [part.strip() for value in values or () for part in value.split(",") if part.strip()]
 
 
-def _needed(*paths: Path | None) -> list[Path]:
+def _need(*paths: Path | None) -> list[Path]:
     missing = [path for path in paths if path is None]
     if missing:
         raise UsageError("Files are missing; see --help, or try --demo.")
@@ -458,7 +456,7 @@ def _needed(*paths: Path | None) -> list[Path]:
 def _tables(*paths: Path | None) -> list[pa.Table]:
     from discreet.attacks.inputs.source import table
 
-    return [table(path) for path in _needed(*paths)]
+    return [table(path) for path in _need(*paths)]
 
 
 def _maybe(path: Path | None) -> pa.Table | None:

@@ -59,7 +59,7 @@ def _words(command: Any, verbs: tuple[str, ...] = ()) -> Iterator[Words]:
 
 
 def _short(text: str | None) -> str:
-    """The first sentence of a help text."""
+    """Return the first sentence of a help text."""
     return (text or "").strip().split("\n")[0].split(". ")[0].rstrip(".")
 
 
@@ -77,7 +77,7 @@ _discreet() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" verbs="" words="" each
   for each in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
     case "$verbs $each" in
-    {_known_verbs(words)}) verbs="$verbs $each";;
+    {_verbs(words)}) verbs="$verbs $each";;
     esac
   done
   case "$before" in
@@ -94,7 +94,7 @@ complete -o filenames -F _discreet discreet"""
 
 def _zsh(words: list[Words]) -> str:
     cases = "\n".join(
-        f"    {_pattern(each)}) found=({' '.join(_described(each))});;" for each in words
+        f"    {_pattern(each)}) found=({' '.join(_describe(each))});;" for each in words
     )  # zsh splits name:help at the colon
     chosen = "\n".join(
         f"    {option}) compadd -- {' '.join(map(shlex.quote, allowed))}; return;;"
@@ -107,7 +107,7 @@ _discreet() {{
   local -a found
   for each in "${{(@)words[2,CURRENT-1]}}"; do
     case "$verbs $each" in
-    {_known_verbs(words)}) verbs="$verbs $each";;
+    {_verbs(words)}) verbs="$verbs $each";;
     esac
   done
   case "${{words[CURRENT-1]}}" in
@@ -145,7 +145,7 @@ def _pattern(words: Words) -> str:
     return shlex.quote("".join(f" {verb}" for verb in words.verbs))
 
 
-def _known_verbs(words: list[Words]) -> str:
+def _verbs(words: list[Words]) -> str:
     return "|".join(_pattern(each) for each in words if each.verbs)
 
 
@@ -153,13 +153,13 @@ def _all(words: Words) -> list[str]:
     return [*words.follow, *words.options]
 
 
-def _described(words: Words) -> list[str]:
+def _describe(words: Words) -> list[str]:
     both = {**words.follow, **words.options}
     return [shlex.quote(f"{name}:{text}" if text else name) for name, text in both.items()]
 
 
 def _choices(words: list[Words]) -> dict[str, tuple[str, ...]]:
-    """The choices of each option; those of all verbs together, where verbs differ."""
+    """Return the choices of each option; those of all verbs together, where verbs differ."""
     found: dict[str, dict[str, None]] = {}
     for each in words:
         for option, allowed in each.choices.items():

@@ -78,7 +78,7 @@ def _ask(console: Console, curator: Curator, title: str, sql: str, epsilon: str)
 
 
 def _attack(console: Console, curator: Curator) -> None:
-    """One person's secret, asked for as directly as SQL allows."""
+    """Ask for one person's secret, as directly as SQL allows."""
     console.print("[bold red]Is Karrie's income over 50K?[/]  (alice, ε = 0.1)")
     console.print(f"[dim]{MALICIOUS}[/]")
     answer = curator.ask(MALICIOUS, analyst="alice", epsilon="0.1")

@@ -44,7 +44,7 @@ def register(app: typer.Typer) -> None:
 
 
 def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
-    """What a publication would cost and how wrong it would be, by level and table. Free; touches no data."""
+    """Show what a publication would cost and how wrong it would be, by level and table. Free; touches no data."""
     found = _publication(policy, name).quote()
     print(json.dumps(found.as_json(), ensure_ascii=False) if format is Format.json else found)
 
@@ -61,7 +61,7 @@ def run(
     """Make a publication: one charge. Running it again is free and changes nothing."""
     require_writable(html)
     _require_folder(out)
-    _told(_publication(policy, name).run(jobs=jobs), html, out, files, format)
+    _tell(_publication(policy, name).run(jobs=jobs), html, out, files, format)
 
 
 def show(
@@ -72,10 +72,10 @@ def show(
     files: FilesOption = Files.parquet,
     format: ReportFormat = Format.table,
 ) -> None:
-    """What was published, with its errors. Free; touches no data."""
+    """Show what was published, with its errors. Free; touches no data."""
     require_writable(html)
     _require_folder(out)
-    _told(_publication(policy, name).show(), html, out, files, format)
+    _tell(_publication(policy, name).show(), html, out, files, format)
 
 
 def demo(
@@ -99,7 +99,7 @@ def demo(
     print(f"        discreet publish run {policy} census_2030 --html census.html")
 
 
-def _told(found: Publication, html: Path | None, out: Path | None, files: Files, format: Format) -> None:
+def _tell(found: Publication, html: Path | None, out: Path | None, files: Files, format: Format) -> None:
     from discreet.census.page import page, text
 
     if html is not None:

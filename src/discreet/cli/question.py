@@ -77,7 +77,7 @@ def quote(
     dialect: Dialect = "duckdb",
     format: ReportFormat = Format.table,
 ) -> None:
-    """What a question would cost and how wrong the answer would be. Free."""
+    """Show what a question would cost and how wrong the answer would be. Free."""
     text = statement(sql, file)
     quoted = opened(policy).quote(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -96,7 +96,7 @@ def explain(
     dialect: Dialect = "duckdb",
     format: ReportFormat = Format.table,
 ) -> None:
-    """What would be read, noised and computed, in numbered sentences. Free."""
+    """Explain in numbered sentences what would be read, noised and computed. Free."""
     text = statement(sql, file)
     told = opened(policy).explain(
         text, analyst=analyst, epsilon=epsilon, margin=margin, assuming=assuming, dialect=dialect
@@ -123,7 +123,7 @@ def tables(policy: Policy, format: ReportFormat = Format.table) -> None:
 
 
 def statement(sql: str | None, file: Path | None) -> str:
-    """The statement that was typed, or that a file or standard input holds."""
+    """Return the statement that was typed, or that a file or standard input holds."""
     if (sql is None) == (file is None):
         raise UsageError("Write one statement, as SQL, with --file FILE, or with - from standard input.")
     try:
@@ -137,7 +137,7 @@ def statement(sql: str | None, file: Path | None) -> str:
 
 
 def opened(policy: str) -> Curator:
-    """The curator of a policy file; its first opening takes the first snapshot, with a progress bar."""
+    """Return the curator of a policy file; its first opening takes the first snapshot, with a progress bar."""
     import discreet
     from discreet.cli.tables import progress_bar
 

@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 
 def quote(policy: Policy, name: Name, format: ReportFormat = Format.table) -> None:
-    """What a release would cost, and how wrong it would be in each period. Free; touches no data."""
+    """Show what a release would cost, and how wrong it would be in each period. Free; touches no data."""
     quoted = _release(policy, name).quote()
     print(json.dumps(quoted.as_json(), ensure_ascii=False) if format is Format.json else quoted)
 
@@ -77,7 +77,7 @@ def show(
     ] = False,
     format: RowsFormat = Format.table,
 ) -> None:
-    """What has been published so far, and what it cost. Free; touches no data."""
+    """Show what has been published so far, and what it cost. Free; touches no data."""
     require_writable(out)
     series: Series = _release(policy, name).show()
     if consistent:

@@ -37,7 +37,7 @@ def serve(
     ] = False,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Questions that run at a time.")] = 4,
 ) -> None:
-    """Open the doors for analysts, until Ctrl-C or SIGTERM. Who may log in: discreet user."""
+    """Open the doors for analysts, until Ctrl-C or SIGTERM. `discreet user` says who may log in."""
     import asyncio
 
     from discreet.server.limits import Limits

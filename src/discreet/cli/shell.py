@@ -134,7 +134,7 @@ def shell(
     epsilon: Epsilon = None,
     margin: Margin = None,
 ) -> None:
-    """A terminal for analysts: SQL, \\tables, \\budget, \\quote; history and completion from the policy."""
+    """Open a terminal for analysts: SQL, \\tables, \\budget, \\quote; history and completion from the policy."""
     session = Session(source=_source(target, analyst, token))
     if epsilon is not None:
         session.price["epsilon"] = epsilon
@@ -203,10 +203,10 @@ class Session:
         command(self, rest.strip().rstrip(";").strip())
 
     def quote(self, rest: str) -> None:
-        _say(str(self.source.quote(_needed(rest), self.price)))
+        _say(str(self.source.quote(_need(rest), self.price)))
 
     def explain(self, rest: str) -> None:
-        _say(self.source.explain(_needed(rest), self.price))
+        _say(self.source.explain(_need(rest), self.price))
 
     def budget(self, rest: str) -> None:
         _say(f"left {self.source.left()}")
@@ -262,7 +262,7 @@ _RUN: Mapping[str, Callable[[Session, str], None]] = {
 }
 
 
-def _needed(sql: str) -> str:
+def _need(sql: str) -> str:
     if not sql:
         raise UsageError("Write the question behind it: \\quote SELECT COUNT(*) FROM people")
     return sql
@@ -394,7 +394,7 @@ class CtrlC:
 
 @contextlib.contextmanager
 def _line_editing(source: Source) -> Iterator[None]:
-    """Editing, history and completion by readline, where Python has it."""
+    """Edit lines, remember and complete them by readline, where Python has it."""
     try:
         import readline
     except ImportError:

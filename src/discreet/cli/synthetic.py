@@ -110,7 +110,7 @@ def _names(text: str) -> list[str]:
 
 
 def _questions(curator: Curator, workload: str | None) -> tuple[str, ...] | None:
-    """The questions of a file, or those that were asked so far."""
+    """Return the questions of a file, or those that were asked so far."""
     from discreet.errors import UsageError
     from discreet.synthetic.workload import statements
 
@@ -191,7 +191,7 @@ def _generate_linked(description: Path, people: int, out: Path, *, given: bool) 
 
 
 def _write(out: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch], rows: int, progress: object) -> None:
-    """Batch by batch, so that memory does not grow with the rows."""
+    """Write batch by batch, so that memory does not grow with the rows."""
     import pyarrow.csv
     import pyarrow.parquet
 
@@ -213,7 +213,7 @@ def inspect(
     target: TargetOption = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """What to expect of a description: its columns, its pairs, and how wrong each may be. Touches no data.
+    """Show what to expect of a description: its columns, its pairs, and how wrong each may be. Touches no data.
 
     With --raw, a second report beside the description, NOT FOR RELEASE: exact scores, and the risks of attacks.
     """
@@ -265,7 +265,7 @@ def _inspect_linked(description: Path, html: Path | None, format: Format) -> Non
 
 
 def _raw_page(described: Description, raw: Path, control: Path | None, target: str | None) -> str:
-    """Exact scores, and what attacks make of as many synthetic rows as there are true ones."""
+    """Write exact scores, and what attacks make of as many synthetic rows as there are true ones."""
     from discreet.attacks import inference, linkability, membership, single_out
     from discreet.attacks.experiment.finding import percent
     from discreet.attacks.inputs.source import table
@@ -300,7 +300,7 @@ def _raw_page(described: Description, raw: Path, control: Path | None, target: s
 
 
 def rows_as_described(described: Description, table: pa.Table) -> pa.Table:
-    """Raw rows with the description's columns and types."""
+    """Return raw rows with the description's columns and types."""
     import pyarrow as pa
 
     from discreet.errors import UsageError
@@ -325,7 +325,7 @@ def compare(
     html: Annotated[Path | None, typer.Option(help="Also write a report with pictures.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Real against synthetic, at a price: distances, correlations, questions, a classifier. It may be published."""
+    """Compare real with synthetic rows, at a price: distances, correlations, questions, a classifier. Publishable."""
     from discreet.cli.question import opened
     from discreet.cli.tables import progress_bar
     from discreet.errors import UsageError

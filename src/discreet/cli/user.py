@@ -20,7 +20,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The user; an analyst 
 
 
 def register(app: typer.Typer) -> None:
-    user = typer.Typer(name="user", help="Who may log in at the server's doors.", no_args_is_help=True)
+    user = typer.Typer(name="user", help="Say who may log in at the server's doors.", no_args_is_help=True)
     for command in (add, list_users, lock, unlock, remove, token):
         user.command(name="list" if command is list_users else None)(command)
     app.add_typer(user)
