@@ -110,7 +110,7 @@ def test_says_what_a_column_may_contain(curator: discreet.Curator) -> None:
     people, visits, labs, states = curator.tables()
     said = {column.name: (column.type, column.contains, column.groups) for column in people.columns}
     assert said == {
-        "person_id": ("text", "an identifier: joined on, never asked for", "never"),
+        "person_id": ("text", "an identifier: for joins, never shown", "never"),
         "age": ("bigint", "whole numbers from 0 to 120", "public"),
         "income": ("numeric", "numbers from 0 to 200000 in steps of 0.01, or NULL", "public"),
         "state": ("text", "one of AK, AL, AR, AZ, CA, CO, CT, DE and 2 more", "public"),
@@ -149,7 +149,7 @@ def test_every_way_to_ask_tells_the_same(curator: discreet.Curator, policy: str,
 @pytest.mark.parametrize("sql", DESCRIBED)
 def test_a_table_is_described(curator: discreet.Curator, sql: str, dialect: str) -> None:
     found = rows(curator, sql, dialect=dialect)
-    assert found[0] == ("person_id", "text", "NO", "owner", "an identifier: joined on, never asked for")
+    assert found[0] == ("person_id", "text", "NO", "owner", "an identifier: for joins, never shown")
     assert [row[0] for row in found] == [column.name for column in curator.tables()[0].columns]
 
 
@@ -201,7 +201,7 @@ def test_owners_that_no_column_names(tmp_path: Path) -> None:
         assert (found.columns[0].name, found.columns[0].key) == ("owner", "owner")
         words.append(found.columns[0].contains)
     assert words == [
-        "the person, whom hospital and number name together: joined on, never asked for",
+        "the person, whom hospital and number name together: for joins, never shown",
         "the person: every row is another's",
     ]
 

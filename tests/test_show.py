@@ -118,13 +118,14 @@ def test_every_answer_says_that_further_rows_are_not_in_it(tmp_path: Path) -> No
     create_ledger(Policy.read(path))
     visits, people = pa.table({"id": [1, 1], "x": [1, 2]}), pa.table({"id": [1]})
     curator = discreet.open(path, tables={"visits": visits, "people": people})
-    said = "rows of one person: at most 1 of people, 10 of visits (max_rows); ± covers the noise, not rows beyond"
+    most = "each person counts with at most 1 row of people, 10 rows of visits (max_rows)"
+    said = f"{most}; ± covers the noise, not the rows left out"
     sql = "SELECT COUNT(*) FROM visits JOIN people ON visits.id = people.id"
     answer, quote = curator.ask(sql, analyst="ann", epsilon=1), curator.quote(sql, analyst="ann", epsilon=1)
     assert answer.certificate["max_rows"] == quote.as_json()["max_rows"] == {"people": 1, "visits": 10}
     assert said in str(answer).splitlines()
     assert said in str(quote).splitlines()
-    assert f"1. Of a snapshot, {said}." in curator.explain(sql, analyst="ann", epsilon=1)
+    assert f"1. In a snapshot, {said}." in curator.explain(sql, analyst="ann", epsilon=1)
     assert curator.ask("SELECT COUNT(*) AS n FROM people", analyst="ann", epsilon=1).certificate["max_rows"] == {
         "people": 1
     }

@@ -22,29 +22,29 @@ Spell = Callable[[Numbers], str]  # as the engine's SQL
 def explanation(
     offered: Offer, policy: Policy, accountant: Accountant, *, analyst: str, left: Charge, spell: Spell
 ) -> str:
-    """Numbered sentences: what is read (as `spell` writes it), what is noised and at which cost, what is done then."""
+    """Write numbered sentences: what is read (as `spell` writes it), what gets noise at which cost, what follows."""
     lines: list[str] = []
     if not offered.plan.blocks:
         lines.append("Only public tables are read: the answer is exact and free.")
     if policy.each_row:
         lines.append(f"{each_row(policy.unit)}.")
-    lines += [f"Of a snapshot, {each}." for each in left_out(dict(offered.plan.max_rows))]
+    lines += [f"In a snapshot, {each}." for each in left_out(dict(offered.plan.max_rows))]
     for index in range(len(offered.blocks)):
         lines += _block(index, offered, policy, accountant, spell)
     lines += [_way(way, offered) for way in offered.plan.ways]
     lines.append(f"Compute the answer from the noisy numbers, free of charge: {offered.plan.after}")
     if offered.plan.selected:
-        lines.append("Rows are left out after noise; margins hold before that, and the rows are marked as selected.")
+        lines.append("Rows are left out after the noise; margins hold before that, and the answer marks such rows.")
     if offered.plan.blocks:
         lines.append(
             f"In all this costs {accountant.budget(offered.cost)}; {analyst} has {accountant.left(left)} left. "
-            "On this snapshot, whatever else is asked of the same noisy numbers is free."
+            "On this snapshot, other questions that need the same noisy numbers are free."
         )
     return "\n".join(f"{index}. {line}" for index, line in enumerate(lines, start=1))
 
 
 def _block(index: int, offered: Offer, policy: Policy, accountant: Accountant, spell: Spell) -> list[str]:
-    """What is read and noised for one aggregation of private rows."""
+    """Tell what is read and noised for one aggregation of private rows."""
     each, lines = offered.blocks[index], list[str]()
     block, due = each.block, {part.id for part in offered.due if part.block == index}
     if isinstance(block.kind, Shared):
@@ -89,13 +89,13 @@ def _block(index: int, offered: Offer, policy: Policy, accountant: Accountant, s
 
 
 def _threshold(mechanism: Threshold) -> str:
-    """A key's own coin raises its threshold by one."""
+    """Write a threshold; a key's own coin raises it by one."""
     at = mechanism.threshold
     return f"{at}, or {at + 1} by a coin" if mechanism.later else f"{at}"
 
 
 def _way(way: Way, offered: Offer) -> str:
-    """How several groupings of the same rows are had, and why so."""
+    """Tell how several groupings of the same rows are had, and why so."""
     kinds = (offered.plan.blocks[index].kind for index in way.blocks)
     rolled = [kind for kind in kinds if isinstance(kind, RolledUp)]
     if way.together is None:
@@ -117,7 +117,7 @@ def _way(way: Way, offered: Offer) -> str:
 
 
 def _noise(statistic: Statistic, mechanism: Additive, policy: Policy) -> str:
-    """How far one person moves a statistic and what is added to it, in the units of each aggregate it is for."""
+    """Tell how far one person moves a statistic and what is added, in the units of each aggregate it is for."""
     parts = len(statistic.forms)
     verb = "adding or removing" if policy.neighbors == "add_remove" else "changing"
     numbers = "a number" if parts == 1 else f"{parts} numbers, measured together,"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def printable(text: str) -> str:
-    """Somebody else's text with what a terminal would obey, such as escapes and bells, shown as a mark.
+    """Return somebody else's text; show as marks what a terminal would obey, such as escapes and bells.
 
     Spaces of other widths, and those at which no line breaks, obey nobody: they stay.
     """
@@ -30,7 +30,7 @@ def _obeys_nobody(letter: str) -> bool:
 
 
 def readable(value: Any) -> str:
-    """A plain value as text: [83.69, 794.34], {a: 1, b: NULL}."""
+    """Return a plain value as text: [83.69, 794.34], {a: 1, b: NULL}."""
     match value:
         case None:
             return "NULL"
@@ -43,18 +43,18 @@ def readable(value: Any) -> str:
 
 
 def label(value: Any) -> str:
-    """Somebody else's value on one line of a terminal or page, with all that is not plainly visible shown as a mark."""
+    """Return somebody else's value on one line, with all that is not plainly visible shown as a mark."""
     return printable(str(value)).replace("\n", "\ufffd")
 
 
 def json_text(value: Any) -> str:
-    """JSON on one line that a terminal can be shown: letters as they are, whatever it would obey as \\u escapes."""
+    """Return JSON on one line, safe for a terminal: letters as they are, control characters as \\u escapes."""
     written = json.dumps(value, ensure_ascii=False)
     return "".join(each if printable(each) == each else json.dumps(each)[1:-1] for each in written)
 
 
 def cell(value: Any, margin: float | None) -> str:
-    """A value with its margin: 1,204 ± 12."""
+    """Write a value with its margin: 1,204 ± 12."""
     if value is None:
         return "–"
     match value:
@@ -74,7 +74,7 @@ def cell(value: Any, margin: float | None) -> str:
 
 
 def cells(values: Sequence[Any], margins: Sequence[float | None], *, unknown: bool = False) -> list[str]:
-    """A column's values with their margins, one ± under the other; ± ? where a noisy number's is `unknown`."""
+    """Write a column's values with their margins, one ± under the other; ± ? where a margin is `unknown`."""
     texts = [cell(value, margin) for value, margin in zip(values, margins, strict=True)]
     halves = [_halves(*each, unknown=unknown) for each in zip(texts, values, margins, strict=True)]
     widest = max((len(margin) for _, _, margin in halves), default=0)
@@ -88,7 +88,7 @@ def _halves(text: str, value: Any, margin: float | None, *, unknown: bool) -> tu
 
 
 def _short(margin: float) -> str:
-    """In three digits, rounded up: a margin that is told must hold."""
+    """Write a margin in three digits, rounded up: a margin that is told must hold."""
     if margin == int(margin):
         return f"{margin:,.0f}"
     places = max(0, 2 - math.floor(math.log10(margin)))
@@ -97,7 +97,7 @@ def _short(margin: float) -> str:
 
 
 def answer_text(answer: Answer) -> str:
-    """A table in plain text, and what it cost."""
+    """Write a table in plain text, and what it cost."""
     columns = []
     for name, values, margins in zip(
         answer.table.column_names, answer.table.columns, answer.margins.columns, strict=True
@@ -113,11 +113,11 @@ def answer_text(answer: Answer) -> str:
 
 
 def notes(answer: Answer) -> list[str]:
-    """What stands under the table."""
+    """Return what stands under the table."""
     lines = [f"{_price(answer)}   left {answer.left}{_more_like_it(answer)}   ± is a 95 % margin of the noise"]
     beside = answer.certificate.get("beside_ranks", {})
     for name, ranks in answer.certificate.get("ranks", {}).items():
-        lines.append(f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 %")
+        lines.append(f"{name}: {_ranks({'ranks': ranks} | beside.get(name, {}))}, with 95 % confidence")
     lines += [f"{name}: where ± ? stands, {why}" for name, why in answer.certificate.get("without_margin", {}).items()]
     if any(answer.selected):
         lines.append("Rows were selected after noise: the margins hold before selection.")
@@ -132,7 +132,7 @@ def notes(answer: Answer) -> list[str]:
 
 
 def each_row(unit: str) -> str:
-    """What `owner: row` assumes, wherever an answer or a plan is read."""
+    """Say what `owner: row` assumes, wherever an answer or a plan is read."""
     return f"EACH ROW is taken to be one {unit} (owner: row): a {unit} who is in k rows is protected k times less"
 
 
@@ -143,7 +143,7 @@ def _price(answer: Answer) -> str:
 
 
 def _more_like_it(answer: Answer) -> str:
-    """How many more questions of this price fit in what is left: ρ adds up under zcdp, ε does not."""
+    """Say how many more questions of this price fit in what is left: ρ adds up under zcdp, ε does not."""
     cost, left = answer.cost, answer.left
     paid, there = (cost.epsilon, left.epsilon) if cost.rho is None or left.rho is None else (cost.rho, left.rho)
     unknown_keys = any("Threshold" in each["mechanism"] for each in answer.certificate.get("mechanisms", ()))
@@ -154,14 +154,16 @@ def _more_like_it(answer: Answer) -> str:
 
 
 def shared_by(people: int) -> str:
-    """When a value of a key that is not public is shown, and what would show more."""
+    """Say when a value of an unknown key is shown, and what would show more."""
     return f"a value is shown if about {people:,} people share it. {FEWER} lower that."
 
 
 def left_out(max_rows: Mapping[str, int]) -> list[str]:
-    """That people's further rows are in no answer, whether or not there were any: by the policy, not by the data."""
-    most = ", ".join(f"{rows:,} of {table}" for table, rows in max_rows.items())
-    return [f"rows of one person: at most {most} (max_rows); ± covers the noise, not rows beyond"] if most else []
+    """Say that a person's further rows are in no answer: from the policy, so it tells nothing of the data."""
+    if not max_rows:
+        return []
+    most = ", ".join(f"{rows:,} row{'s' * (rows != 1)} of {table}" for table, rows in max_rows.items())
+    return [f"each person counts with at most {most} (max_rows); ± covers the noise, not the rows left out"]
 
 
 def _rows(table: Any) -> list[tuple[Any, ...]]:
@@ -169,12 +171,12 @@ def _rows(table: Any) -> list[tuple[Any, ...]]:
 
 
 def _ranks(margin: dict[str, Any]) -> str:
-    """How far a quantile may be off: within 25 ranks; or of an extreme, on which side."""
+    """Say how far a quantile may be off: within 25 ranks; or of an extreme, on which side."""
     if "extreme" in margin:
         side, beyond = ("below", "above") if margin["extreme"] == "maximum" else ("above", "below")
         return (
             f"not {beyond} the true {margin['extreme']} and at most {margin['ranks']:,} ranks {side} it "
-            f"(it aims {margin['inside']:,} ranks inside; with fewer rows it may lie anywhere)"
+            f"(it aims {margin['inside']:,} ranks inside the data; with fewer rows it may lie anywhere)"
         )
     ties = f", and {number(100 * margin['ties'])} % of the rows that share one value" if margin.get("ties") else ""
     return f"within {margin['ranks']:,} ranks{ties}"
@@ -228,7 +230,7 @@ def quote_text(quote: Quoted) -> str:
 
 
 def answer_html(answer: Answer, chart: str) -> str:
-    """A table with margins, what stands under it, and a chart."""
+    """Write a table with margins, what stands under it, and a chart."""
     rows, margins = _rows(answer.table), _rows(answer.margins)
     cells = [
         [cell(value, margin) for value, margin in zip(row, half, strict=True)]

@@ -19,7 +19,7 @@ from discreet.policy.domain import (
     Integers,
     Texts,
     Timestamps,
-    written,
+    write_number,
 )
 from discreet.policy.owners import EachRow, Through, Together
 from discreet.policy.policy import Policy, Table
@@ -47,11 +47,11 @@ class Attribute:
 
     @property
     def key(self) -> str:
-        """What the column is to its table."""
+        """The column's role in its table: owner, identifier, or none."""
         return "owner" if self.owner else "identifier" if self.groups == "never" else ""
 
     def as_json(self) -> dict[str, Any]:
-        """The column for programs."""
+        """Return the column for programs."""
         return {
             "name": self.name,
             "type": self.type,
@@ -83,7 +83,7 @@ class Listing:
         return owners[0] if owners and self.max_rows == 1 else None
 
     def as_json(self) -> dict[str, Any]:
-        """The table for programs."""
+        """Return the table for programs."""
         return {
             "name": self.name,
             "public": self.public,
@@ -95,7 +95,7 @@ class Listing:
 
 
 def dictionary(policy: Policy, public: Mapping[str, pa.Schema]) -> tuple[Listing, ...]:
-    """The policy's tables in their order; `public` has the columns of public ones."""
+    """List the policy's tables in their order; `public` has the columns of public ones."""
     return tuple(
         _public(name, public[name]) if table.public else _private(table, policy)
         for name, table in policy.tables.items()
@@ -133,10 +133,10 @@ def _private(table: Table, policy: Policy) -> Listing:
 def _owner_words(table: Table, policy: Policy) -> str:
     match table.owner:
         case Together(columns=columns):
-            return f"the {policy.unit}, whom {' and '.join(columns)} name together: joined on, never asked for"
+            return f"the {policy.unit}, whom {' and '.join(columns)} name together: for joins, never shown"
         case EachRow():
             return f"the {policy.unit}: every row is another's"
-    return f"the {policy.unit}: joined on, never asked for"
+    return f"the {policy.unit}: for joins, never shown"
 
 
 def _attribute(column: Column, *, owner: bool) -> Attribute:
@@ -157,16 +157,16 @@ def _attribute(column: Column, *, owner: bool) -> Attribute:
 
 
 def _limits(column: Column) -> tuple[tuple[Any, ...] | None, tuple[str, str] | None, str | None]:
-    """The values of a column, or its ends and its step."""
+    """Return the values of a column, or its ends and its step."""
     match column.domain:
         case Integers(lo=low, hi=high):
             return None, (str(low), str(high)), "1"
         case Decimals(lo=lowest, hi=highest, step=step):
-            return None, (written(lowest), written(highest)), written(step)
+            return None, (write_number(lowest), write_number(highest)), write_number(step)
         case Dates(lo=first, hi=last):
             return None, (first.isoformat(), last.isoformat()), "1 day"
         case Timestamps(lo=begin, hi=end, step=every):
-            return None, (begin.isoformat(sep=" "), end.isoformat(sep=" ")), f"{written(every)} s"
+            return None, (begin.isoformat(sep=" "), end.isoformat(sep=" ")), f"{write_number(every)} s"
         case Categories(values=values):
             return values, None, None
         case Booleans():
@@ -191,23 +191,23 @@ def _sentence(column: Column, values: tuple[Any, ...] | None, ends: tuple[str, s
     elif isinstance(domain, Texts):
         said = "text; as a group it is shown only where enough people share it"
     else:
-        said = "an identifier: joined on, never asked for"
+        said = "an identifier: for joins, never shown"
     return f"{said}, or NULL" if column.nullable else said
 
 
 def type_of(column: Column) -> str:
-    """The type that answers about a private column have, in the words of SQL."""
+    """Return the type that answers about a private column have, in the words of SQL."""
     domain = column.domain
     if isinstance(domain, Categories) and isinstance(domain.values[0], int):
         return "bigint"
     if isinstance(domain, Decimals):
-        return "double precision" if "/" in written(domain.step) else "numeric"
+        return "double precision" if "/" in write_number(domain.step) else "numeric"
     named = {Integers: "bigint", Booleans: "boolean", Dates: "date", Timestamps: "timestamp without time zone"}
     return named.get(type(domain), "text")
 
 
 def type_of_arrow(kind: pa.DataType) -> str:
-    """The type of a public column, in the words of SQL."""
+    """Return the type of a public column, in the words of SQL."""
     import pyarrow as pa
 
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
