@@ -67,7 +67,7 @@ PLACES: tuple[tuple[str, Any, str], ...] = (
     ("measure", Allowance, "__init__"),
     ("measure", Allowance, "_spend"),
     ("measure", Allowance, "measure"),
-    ("measure", Door, "_carried_out"),
+    ("measure", Door, "_carry_out"),
     ("measure", View, "carry_out"),
     ("measure", View, "finish"),
     ("measure", View, "_certificate"),
@@ -200,7 +200,7 @@ def test_releases_are_held_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those errors pass that the curator can mend; all others are the one sentence."""
     release = running.Release.__new__(running.Release)
     told = (LedgerUnavailable, UsageError)
-    monkeypatch.setattr(running.Release, "_started", lambda self: _Stream())
+    monkeypatch.setattr(running.Release, "_require_start", lambda self: _Stream())
     object.__setattr__(release, "schedule", _Schedule())
     for error in ERRORS:
         monkeypatch.setattr(running.Release, "_publish", raising(error))

@@ -20,7 +20,7 @@ from discreet.policy.domain import (
     Integers,
     Texts,
     Timestamps,
-    written,
+    write_number,
 )
 
 F = Fraction
@@ -86,8 +86,14 @@ def test_what_cannot_be_written(kind: type, fields: dict[str, object], reason: s
 
 @given(st.fractions(max_denominator=10**6))
 def test_written_is_exact(value: Fraction) -> None:
-    assert Fraction(written(value)) == value
+    assert Fraction(write_number(value)) == value
 
 
 def test_written_reads_well() -> None:
-    assert [written(F(x)) for x in ("0.01", "-0.5", "1/3", "200000", "0")] == ["0.01", "-0.5", "1/3", "200000", "0"]
+    assert [write_number(F(x)) for x in ("0.01", "-0.5", "1/3", "200000", "0")] == [
+        "0.01",
+        "-0.5",
+        "1/3",
+        "200000",
+        "0",
+    ]

@@ -19,7 +19,7 @@ import pytest
 from scipy import stats
 
 from discreet.errors import UsageError
-from discreet.local.collector.distribution import channel, inverse, inverted
+from discreet.local.collector.distribution import channel, inverse, invert
 from discreet.local.collector.estimate import Tally, frequencies, mean
 from discreet.local.collector.poisoning import effect, implausible
 from discreet.local.collector.prefix_tree import _extensions, _margins
@@ -426,7 +426,7 @@ def test_intervals_of_distributions_cover(size: int, epsilon: str) -> None:
     read, mass = inverse(protocol.window), channel(protocol.window)
     for n, answer in itertools.product((30, 100, 1000), {0, size // 2}):
         nobody = Tally(counts=np.zeros(protocol.size, dtype=np.int64), n=n)
-        margins = inverted(protocol.window, nobody, confidence=0.95)[1]
+        margins = invert(protocol.window, nobody, confidence=0.95)[1]
         for value in {0, answer, size - 1}:
             unit = (read[value].max() - read[value].min()) / 500
             places = np.rint((read[value] - read[value].min()) / unit).astype(int)

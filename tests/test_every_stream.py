@@ -43,7 +43,7 @@ def cases(periods: int) -> list[Any]:
         dense.column_normalised(periods),
         dense.power(periods, 3),
         dense.window_root(periods, 3),
-        dense.optimised(periods, PUBLISH, [1.0, 1.0, 1.0]),
+        dense.optimise(periods, PUBLISH, [1.0, 1.0, 1.0]),
         Buffered.fitted(periods),
         BinaryTree(periods=periods),
         SubtractionTree(periods=periods, arity=3, height=2),

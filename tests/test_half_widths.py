@@ -47,7 +47,7 @@ def _noise(kind: str, spread: object, draws: int = 1) -> Any:
 
 
 def _forget() -> None:
-    for found in (combined._half_width, combined._inverted):
+    for found in (combined._half_width, combined._invert):
         found.cache_clear()
 
 

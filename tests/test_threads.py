@@ -80,7 +80,7 @@ def test_kernels_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     factor = dense.square_root(4)
     for kernel in (
         lambda: describe.description(None, work, {}),  # type: ignore[arg-type]
-        lambda: dense.optimised(4, ["daily"], [1.0]),
+        lambda: dense.optimise(4, ["daily"], [1.0]),
         lambda: factor.deviations("daily"),
     ):
         with pytest.raises(KeyboardInterrupt):

@@ -23,7 +23,7 @@ _KINDS: dict[type, pa.DataType] = {bool: pa.bool_(), int: pa.int64(), float: pa.
 def array(values: Iterable[Any], kind: pa.DataType | None = None, *, mask: Any = None) -> pa.Array:
     """A column of numbers, texts, flags, decimals, dates or timestamps; NULL for None, and where `mask` is true."""
     if isinstance(values, np.ndarray) and values.dtype != object:
-        return _packed(values, kind or _KINDS[type(values.dtype.type(0).item())], mask)
+        return _pack(values, kind or _KINDS[type(values.dtype.type(0).item())], mask)
     items = list(values)
     missing = np.fromiter((each is None for each in items), dtype=bool, count=len(items))
     kind = kind or next((_KINDS.get(type(each)) for each in items if each is not None), pa.null())
@@ -34,7 +34,7 @@ def array(values: Iterable[Any], kind: pa.DataType | None = None, *, mask: Any =
     if pa.types.is_decimal(kind):
         return _decimals(items, kind, missing)
     numbers = np.array([0 if each is None else _number(each, kind) for each in items], dtype=_dtype(kind))
-    return _packed(numbers, kind, missing)
+    return _pack(numbers, kind, missing)
 
 
 def _decimals(items: list[Any], kind: pa.DataType, missing: npt.NDArray[np.bool_]) -> pa.Array:
@@ -75,7 +75,7 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     return found
 
 
-def _packed(values: npt.NDArray[Any], kind: pa.DataType, mask: Any) -> pa.Array:
+def _pack(values: npt.NDArray[Any], kind: pa.DataType, mask: Any) -> pa.Array:
     valid = None if mask is None else _bits(~np.asarray(mask))
     if pa.types.is_boolean(kind):
         return pa.Array.from_buffers(kind, len(values), [valid, _bits(values, always=True)])
@@ -93,7 +93,7 @@ def _texts(items: list[Any], kind: pa.DataType, missing: npt.NDArray[np.bool_]) 
 
 
 def _bits(flags: npt.NDArray[Any], *, always: bool = False) -> pa.Buffer | None:
-    """Flags as Arrow holds them; of validity nothing, where all is there."""
+    """Return flags as Arrow holds them; None for validity where all is there."""
     if not always and flags.all():
         return None
     return pa.py_buffer(np.packbits(flags.astype(bool), bitorder="little"))

@@ -37,7 +37,7 @@ class Bounds:
 
 
 def suggested(low: Any, high: Any, *, ranks: int, cost: Budget) -> Bounds:
-    """The range rounded outward: numbers to one digit of its width, dates as they are."""
+    """Round the range outward: numbers to one digit of its width, dates as they are."""
     if isinstance(low, date):
         return Bounds(low=low, high=high, ranks=ranks, cost=cost)
     least, most = Fraction(str(low)), Fraction(str(high))

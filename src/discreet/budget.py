@@ -30,27 +30,27 @@ _WRITTEN = re.compile(r"\s*[-+]?([0-9]+/[0-9]+|([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-
 
 
 def amount(value: object, *, name: str, most: Fraction | None = None, zero: bool = False, by: str = "") -> Fraction:
-    """The exact rational that a person wrote: 0.1 means 1/10, not the float nearest to it; "1/3" is understood.
+    """Return the exact rational that a person wrote: 0.1 means 1/10, not the nearest float; "1/3" is understood.
 
     Refuses, in one sentence with the value, what is not a finite, positive, normal number, or is above `most`.
     """
     if isinstance(value, bool) or not isinstance(value, (Real, str, Decimal)):
-        raise UsageError(f"{name} must be a number, not {_shown(value)}.")
+        raise UsageError(f"{name} must be a number, not {_show(value)}.")
     exact = _exact(value)
     if exact is None or exact >= _LARGEST:
-        raise UsageError(f"{name} must be a finite number, not {_shown(value)}.")
+        raise UsageError(f"{name} must be a finite number, not {_show(value)}.")
     if exact < 0 or (exact == 0 and not zero):
-        raise UsageError(f"{name} must be {'zero or more' if zero else 'greater than zero'}, not {_shown(value)}.")
+        raise UsageError(f"{name} must be {'zero or more' if zero else 'greater than zero'}, not {_show(value)}.")
     if 0 < exact < _SMALLEST:
-        raise UsageError(f"{name} must be at least {number(_SMALLEST, rounding=ROUND_CEILING)}, not {_shown(value)}.")
+        raise UsageError(f"{name} must be at least {number(_SMALLEST, rounding=ROUND_CEILING)}, not {_show(value)}.")
     if most is not None and exact > most:
         largest = number(most, rounding=ROUND_FLOOR)
-        raise UsageError(f"{name} must be at most {largest}{by and f' ({by})'}, not {_shown(value)}.")
+        raise UsageError(f"{name} must be at most {largest}{by and f' ({by})'}, not {_show(value)}.")
     return exact
 
 
 def _exact(value: Real | str | Decimal) -> Fraction | None:
-    """The rational a number or a text stands for; None where it stands for none, or for one out of all proportion."""
+    """Return the rational that a number or a text stands for; None if there is none, or it is out of proportion."""
     try:
         if isinstance(value, Rational):  # by Python's integers: those of numpy would overflow later on
             return Fraction(index(value.numerator), index(value.denominator))
@@ -69,7 +69,7 @@ def _exact(value: Real | str | Decimal) -> Fraction | None:
     return Fraction(decimal)
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     try:
         text = str(value) if isinstance(value, (Real, Decimal)) else repr(value)
     except ValueError:  # Python does not print integers of more than 4300 digits
@@ -126,7 +126,7 @@ class Budget:
         return self.text()
 
     def text(self, *, rounding: str = ROUND_HALF_EVEN) -> str:
-        """Costs read best rounded up and what is left rounded down: no "costs 0.5, and 0.5 is left" in a refusal."""
+        """Write it; costs read best rounded up and what is left rounded down, so that refusals make sense."""
         parts = [f"ε = {number(self.epsilon, rounding=rounding)}"]
         if self.rho is not None:
             parts.append(f"ρ = {number(self.rho, rounding=rounding)}")
@@ -157,7 +157,7 @@ class Account:
 
 
 def with_margin(value: float, margin: float) -> str:
-    """A value and its margin, both rounded by the margin to its first two digits, or three where it begins with 1.
+    """Write a value and its margin, both rounded to the margin's first two digits, or three if it begins with 1.
 
     The margin is rounded up, and so that it also holds of the rounded value: whoever reads it is told no less than is
     true, and at most 8 % more.
@@ -175,7 +175,7 @@ def with_margin(value: float, margin: float) -> str:
 
 
 def number(value: Fraction | float, *, rounding: str = ROUND_HALF_EVEN) -> str:
-    """As it was written if that takes at most six significant digits, else rounded to four; never rounded to nothing.
+    """Write a number as it was given if six digits do, else rounded to four; never rounded to nothing.
 
     >>> number(Fraction(1, 10**9)), number(Fraction("0.12345")), number(Fraction(1, 3))
     ('1e-9', '0.12345', '0.3333')

@@ -124,7 +124,7 @@ def _lines(key: str, name: str, points: Sequence[Point], kinds: Sequence[str]) -
 
 
 def _bars(name: str, points: Sequence[Point], kinds: Sequence[str]) -> str:
-    """One bar a row; where a second key tells bars apart, its value is written behind the first."""
+    """Draw one bar a row; where a second key tells bars apart, write its value behind the first."""
     names = [" · ".join(filter(None, (cell(point.key, None), point.series))) for point in points]
     one = Series(
         values=[point.value for point in points],

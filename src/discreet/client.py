@@ -111,7 +111,7 @@ class Client:
         dialect: str = "duckdb",
         analyst: str | None = None,
     ) -> RemoteQuote:
-        """What a question would cost and how wrong the answer would be. Free."""
+        """Return what a question would cost and how wrong the answer would be. Free."""
         self._require(analyst)
         told = self._json("POST", "/quote", _question(sql, epsilon, margin, assuming, dialect))
         return RemoteQuote(
@@ -135,7 +135,7 @@ class Client:
         dialect: str = "duckdb",
         analyst: str | None = None,
     ) -> str:
-        """What would happen, in numbered sentences, each with its cost. Free."""
+        """Explain what would happen, in numbered sentences, each with its cost. Free."""
         self._require(analyst)
         told = self._json("POST", "/explain", _question(sql, epsilon, margin, assuming, dialect))
         return "\n".join(told["explanation"])
@@ -149,7 +149,7 @@ class Client:
 
     @cached_property
     def analyst(self) -> str:
-        """In whose name the token asks."""
+        """The name in which the token asks."""
         known = self._json("GET", "/session")["analyst"]
         if not isinstance(known, str):
             raise UsageError("The token is an auditor's, who reads and never asks.")

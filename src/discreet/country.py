@@ -78,7 +78,7 @@ def build(folder: str | Path, people: int = 20_000, *, name: str = "") -> Path:
 
 
 def tables(people: int, name: str = "") -> dict[str, pa.Table]:
-    """The country as Arrow tables: people and blocks."""
+    """Return the country as Arrow tables: people and blocks."""
     import pyarrow as pa
 
     blocks = tree(max(1, people // PEOPLE_A_BLOCK), name)
@@ -106,7 +106,7 @@ def _names(codes: Array, level: str) -> list[str]:
 
 
 def tree(blocks: int, name: str = "") -> dict[str, Array]:
-    """For every block, the number of the place it lies in, at every level."""
+    """Return for every block the number of the place it lies in, at every level."""
     found = {"block": np.arange(blocks)}
     below = found["block"]
     for level, children, least in (("block_group", 5, 1), ("tract", 3, 1), ("county", 13, 4), ("state", 10, 2)):
@@ -118,7 +118,7 @@ def tree(blocks: int, name: str = "") -> dict[str, Array]:
 
 
 def _parents(children: int, parents: int, purpose: str) -> Array:
-    """The parent of each child: neighbors have the same, and some parents have far more children than others."""
+    """Return the parent of each child: neighbors share one, and some parents have far more children than others."""
     sizes = np.exp(0.8 * bell(np.arange(parents), purpose))
     free = children - parents  # everyone has one child at least
     ends = np.floor(np.cumsum(sizes) / sizes.sum() * free + 1e-9).astype(np.int64)
@@ -160,7 +160,7 @@ def _hispanic(blocks: dict[str, Array], name: str) -> Array:
 
 
 def _race(who: Array, block: Array, tract: Array, name: str) -> Array:
-    """One group for most, by where they live; a second or third one for some."""
+    """Return one group for most, by where they live; a second or third one for some."""
     base = np.log([0.62, 0.14, 0.012, 0.07, 0.004, 0.10])
     there = np.arange(int(tract.max()) + 1), np.arange(int(block.max()) + 1)
     wide = [1.2 * bell(there[0], f"{name}group {g}")[tract] for g in range(6)]

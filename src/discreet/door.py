@@ -41,7 +41,7 @@ class Request:
     parts: Sequence[PaidPart] = ()  # what is recalled by itself (S10); none of what is recalled as a whole
 
     def answered(self, stored: Sequence[StoredAnswer]) -> StoredAnswer | None:
-        """Of stored answers that cost at least as much, one that will do: of a lump the same, else the best (S10)."""
+        """Return a stored answer that will do: for a lump the same cost, else the best (S10)."""
         if self.mechanisms is None:
             return next((each for each in stored if each.cost == self.cost), None)
         return max(stored, key=lambda each: each.cost.amount, default=None)
@@ -66,14 +66,14 @@ class Door:
     until: Until
 
     def standing(self, analyst: str, parts: Mapping[str, Fraction] | None = None) -> Standing:
-        """Refuses whoever is no analyst, and a snapshot that is no longer the current one.
+        """Return where an analyst stands; refuse others, and a snapshot that is no longer the current one.
 
         Finds of each part what was measured before, by whomever, for at least this amount (S10).
         """
         return self.ledger.standing(analyst, snapshot=self.snapshot, policy=self.policy.digest, parts=parts)
 
     def free(self, standing: Standing, made: Made) -> Passed[Made]:
-        """What is public, or was measured before, costs nothing; all the same it is for analysts."""
+        """Let through what is public or was measured before: it costs nothing, but is for analysts only."""
         return Passed(made=made, cost=FREE, standing=standing)
 
     def through(
@@ -84,7 +84,7 @@ class Door:
         pack: Callable[[Made], bytes],
         unpack: Callable[[bytes], Made],
     ) -> Passed[Made]:
-        """The stored answer as a whole, for nothing; or else it is paid for."""
+        """Return the stored answer for nothing, or else pay for it."""
         standing = self._standing(request)
         stored = request.answered(standing.stored)
         if stored is not None:
@@ -104,14 +104,14 @@ class Door:
         charge = self._reserve(request)
         if isinstance(charge, Reservation):
             made, standing = self.until.leave(
-                partial(self._carried_out, request, charge, work, pack),
+                partial(self._carry_out, request, charge, work, pack),
                 count=partial(self.ledger.overran, charge, analyst=request.analyst),
             )
             return Passed(made=made, cost=request.cost, standing=standing)
         return Passed(made=unpack(charge.answer, charge.id), cost=FREE, standing=standing)
 
     def recall(self, request: Request, unpack: Callable[[bytes], Made]) -> Made | None:
-        """The stored answer, for nothing, or None."""
+        """Return the stored answer, for nothing, or None."""
         stored = request.answered(self._standing(request).stored)
         return None if stored is None else unpack(stored.answer)
 
@@ -137,14 +137,14 @@ class Door:
         )
         return self.ledger.reserve(bill, overruns=self.policy.limits.overruns)
 
-    def _carried_out(
+    def _carry_out(
         self,
         request: Request,
         charge: Reservation,
         work: Callable[[Allowance, int], Made],
         pack: Callable[[Made], bytes],
     ) -> tuple[Made, Standing]:
-        """From the charge to the stored answer; whatever fails here leaves as one sentence (S22)."""
+        """Go from the charge to the stored answer; whatever fails here leaves as one sentence (S22)."""
         allowance = allowed(charge.key, request.inside, request.paid, memory=request.memory)
         made = work(allowance, charge.id)
         content = pack(made)
@@ -170,5 +170,5 @@ class Door:
 
 
 def allowed(key: bytes, accountant: Accountant, paid: Charge, *, memory: int | None = None) -> Allowance:
-    """What a charge allows: there is one only where there is the charge's key."""
+    """Return what a charge allows; only the charge's key can make it."""
     return Allowance(key=key, accountant=accountant, paid=paid, memory=memory)

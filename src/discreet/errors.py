@@ -1,4 +1,4 @@
-"""The exceptions, and what each means to whoever is told.
+"""Exceptions, with their exit codes and JSON kinds.
 
     DiscreetError
     ├── UsageError          the call itself is wrong: an epsilon of -1, an unknown analyst (also a ValueError)

@@ -23,5 +23,5 @@ def require(package: str, *, what: str = "This") -> None:
 
 
 def missing(package: str, *, what: str = "This") -> UsageError:
-    """The refusal that names the package and the command that installs it."""
+    """Return the refusal that names the package and the command that installs it."""
     return UsageError(f"{what} needs {package}: pip install 'discreet[{EXTRAS[package]}]'.")

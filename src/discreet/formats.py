@@ -122,7 +122,7 @@ def as_parquet(table: pa.Table) -> bytes:
 
 
 def _without_intervals(table: pa.Table) -> pa.Table:
-    """The table with intervals as text, because Parquet has no type for them."""
+    """Return the table with intervals as text, because Parquet has no type for them."""
     for place, field in enumerate(table.schema):
         if pa.types.is_interval(field.type):
             texts = [_flat(value) for value in table.column(place).to_pylist()]
@@ -131,6 +131,6 @@ def _without_intervals(table: pa.Table) -> pa.Table:
 
 
 def _flat(value: Any) -> Any:
-    """A value as CSV holds it: a list or a struct is its text."""
+    """Return a value as CSV holds it: a list or a struct is its text."""
     simple = plain(value)
     return readable(simple) if isinstance(simple, list | dict) else simple

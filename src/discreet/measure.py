@@ -25,12 +25,12 @@ Read = Callable[[Sequence[Numbers], int], Exact]  # queries, and how many rows o
 
 
 def measure(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> list[Noisy]:
-    """Noisy numbers and picked cells for every block of a plan, all measured now."""
+    """Return noisy numbers and picked cells for every block of a plan, all measured now."""
     return noisy(offered, released(offered, allowance, fetch, read))
 
 
 def released(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> dict[str, Released]:
-    """What every part that is due releases; `read` reads in parts where keys are not public."""
+    """Release every part that is due; `read` reads in parts where keys are not public."""
     in_parts = read or (lambda queries, _: Exact.chained(map(fetch, queries)))
     found = dict[str, Released]()
     for index, parts in groupby(offered.due, key=lambda part: part.block):
@@ -43,22 +43,22 @@ def released(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | No
 
 
 def noisy(offered: Offer, released: Mapping[str, Released]) -> list[Noisy]:
-    """The blocks' numbers from those of all parts; of blocks that are rolled up or shared, from those of another."""
+    """Return the blocks' numbers from all parts; a block that is rolled up or shared takes another's."""
     own = [_noisy(index, each.block, released) for index, each in enumerate(offered.blocks)]
     for index, each in enumerate(offered.blocks):
         if isinstance(kind := each.block.kind, RolledUp):
             source = offered.blocks[kind.block].block
             numbers = added_up(kind, each.block.sizes, source.sizes, own[kind.block].numbers)
             own[index] = replace(own[index], numbers=numbers)
-    return [own[_measured_in(index, each.block)] for index, each in enumerate(offered.blocks)]
+    return [own[_measure_in(index, each.block)] for index, each in enumerate(offered.blocks)]
 
 
-def _measured_in(index: int, block: Block) -> int:
+def _measure_in(index: int, block: Block) -> int:
     return block.kind.block if isinstance(block.kind, Shared) else index
 
 
 def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
-    """What was released of a block's own parts."""
+    """Return what was released of a block's own parts."""
     numbers, survivors = dict[str, tuple[Any, ...]](), None
     for part in block_parts(index, block):
         left = released[part.id]
@@ -73,7 +73,7 @@ def _noisy(index: int, block: Block, released: Mapping[str, Released]) -> Noisy:
 
 
 def _public(each: BlockOffer, parts: Sequence[Part], allowance: Allowance, fetch: Fetch) -> dict[str, Released]:
-    """All keys are public: every group of the grid gets a number, whether or not anybody is in it."""
+    """Release a block with public keys: every group of the grid gets a number, even if nobody is in it."""
     block, found, exact = each.block, dict[str, Released](), None
     statistics, picks = _by_id(block)
     for part in parts:
@@ -97,7 +97,7 @@ def _by_id(block: Block) -> tuple[dict[str, Statistic], dict[str, Pick]]:
 
 
 def _unknown(each: BlockOffer, part: Part, allowance: Allowance, read: Read) -> Released:
-    """Some keys are not public: those that enough people share survive, and only they are measured (S5).
+    """Release a block with unknown keys: keys that enough people share survive, and only they are measured (S5).
 
     How many keys there are is for data to decide: they are read part by part, and what is not of survivors is let go.
     """
@@ -139,7 +139,7 @@ def _pick(
     fetch: Fetch,
     survivors: Any = None,
 ) -> tuple[Any, ...]:
-    """The cells that a pick chooses in each group, in one array for each choice."""
+    """Return the cells that a pick chooses in each group, in one array for each choice."""
     grid: dict[str, Any] = {
         "moved": pick.moved,
         "sizes": block.sizes,

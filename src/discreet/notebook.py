@@ -61,7 +61,7 @@ class Magic:
         self._current: Asked | None = None
 
     def discreet(self, line: str, cell: str | None = None) -> Answer | Quote | None:
-        """`%discreet POLICY` chooses whom to ask; `%%discreet --analyst bob --epsilon 0.1` asks a cell of SQL."""
+        """Choose whom to ask by `%discreet POLICY`; ask SQL by `%%discreet --analyst bob --epsilon 0.1`."""
         from IPython.core.error import UsageError as Told  # a notebook shows its sentence alone, and stops
 
         try:

@@ -30,7 +30,7 @@ class Part:
 
 
 def parts_of(plan: Plan) -> tuple[Part, ...]:
-    """The parts of a plan, each once, in the order of the statement."""
+    """Return the parts of a plan, each once, in the order of the statement."""
     found: dict[str, Part] = {}
     for index, block in enumerate(plan.blocks):
         for part in block_parts(index, block):
@@ -39,7 +39,7 @@ def parts_of(plan: Plan) -> tuple[Part, ...]:
 
 
 def block_parts(index: int, block: Block) -> Iterator[Part]:
-    """The parts that one block is measured by, whether or not another has them too."""
+    """Yield the parts that one block is measured by; another block may have them too."""
     if isinstance(block.kind, Shared):
         return
     if block.tested is None:

@@ -42,7 +42,7 @@ def one_thread() -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries() -> tuple[tuple[Any, Any], ...]:
-    """The functions that read and set the number of threads, of the OpenBLAS below numpy and of that below scipy."""
+    """Return the functions that read and set the number of threads of numpy's and scipy's OpenBLAS."""
     import numpy.linalg
 
     modules: list[Any] = [numpy.linalg._umath_linalg]

@@ -117,7 +117,7 @@ def build(folder: str | Path, people: int = 10_000) -> Path:
 
 
 def tables(people: int) -> dict[str, pa.Table]:
-    """The town as Arrow tables: people, visits, labs, states."""
+    """Return the town as Arrow tables: people, visits, labs, states."""
     import pyarrow as pa
 
     residents = _people(people)
@@ -172,7 +172,7 @@ def _names(who: Array, sex: Array) -> Array:
 
 
 def _diagnoses(who: Array, age: Array, smoker: Array) -> Array:
-    """Illness by age and smoking; about half of the people have none, which is NULL."""
+    """Return illness by age and smoking; about half of the people have none, which is NULL."""
     ill = even(who, "ill") < np.clip(0.25 + age / 200 + 0.12 * smoker, 0, 0.85)
     old = age > 50
     young = pick(even(who, "which"), _DIAGNOSES, (0.3, 0.02, 0.2, 0.05, 0.38, 0.05))
@@ -183,7 +183,7 @@ def _diagnoses(who: Array, age: Array, smoker: Array) -> Array:
 
 
 def _famous(residents: dict[str, Array]) -> None:
-    """Karrie is the third resident, the governor the fifth, and nobody shares his birth date, ZIP code and sex."""
+    """Place Karrie as the third resident, the governor as the fifth, alone with his birth date, ZIP and sex."""
     n = len(residents["person_id"])
     same = (
         (residents["born"] == np.datetime64(GOVERNOR["born"]))
@@ -233,7 +233,7 @@ def _labs(visits: Array) -> dict[str, Array]:
 
 
 def _word(items: Array, purpose: str) -> Array:
-    """64 well-mixed bits of each item (the finalizer of splitmix64), different for each purpose."""
+    """Return 64 well-mixed bits of each item (the finalizer of splitmix64), different for each purpose."""
     start = int.from_bytes(blake2b(purpose.encode(), digest_size=8).digest(), "little")
     x = items.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(start)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -242,12 +242,12 @@ def _word(items: Array, purpose: str) -> Array:
 
 
 def even(items: Array, purpose: str) -> Array:
-    """Numbers in [0, 1), evenly spread."""
+    """Return numbers in [0, 1), evenly spread."""
     return np.asarray(_word(items, purpose) >> np.uint64(11)) / 2.0**53
 
 
 def bell(items: Array, purpose: str) -> Array:
-    """Numbers spread like a bell of deviation 1, from -6 to 6: a sum of twelve."""
+    """Return numbers spread like a bell of deviation 1, from -6 to 6: a sum of twelve."""
     parts = np.stack([even(items, f"{purpose} {part}") for part in range(12)])
     return np.asarray(parts.sum(axis=0) - 6)
 

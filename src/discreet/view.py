@@ -66,7 +66,7 @@ class Finished:
     charge: int | None
 
     def to_bytes(self) -> bytes:
-        """What is stored: the numbers, which other questions may be answered from, and not what is shown of them."""
+        """Return what is stored: the numbers that other questions may use, not what is shown of them."""
         return to_bytes(self.released)
 
 
@@ -110,7 +110,7 @@ class View:
     def offer(
         self, sql: str, *, epsilon: object, margin: object, assuming: int | None, dialect: str = "duckdb"
     ) -> Offer:
-        """The plan, and the noise that the given epsilon, or the cheapest one for a margin, buys. Reads no data."""
+        """Return the plan, and the noise that epsilon, or the cheapest one for a margin, buys. Reads no data."""
         self.require_process()
         if not isinstance(sql, str):
             raise UsageError(f"A question is a text, not {type(sql).__name__}.")
@@ -133,25 +133,25 @@ class View:
         return offer(found, self.accountant, amount=spend, limit=self.limit)
 
     def plan(self, sql: str, dialect: Dialect = "duckdb") -> Plan:
-        """What will happen to answer a question: proved, and tried where nothing can be read. Plans are kept."""
+        """Plan a question: prove it, and try it where nothing can be read. Plans are kept."""
         today = datetime.now(UTC).date()
         found = self.plans.get((sql, dialect, today))
         if found is None:
             with refuse_depth():
-                found = self._planned(sql, dialect, today)
+                found = self._plan(sql, dialect, today)
             if len(self.plans) >= MOST_PLANS:
                 self.plans.clear()
             if len(sql) <= MOST_LETTERS:
                 self.plans[sql, dialect, today] = found
         return found
 
-    def _planned(self, sql: str, dialect: Dialect, today: date) -> Plan:
+    def _plan(self, sql: str, dialect: Dialect, today: date) -> Plan:
         found = plan(
             sql, self.policy, self.public, self.of_public, dialect=dialect, today=today, spell=Spelling().numbers
         )
         prove(found, self.policy)
         self._rehearse(found)
-        return self._emptied(found) if found.probe and found.blocks else found
+        return self._probe(found) if found.probe and found.blocks else found
 
     def shape(self, sql: str, *, dialect: str = "duckdb") -> Shape:
         """Return what an answer will look like. It is read off a rehearsal; of public tables, off the answer itself."""
@@ -218,8 +218,8 @@ class View:
                 hint="Check types, and that a subquery used as a value has one row and one column.",
             ) from None
 
-    def _emptied(self, found: Plan) -> Plan:
-        """A probe of what would be measured: its names and types, as the statement gives them on made-up numbers."""
+    def _probe(self, found: Plan) -> Plan:
+        """Probe what would be measured: its names and types, as the statement gives them on made-up numbers."""
         sql, made_up = next(rehearsals(found))
         public = {name: self.public[name] for name in found.public}
         result = self._after(sql, public | made_up)
@@ -227,13 +227,13 @@ class View:
         return empty_plan(list(zip(table.column_names, table.schema.types, strict=True)))
 
     def of_public(self, sql: str) -> pa.Table:
-        """A question about public tables alone."""
+        """Answer a question about public tables alone."""
         return self._after(sql, dict(self.public))
 
     # --- after it -----------------------------------------------------------------------------------------------------
 
     def knowing(self, offered: Offer, standing: Standing) -> Offer:
-        """The offer with what was measured before: free, and with the noise that is on it (S10)."""
+        """Return the offer with what was measured before: free, and with the noise that is on it (S10)."""
         stored = {
             part: EarlierCharge(charge=each.answer.id, mechanisms=tuple(map(from_row, each.mechanisms)))
             for part, each in standing.parts.items()
@@ -243,12 +243,12 @@ class View:
     def carry_out(
         self, offered: Offer, standing: Standing, until: Until, allowance: Allowance, charge: int
     ) -> Finished:
-        """Everything between a charge and the stored answer."""
+        """Do everything between a charge and the stored answer."""
         found = released(offered, allowance, partial(self.fetch, until=until), partial(self.fetch_parts, until=until))
         return self.finished(offered, standing, charge, found)
 
     def recalled(self, offered: Offer, standing: Standing) -> Finished:
-        """An answer of which all was measured before. Some are kept, for whoever asks the same again and again."""
+        """Return an answer of which all was measured before; keep some, for repeated questions."""
         key = (id(offered.plan), *offered.stored.items())
         kept = self.answers.get(key)
         made = self.finished(offered, standing) if kept is None else kept[1]
@@ -265,7 +265,7 @@ class View:
         charge: int | None = None,
         found: Mapping[str, Released] | None = None,
     ) -> Finished:
-        """The answer from what was measured before and what a charge released, if there is one."""
+        """Return the answer from what was measured before and what a charge released, if there is one."""
         paid = offered if charge is None else offered.paid(charge)
         sheet = self.finish(paid, noisy(paid, {**_numbers(standing), **(found or {})}))
         return Finished(released=found or {}, sheet=sheet, charge=max(paid.stored.values(), default=None))
@@ -278,7 +278,7 @@ class View:
         return Exact.chained(self.engine.fetch_parts(query, until.at_most(seconds), rows) for query in queries)
 
     def finish(self, offered: Offer, noisy: list[Noisy]) -> Sheet:
-        """The rest of the statement, on noisy and public tables."""
+        """Run the rest of the statement, on noisy and public tables."""
         tables = {name: self.public[name] for name in offered.plan.public}
         tables |= half_widths(offered.plan, [each.noise for each in offered.blocks])
         for index, each in enumerate(offered.blocks):
@@ -307,7 +307,7 @@ class View:
         return self.workbench.run(sql, tables, seconds=float(self.policy.limits.seconds))
 
     def _certificate(self, offered: Offer) -> dict[str, Any]:
-        """Enough to audit the release: for whose sake, on what, with which noise, at what cost in all, paid by whom."""
+        """Return enough to audit the release: for whom, on what, which noise, at what cost, paid by whom."""
         today, losses = offered.plan.today, (mechanism.loss() for mechanism in offered.mechanisms)
         return {
             **self.told(self.accountant.price(losses)),
@@ -322,7 +322,7 @@ class View:
         }
 
     def told(self, cost: Charge) -> dict[str, Any]:
-        """What every certificate begins with."""
+        """Return what every certificate begins with."""
         return {
             "unit": self.policy.unit,
             "neighbors": self.policy.neighbors,
@@ -333,6 +333,6 @@ class View:
 
 
 def _numbers(standing: Standing) -> dict[str, Released]:
-    """What was released before of the parts that a standing has found."""
+    """Return what was released before of the parts that a standing has found."""
     contents = {each.answer.id: from_bytes(each.answer.answer) for each in standing.parts.values()}
     return {part: contents[each.answer.id][part] for part, each in standing.parts.items()}

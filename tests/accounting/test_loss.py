@@ -14,7 +14,7 @@ from dp_accounting.pld import privacy_loss_distribution as oracle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.loss import LossDistribution, batch, response, shifted
+from discreet.accounting.loss import LossDistribution, batch, response, shift
 from discreet.errors import UsageError
 from discreet.mechanisms.discrete_gaussian import DiscreteGaussian
 from discreet.mechanisms.discrete_laplace import DiscreteLaplace
@@ -83,10 +83,10 @@ def test_unequal_coins_cost_what_enumeration_says(thousandths: list[int], delta:
 
 
 def test_a_thousand_questions_as_in_the_table() -> None:
-    fine, unit = [shifted(laplace(640.0), by=64)] * 1000, [shifted(laplace(10.0), by=1)] * 1000
+    fine, unit = [shift(laplace(640.0), by=64)] * 1000, [shift(laplace(10.0), by=1)] * 1000
     assert epsilon_of(fine, "1e-6") == pytest.approx(18.95, abs=0.005)
-    assert epsilon_of([shifted(gaussian(10.0), by=1)] * 1000, "1e-6") == pytest.approx(19.42, abs=0.005)
-    assert epsilon_of([shifted(gaussian(math.sqrt(200)), by=1)] * 1000, "1e-6") == pytest.approx(12.60, abs=0.005)
+    assert epsilon_of([shift(gaussian(10.0), by=1)] * 1000, "1e-6") == pytest.approx(19.42, abs=0.005)
+    assert epsilon_of([shift(gaussian(math.sqrt(200)), by=1)] * 1000, "1e-6") == pytest.approx(12.60, abs=0.005)
     # On the unit grid, Laplace noise loses what randomized response does (S12).
     assert epsilon_of(unit, "1e-6") == pytest.approx(epsilon_of([coin("0.1")] * 1000, "1e-6"), rel=1e-6)
 
@@ -101,7 +101,7 @@ def test_never_below_dp_accounting_and_as_tight() -> None:
         return float(total.get_epsilon_for_delta(1e-6))
 
     ours = epsilon_of(
-        [shifted(gaussian(10.0), by=1)] * 200 + [shifted(laplace(320.0), by=64)] * 50 + [coin("0.3")] * 20, "1e-6"
+        [shift(gaussian(10.0), by=1)] * 200 + [shift(laplace(320.0), by=64)] * 50 + [coin("0.3")] * 20, "1e-6"
     )
     assert theirs(pessimistic=False) <= ours <= theirs(pessimistic=True) * 1.001
 
@@ -114,7 +114,7 @@ def test_two_noises_on_a_small_grid_cost_what_enumeration_says() -> None:
         for (a, p), (b, q) in product(one, one):
             merged[a + b] = merged.get(a + b, mpmath.mpf(0)) + p * q
     true = exact_epsilon(list(merged.items()), "1e-5")
-    assert true <= epsilon_of([shifted(laplace(2.0), by=2)] * 2, "1e-5") <= true * (1 + 1e-6)
+    assert true <= epsilon_of([shift(laplace(2.0), by=2)] * 2, "1e-5") <= true * (1 + 1e-6)
 
 
 def test_many_small_losses_cost_what_gaussian_noise_does() -> None:
@@ -176,7 +176,7 @@ def test_the_noise_of_the_mechanisms_themselves() -> None:
         (DiscreteLaplace(scale=Fraction(10), l1=Fraction(1)), laplace(10.0)),
         (DiscreteGaussian(sigma=Fraction(10), l2_squared=Fraction(1)), gaussian(10.0)),
     ):
-        mine, theirs = shifted(noise, by=1), shifted(mechanism.log_mass, by=1)
+        mine, theirs = shift(noise, by=1), shift(mechanism.log_mass, by=1)
         assert epsilon_of([theirs] * 100, "1e-6") == pytest.approx(epsilon_of([mine] * 100, "1e-6"), rel=1e-8)
 
 
@@ -194,4 +194,4 @@ def test_an_empty_batch_and_a_noise_too_wide_are_refused() -> None:
     with pytest.raises(UsageError, match="at least one"):
         batch([], delta=Fraction(1, 10**6))
     with pytest.raises(UsageError, match="too wide"):
-        shifted(laplace(1e9), by=1)
+        shift(laplace(1e9), by=1)

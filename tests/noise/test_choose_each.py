@@ -27,7 +27,7 @@ def test_floats_and_integers_choose_alike(kind: Any, k: int, monkeypatch: pytest
     """With bounds so wide that nothing is sure, every row is raced in integers, from the same words."""
     stream, scores = Stream.fresh(), np.tile([0, 3, 1, 2], (150, 1))
     by_floats = chosen(scores, k=k, kind=kind, stream=stream)
-    bounds, ranked = choose_each._bounds, choose_each._ranked
+    bounds, ranked = choose_each._bounds, choose_each._rank
     raced: list[int] = []
 
     def wide(*asked: Any) -> Any:
@@ -39,7 +39,7 @@ def test_floats_and_integers_choose_alike(kind: Any, k: int, monkeypatch: pytest
         return ranked(racers, k)
 
     monkeypatch.setattr(choose_each, "_bounds", wide)
-    monkeypatch.setattr(choose_each, "_ranked", counted)
+    monkeypatch.setattr(choose_each, "_rank", counted)
     assert (chosen(scores, k=k, kind=kind, stream=stream) == by_floats).all()
     assert raced == [4] * 150
 
@@ -56,8 +56,8 @@ def test_equal_words_are_raced_and_words_near_the_ends_too(kind: Any) -> None:
 def test_only_those_that_may_win_are_raced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 100,000 candidates two have a word near 0, which floats cannot bound: these are raced, and not them all."""
     raced: list[int] = []
-    ranked = choose_each._ranked
-    monkeypatch.setattr(choose_each, "_ranked", lambda racers, k: raced.append(len(racers)) or ranked(racers, k))
+    ranked = choose_each._rank
+    monkeypatch.setattr(choose_each, "_rank", lambda racers, k: raced.append(len(racers)) or ranked(racers, k))
 
     def small(asked: Any, words: Any) -> Any:
         if asked.round == 1:

@@ -13,7 +13,7 @@ from scipy import stats
 
 from discreet.errors import UsageError
 from discreet.noise import Items, Stream, choose_runs, recording
-from discreet.noise.choose_runs import Runs, _Real, _settled, choose_in_runs
+from discreet.noise.choose_runs import Runs, _Real, _settle, choose_in_runs
 from discreet.noise.tape import Asked
 
 FALSE_ALARM = 1e-9
@@ -78,8 +78,8 @@ def test_floats_and_integers_choose_alike(monkeypatch: pytest.MonkeyPatch) -> No
     by_floats = chosen(runs, stream=stream)
     monkeypatch.setattr(choose_runs, "_FLOAT_ERROR", 9.0)
     settled = list[int]()
-    exactly = choose_runs._settled
-    monkeypatch.setattr(choose_runs, "_settled", lambda *given: settled.append(1) or exactly(*given))
+    exactly = choose_runs._settle
+    monkeypatch.setattr(choose_runs, "_settle", lambda *given: settled.append(1) or exactly(*given))
     assert (chosen(runs, stream=stream) == by_floats).all()
     assert len(settled) == 400
 
@@ -122,13 +122,13 @@ def test_reals_at_the_ends_and_at_rational_borders() -> None:
 
 
 def test_a_choice_settled_by_integers_has_the_right_mass() -> None:
-    """`_settled` alone, over an even grid of reals: run j gets its share of them, to one."""
+    """`_settle` alone, over an even grid of reals: run j gets its share of them, to one."""
     lengths, gaps, unit, cells = np.array([2, 0, 1, 4]), np.array([3, 0, 0, 1]), F(2, 3), 997
     found = [0] * 4
     for place in range(cells):
         word = (place << 64) // cells
         real = _Real(words=np.array([word, 0], dtype=np.uint64), source=Stream.fresh(), purpose="which", item=b"")
-        found[_settled(lengths, gaps, unit, real)] += 1
+        found[_settle(lengths, gaps, unit, real)] += 1
     weights = [2 * exp(-2), 0, 1, 4 * exp(-2 / 3)]
     assert all(abs(seen - cells * each / sum(weights)) < 1.5 for seen, each in zip(found, weights, strict=True))
 

@@ -42,7 +42,7 @@ class Accountant(Protocol):
         """Add up what these losses cost; rounded up. Refuse one that has no proof in this currency."""
 
     def budget(self, charge: Charge) -> Budget:
-        """A cost, or what was spent, for people; rounded up."""
+        """Return a cost, or what was spent, for people; rounded up."""
 
     def left(self, charge: Charge) -> Budget:
         """Return what is left, for people; rounded down, so that asking for all of it fits."""
@@ -68,7 +68,7 @@ class SumAccountant:
         return round_down(epsilon, digits=_SHARE_DIGITS)
 
     def price(self, losses: Iterable[Loss]) -> Charge:
-        return _total([(_proved(loss.epsilon, self.name), loss.delta) for loss in losses])
+        return _total([(_require_proof(loss.epsilon, self.name), loss.delta) for loss in losses])
 
     def budget(self, charge: Charge) -> Budget:
         return Budget(epsilon=charge.amount, delta=charge.delta)
@@ -77,7 +77,7 @@ class SumAccountant:
         return self.budget(_not_negative(charge))
 
     def group(self, charge: Charge, *, size: int) -> Charge:
-        """(kε, (1 + e^ε + ... + e^((k - 1)ε)) δ): k steps, each passing the δ of those before it through e^ε."""
+        """Return (kε, (1 + e^ε + ... + e^((k - 1)ε)) δ): k steps, each passing the δ before it through e^ε."""
         factor = sum(_exp_up(step * charge.amount) for step in range(size)) if charge.delta else 0
         return Charge(amount=size * charge.amount, delta=round_up(factor * charge.delta, digits=_DIGITS))
 
@@ -112,7 +112,7 @@ class ZcdpAccountant:
         return zcdp.rho_of(epsilon=epsilon, delta=self.delta_convert)
 
     def price(self, losses: Iterable[Loss]) -> Charge:
-        return _total([(_proved(loss.rho, self.name), loss.delta) for loss in losses])
+        return _total([(_require_proof(loss.rho, self.name), loss.delta) for loss in losses])
 
     def budget(self, charge: Charge) -> Budget:
         return self._budget(charge, zcdp.epsilon_of(rho=charge.amount, delta=self.delta_convert))
@@ -126,7 +126,7 @@ class ZcdpAccountant:
         return Budget(epsilon=epsilon, delta=charge.delta + converted, rho=charge.amount)
 
     def group(self, charge: Charge, *, size: int) -> Charge:
-        """k² ρ [Bun, Steinke 2016]. That proof needs the whole of a mechanism, not all but an event: δ must be 0."""
+        """Return k² ρ [Bun, Steinke 2016]; the proof needs the whole mechanism, not all but an event: δ = 0."""
         if charge.delta:
             raise UsageError(
                 f"ρ = {number(charge.amount)} with δ = {number(charge.delta)} for unknown keys has no general price "
@@ -139,7 +139,7 @@ ACCOUNTANTS = (SumAccountant, ZcdpAccountant)
 
 
 def accountant(name: AccountantName, *, delta: Fraction, keys: Fraction) -> SumAccountant | ZcdpAccountant:
-    """The accountant that a policy's `budget` names; on `zcdp`, all of δ but the share `keys` turns ρ into ε."""
+    """Return the accountant that a policy's `budget` names; on `zcdp`, δ without `keys` turns ρ into ε."""
     if name == "sum":
         return SumAccountant()
     if name == "zcdp":
@@ -148,8 +148,10 @@ def accountant(name: AccountantName, *, delta: Fraction, keys: Fraction) -> SumA
 
 
 def delta_for_keys(amount: Fraction, *, of: Charge) -> Fraction:
-    """The δ_key of a question with unknown keys that names none: the part of the budget's δ for keys that `amount` is
-    of the budget's amount. Whoever spends all of the one spends all of the other.
+    """Return the δ_key of a question with unknown keys that names none.
+
+    It is the part of the budget's δ for keys that `amount` is of the budget's amount. Whoever
+    spends all of the one spends all of the other.
     """
     if not of.amount:
         return Fraction(0)
@@ -157,12 +159,12 @@ def delta_for_keys(amount: Fraction, *, of: Charge) -> Fraction:
 
 
 def lump(rho: Fraction, *, delta: Fraction, delta_keys: Fraction) -> Loss:
-    """An algorithm that keeps within (ρ, δ_keys) by its own filter, as one row of a `sum` budget (S6)."""
+    """Return one row of a `sum` budget for an algorithm that keeps within (ρ, δ_keys) by its own filter (S6)."""
     return Loss(epsilon=zcdp.epsilon_of(rho=rho, delta=delta), rho=None, delta=delta + delta_keys)
 
 
 def between_neighbors(charge: Charge, accountant: Accountant, *, before: Neighbors, after: Neighbors) -> Charge:
-    """A spend made under one relation, under another (S2).
+    """Convert a spend made under one relation to another (S2).
 
     Changing a person's rows is removing and adding them: two steps of `add_remove`, so 2ε or 4ρ. `change_one` lets a
     person come from or go to no rows at all, so it covers `add_remove` at the same price.
@@ -172,7 +174,7 @@ def between_neighbors(charge: Charge, accountant: Accountant, *, before: Neighbo
     return charge
 
 
-def _proved(amount: Fraction | None, name: AccountantName) -> Fraction:
+def _require_proof(amount: Fraction | None, name: AccountantName) -> Fraction:
     if amount is None:
         raise UsageError(f"This mechanism has no proof in {SYMBOLS[name]}, and cannot be paid from a {name} budget.")
     return amount
@@ -188,12 +190,12 @@ def _total(losses: list[tuple[Fraction, Fraction]]) -> Charge:
 
 
 def _not_negative(charge: Charge) -> Charge:
-    """Nothing is left where a limit was lowered below what is spent."""
+    """Return zero for what is below it: nothing is left where a limit was lowered below what is spent."""
     return Charge(amount=max(Fraction(0), charge.amount), delta=max(Fraction(0), charge.delta))
 
 
 def _exp_up(x: Fraction) -> Fraction:
-    """exp(x) for x >= 0, rounded up; past exp(1000) the claim is empty anyway."""
+    """Return exp(x) for x >= 0, rounded up; past exp(1000) the claim is empty anyway."""
     if x > 1000:
         raise UsageError(f"A group's δ at ε = {number(x)} is no protection at all.")
     context = Context(prec=40, rounding=ROUND_HALF_EVEN)

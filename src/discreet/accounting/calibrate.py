@@ -22,12 +22,12 @@ _LAPLACE_95 = math.log(20)  # the same of a Laplace, in scales
 
 
 def laplace_scale(*, l1: Fraction, epsilon: Fraction) -> Fraction:
-    """The scale at which noise of mass proportional to exp(-|z| / scale) costs exactly ε."""
+    """Return the scale at which noise of mass proportional to exp(-|z| / scale) costs exactly ε."""
     return l1 / epsilon
 
 
 def gaussian_sigma(*, l2_squared: Fraction, rho: Fraction) -> Fraction:
-    """The smallest sigma of twelve digits with l2² / (2 sigma²) <= ρ."""
+    """Return the smallest sigma of twelve digits with l2² / (2 sigma²) <= ρ."""
     square = l2_squared / (2 * rho)
     sigma = round_up(_root(square), digits=_DIGITS)
     while sigma**2 < square:  # Privacy: checked in exact rationals, whatever the root above did
@@ -36,7 +36,7 @@ def gaussian_sigma(*, l2_squared: Fraction, rho: Fraction) -> Fraction:
 
 
 def cheapest(margin: Callable[[Fraction], Fraction | float], *, wanted: Fraction, most: Fraction) -> Fraction:
-    """The smallest amount of four digits, up to `most`, whose margin is at most `wanted`.
+    """Return the smallest amount of four digits, up to `most`, whose margin is at most `wanted`.
 
     `margin` must not grow with the amount. It is the margin that the answer will state, noise rounded and all, so the
     amount that comes back keeps its word even where `margin` has steps.
@@ -59,14 +59,14 @@ def cheapest(margin: Callable[[Fraction], Fraction | float], *, wanted: Fraction
 
 
 def _root(square: Fraction) -> Fraction:
-    """A square root to 18 digits, the same on every machine; roots that are short decimals come out exact."""
+    """Return a square root to 18 digits, the same on every machine; roots that are short decimals come out exact."""
     context = Context(prec=24)
     root = context.sqrt(context.divide(Decimal(square.numerator), Decimal(square.denominator)))
     return Fraction(Context(prec=18).plus(root))
 
 
 def overtaking(*, epsilon: Fraction, delta: Fraction) -> int:
-    """About how many equal questions a budget must serve before `zcdp` gives each a smaller margin than `sum` does.
+    """Return about how many equal questions give each a smaller margin under `zcdp` than under `sum`.
 
     n counts share the budget: Laplace noise of scale n / ε each, or Gaussian noise of sigma² = n / (2ρ).
     """

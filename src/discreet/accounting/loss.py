@@ -55,7 +55,7 @@ class LossDistribution:
 
 @lru_cache(maxsize=1024)
 def response(*, epsilon: Fraction, delta: Fraction) -> LossDistribution:
-    """Randomized response that reveals all with probability δ: dominates every (ε, δ)-DP mechanism.
+    """Return randomized response that reveals all with probability δ: it dominates every (ε, δ)-DP mechanism.
 
     [Kairouz, Oh, Viswanath 2015]
     """
@@ -66,8 +66,8 @@ def response(*, epsilon: Fraction, delta: Fraction) -> LossDistribution:
     return LossDistribution(values=np.array([loss, -loss]), masses=masses, lost=lost, most=epsilon)
 
 
-def shifted(log_mass: Callable[[int], float], *, by: int) -> LossDistribution:
-    """Symmetric, log-concave noise on the integers, added to ONE number that a person moves by at most `by`.
+def shift(log_mass: Callable[[int], float], *, by: int) -> LossDistribution:
+    """Return the loss of symmetric, log-concave integer noise on ONE number that a person moves by at most `by`.
 
     For a vector that one person moves in several places take `response` of its ε. Noise of a large scale has too many
     points; Laplace noise may be divided first: scale / k and by / k for a k that divides `by` (its base-k digits are
@@ -90,7 +90,7 @@ def shifted(log_mass: Callable[[int], float], *, by: int) -> LossDistribution:
 
 
 def batch(losses: Sequence[LossDistribution], *, delta: Fraction) -> Loss:
-    """The ε at this δ of all of them together, rounded up to nine digits; never more than the plain sum of their ε.
+    """Return the ε at this δ of all together, rounded up to nine digits; at most the plain sum of their ε.
 
     A distribution that is listed n times as the same object is transformed once.
     """
@@ -111,7 +111,7 @@ Parts = list[tuple[LossDistribution, int]]
 
 
 def _counts(losses: Sequence[LossDistribution]) -> dict[int, tuple[int, int]]:
-    """Where each distinct object stands first, and how often it is listed."""
+    """Return where each distinct object stands first, and how often it is listed."""
     counts: dict[int, tuple[int, int]] = {}
     for place, part in enumerate(losses):
         first, n = counts.get(id(part), (place, 0))
@@ -120,7 +120,7 @@ def _counts(losses: Sequence[LossDistribution]) -> dict[int, tuple[int, int]]:
 
 
 def _epsilon(parts: Parts, *, delta: float, lost: float) -> float:
-    """The smallest ε found with δ(ε) <= delta. Every tilt gives a true one; a lower tilt is tried while it may pay."""
+    """Return the smallest ε found with δ(ε) <= delta. Every tilt is true; try lower ones while they may pay."""
     tilt, best = _tilt(parts, math.log(delta - lost)), math.inf
     for _ in range(8):
         found, certain = _epsilon_at(parts, tilt, delta=delta, lost=lost)
@@ -132,7 +132,7 @@ def _epsilon(parts: Parts, *, delta: float, lost: float) -> float:
 
 
 def _epsilon_at(parts: Parts, tilt: float, *, delta: float, lost: float) -> tuple[float, bool]:
-    """The ε seen in a window of cells around the tilted mean, and whether it owes next to nothing to added errors."""
+    """Return the ε seen in a window around the tilted mean; True if it owes next to nothing to added errors."""
     _, mean, variance = _cumulants(parts, tilt)
     reach = 14 * math.sqrt(variance) + max(float(np.ptp(part.values)) for part, _ in parts)
     typical = math.sqrt(sum(n * float(part.masses @ part.values**2) for part, n in parts) / sum(n for _, n in parts))
@@ -154,7 +154,9 @@ def _epsilon_at(parts: Parts, tilt: float, *, delta: float, lost: float) -> tupl
 
 
 def _tilt(parts: Parts, log_delta: float) -> float:
-    """The λ at which δ at the tilted mean is the one wanted, by the saddle point exp(K - λ K') / (sd √2π λ (λ + 1)).
+    """Return the λ at which δ at the tilted mean is the one wanted, by the saddle point.
+
+    δ is about exp(K - λ K') / (sd √2π λ (λ + 1)).
 
     A guess: whatever λ is, the price is true.
     """
@@ -182,7 +184,7 @@ def _cumulants(parts: Parts, tilt: float) -> tuple[float, float, float]:
 
 
 def _on_grid(part: LossDistribution, step: float) -> LossDistribution:
-    """The same masses on multiples of `step`, each atom parted between its two neighbors.
+    """Return the same masses on multiples of `step`, each atom parted between its two neighbors.
 
     With the lower one taking (exp(upper - loss) - 1) / (exp(step) - 1) of p, both p and q are kept.
     """
@@ -203,7 +205,7 @@ def _tally(places: Integers, weights: Floats, cells: int) -> Floats:
 
 
 def _convolve(gridded: Parts, tilt: float, step: float, first: int, cells: int) -> tuple[Floats, float]:
-    """Tilted masses of the sum at (first + i) * step, and by how much each may be too small."""
+    """Return tilted masses of the sum at (first + i) * step, and by how much each may be too small."""
     product = np.ones(cells // 2 + 1, dtype=np.complex128)
     for part, n in gridded:
         exponents = tilt * part.values
@@ -219,13 +221,16 @@ def _convolve(gridded: Parts, tilt: float, step: float, first: int, cells: int) 
 
 
 def _above(gridded: Parts, top: float, tilt: float) -> float:
-    """A bound on the probability that the sum exceeds `top`, from Chernoff at a few tilts."""
+    """Return a bound on the probability that the sum exceeds `top`, from Chernoff at a few tilts."""
     tilts = [tilt * 2.0**k for k in range(-2, 5)]
     return min(1.0, min(math.exp(min(0.0, _cumulants(gridded, t)[0] - t * top)) for t in tilts) * (1 + _GUARD))
 
 
 def _crossing(sums: Floats, masses: Floats, beyond: float, delta: float) -> tuple[int, float]:
-    """The smallest ε >= 0 in the window with beyond + the sum over larger losses of p - exp(ε) q <= delta; its cell."""
+    """Return the smallest ε >= 0 in the window, and its cell, with beyond + sum of p - exp(ε) q <= delta.
+
+    The sum is over losses larger than ε.
+    """
     middle = sums[len(sums) // 2]
     p = beyond + np.append(np.cumsum(masses[::-1])[::-1], 0.0)  # p[i]: mass at cell i and above
     q = np.append(np.cumsum((masses * np.exp(np.minimum(middle - sums, 700.0)))[::-1])[::-1], 0.0)

@@ -32,19 +32,19 @@ _GRID = 2**20  # values of u from one power of two to the next: neighbors cost u
 
 @lru_cache(maxsize=4096)
 def epsilon_of(*, rho: Fraction, delta: Fraction) -> Fraction:
-    """The ε of a ρ-zCDP mechanism at this δ, rounded up to nine digits."""
+    """Return the ε of a ρ-zCDP mechanism at this δ, rounded up to nine digits."""
     return round_up(_epsilon(rho, _usable(delta)), digits=_EPSILON_DIGITS)
 
 
 @lru_cache(maxsize=4096)
 def epsilon_within(*, rho: Fraction, delta: Fraction) -> Fraction:
-    """The largest ε of nine digits whose ρ (see `rho_of`) is at most `rho`: what a person may still ask for."""
+    """Return the largest ε of nine digits with `rho_of` at most `rho`: what a person may still ask for."""
     return round_down(_epsilon(rho, _usable(delta)), digits=_EPSILON_DIGITS)
 
 
 @lru_cache(maxsize=4096)
 def rho_of(*, epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The ρ that a (ε, δ) allows, rounded down: every mechanism of this ρ is (ε, δ)-DP."""
+    """Return the ρ that a (ε, δ) allows, rounded down: every mechanism of this ρ is (ε, δ)-DP."""
     delta = _usable(delta)
     start = _root(_slope_in_rho(_as_float(epsilon), _minus_log(delta)))
     best = _climb(start, lambda u: (epsilon - _intercept(u, delta)) / (1 + u))
@@ -55,7 +55,7 @@ def rho_of(*, epsilon: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def pure_rho(*, epsilon: Fraction) -> Fraction:
-    """The ρ of any (ε, 0)-DP mechanism: ε tanh(ε / 2), rounded up; tight for randomized response.
+    """Return the ρ of any (ε, 0)-DP mechanism: ε tanh(ε / 2), rounded up; tight for randomized response.
 
     tanh(ε / 2) = (1 - e) / (1 + e) with e = exp(-ε), and is at most ε / 2 and at most 1.
     """
@@ -83,7 +83,7 @@ def _epsilon(rho: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=16384)
 def _intercept(u: Fraction, delta: Fraction) -> Fraction:
-    """g(u, δ), rounded up by less than 10^-38 / u."""
+    """Return g(u, δ), rounded up by less than 10^-38 / u."""
     digits = 44 + max(0, round(math.log10(u)))
     above, below = u.numerator, u.denominator
     log_above, log_below, log_sum = _log(above, digits), _log(below, digits), _log(above + below, digits)
@@ -96,12 +96,12 @@ def _intercept(u: Fraction, delta: Fraction) -> Fraction:
 
 @lru_cache(maxsize=4096)
 def _log(n: int, digits: int) -> Fraction:
-    """log n to so many digits: Python documents `ln` as correctly rounded, and it takes an operand of any length."""
+    """Return log n to so many digits: Python documents `ln` as correctly rounded, for operands of any length."""
     return Fraction(Context(prec=digits, rounding=ROUND_HALF_EVEN).ln(Decimal(n)))
 
 
 def _climb(start: float, value: Callable[[Fraction], Fraction]) -> Fraction:
-    """The largest value over the grid of u, from a float that should be near it.
+    """Return the largest value over the grid of u, from a float that should be near it.
 
     log δ is convex in a for every ρ and ε, so the value has one hill. A walk that is cut short gives a weaker claim,
     never a false one.
@@ -124,17 +124,17 @@ def _on_grid(place: int) -> Fraction:
 
 
 def _slope_in_epsilon(rho: float, minus_log_delta: float) -> Callable[[float], float]:
-    """The sign of d/du of (1 + u) ρ + g(u, δ)."""
+    """Return the sign of d/du of (1 + u) ρ + g(u, δ)."""
     return lambda u: rho * u * u - (minus_log_delta - math.log1p(u))
 
 
 def _slope_in_rho(epsilon: float, minus_log_delta: float) -> Callable[[float], float]:
-    """Minus the sign of d/du of (ε - g(u, δ)) / (1 + u)."""
+    """Return minus the sign of d/du of (ε - g(u, δ)) / (1 + u)."""
     return lambda u: u * u * (epsilon + math.log1p(1 / u)) - (2 * u + 1) * (minus_log_delta - math.log1p(u))
 
 
 def _root(rising: Callable[[float], float]) -> float:
-    """Where a function of u > 0 turns from negative to positive, by bisection of log u."""
+    """Return where a function of u > 0 turns from negative to positive, by bisection of log u."""
     low, high = -340.0, 340.0
     for _ in range(56):
         middle = (low + high) / 2

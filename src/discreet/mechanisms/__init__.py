@@ -74,7 +74,7 @@ def to_row(mechanism: Mechanism) -> dict[str, str]:
 
 
 def from_row(row: dict[str, str]) -> Mechanism:
-    """The mechanism of a ledger row; refuses a row that is not exactly one mechanism's fields."""
+    """Return the mechanism of a ledger row; refuses a row that is not exactly one mechanism's fields."""
     known = {kind.__name__: kind for kind in MECHANISMS}
     kind = known.get(row.get("mechanism", ""))
     if kind is None:
@@ -89,7 +89,7 @@ def from_row(row: dict[str, str]) -> Mechanism:
 
 @cache
 def _hints(name: str) -> dict[str, Any]:
-    """The types of a mechanism's fields, which are slow to find out."""
+    """Return the types of a mechanism's fields, which are slow to find out."""
     return get_type_hints(next(kind for kind in MECHANISMS if kind.__name__ == name))
 
 

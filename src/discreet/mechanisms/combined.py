@@ -65,7 +65,7 @@ class Part:
 
 
 def half_width(parts: Iterable[Part], confidence: float = CONFIDENCE) -> Fraction:
-    """A half-width within which the sum of independent parts is with at least this probability."""
+    """Return a half-width within which the sum of independent parts is with at least this probability."""
     found: dict[tuple[Any, Fraction], Part] = {}
     for part in parts:
         if part.factor and part.draws:
@@ -94,7 +94,7 @@ def _half_width(parts: tuple[Part, ...], confidence: float) -> Fraction:
         factor = parts[0].factor
         return factor * max(0, math.ceil(continuous(parts, confidence) / float(factor) - 0.5))
     step = _step(reach, len(parts))
-    moved, grid = _moved(len(parts)) * step, _grid(parts)
+    moved, grid = _steps_moved(len(parts)) * step, _grid(parts)
     if len(parts) <= _MOST_PARTS and moved < grid and all(map(_listable, parts)):
         first = _within(parts, confidence, step=step, half=_HALF, draws=False)
         return Fraction((first * step + moved) * (1 + 1e-9))
@@ -102,22 +102,22 @@ def _half_width(parts: tuple[Part, ...], confidence: float) -> Fraction:
 
 
 def as_float(half_width: Fraction) -> float:
-    """The half-width as it is told: whole as it is, else a little more, for values that are floats."""
+    """Return the half-width as it is told: whole as it is, else a little more, for values that are floats."""
     return float(half_width) if half_width.denominator == 1 else float(half_width) * (1 + 1e-12)
 
 
-def _moved(parts: int) -> float:
-    """By how many steps so many parts are moved."""
+def _steps_moved(parts: int) -> float:
+    """Return by how many steps so many parts are moved."""
     return min(parts / 2, math.sqrt(parts * math.log(2 / _RARE) / 2))
 
 
 def _step(reach: float, parts: int) -> float:
-    """Spacing of the finest lattice that covers what is within reach after each part was moved."""
+    """Return the spacing of the finest lattice that covers ±reach after each part was moved."""
     return reach / (_HALF - parts / 2)
 
 
 def _reach(parts: tuple[Part, ...]) -> float:
-    """Beyond which the sum is with a probability of at most `_REST`, by Chernoff's bound.
+    """Return a distance beyond which the sum is with probability at most `_REST`, by Chernoff's bound.
 
     E exp(t Z) is at most exp(t^2 / 2) for both Gaussians of scale 1 and at most 1 / (1 - t^2) for both Laplaces, t < 1:
     of the discrete one it is 1 / (1 - r^2) with r = sinh(t / 2s) / sinh(1 / 2s), which is at most t as sinh is convex.
@@ -137,29 +137,29 @@ def _reach(parts: tuple[Part, ...]) -> float:
 
 
 def _listable(part: Part) -> bool:
-    """Whether the tail of the sum of a part's draws can be had: in closed form, or from a list."""
+    """Return True if the tail of the sum of a part's draws can be had: in closed form, or from a list."""
     if part.draws == 1 and not part.gaussian:
         return True
     return _reach((replace(part, factor=Fraction(1)),)) <= _HALF
 
 
 def _tail(part: Part) -> Tail:
-    """P(Z >= t) of the sum Z of a part's draws."""
+    """Return P(Z >= t) of the sum Z of a part's draws."""
     spread = max(part.spread, 0.01)  # at which noise is other than zero once in 1e43
     if part.draws > 1:
         one = replace(part, factor=Fraction(1))
         half = math.ceil(_reach((one,)))
         total = _ring(_transform(_tail(replace(part, draws=1)), 1.0, half) ** part.draws)
-        return _listed(np.cumsum(total[half::-1])[::-1])
+        return _from_list(np.cumsum(total[half::-1])[::-1])
     if part.noise.reaches:
-        return _truncated(part.noise)
+        return _truncate(part.noise)
     if not part.gaussian:
         return lambda t: np.asarray(np.exp(-np.ceil(t) / spread) / (1 + math.exp(-1 / spread)))
     mass = np.exp(-((np.arange(math.ceil(10 * spread) + 2) / spread) ** 2) / 2)  # beyond 10 sigma is less than 1e-22
-    return _listed(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1))
+    return _from_list(np.cumsum(mass[::-1])[::-1] / (2 * mass.sum() - 1))
 
 
-def _truncated(noise: Noise) -> Tail:
+def _truncate(noise: Noise) -> Tail:
     scale, chances = float(noise.spread), noise.reaches
 
     def tail(t: Floats) -> Floats:
@@ -173,14 +173,14 @@ def _truncated(noise: Noise) -> Tail:
     return tail
 
 
-def _listed(beyond: Floats) -> Tail:
-    """From P(Z >= 0), P(Z >= 1), ..., after which there is nothing."""
+def _from_list(beyond: Floats) -> Tail:
+    """Return a tail from P(Z >= 0), P(Z >= 1), ..., after which there is nothing."""
     ended = np.append(beyond, 0.0)
     return lambda t: np.asarray(ended[np.minimum(np.ceil(t), len(beyond)).astype(np.int64)])
 
 
 def _within(parts: tuple[Part, ...], confidence: float, *, step: float, half: int, draws: bool) -> int:
-    """The smallest v for which the sum is within v steps, when each part, or each draw, goes to the nearest of these.
+    """Return the smallest v: the sum is within v steps when each part, or each draw, is rounded to a step.
 
     The lattice is a ring, round which what is beyond its `half` comes back inside: no more than `_REST`.
     """
@@ -197,7 +197,7 @@ def _smallest(total: Floats, half: int, wanted: float) -> int:
 
 
 def _transform(tail: Tail, step: float, half: int) -> Floats:
-    """Fourier's, of the masses on a ring of `half` steps to each side; real, as noise is symmetric."""
+    """Return Fourier's transform of the masses on a ring of `half` steps to each side; real by symmetry."""
     beyond = tail((np.arange(half + 1, dtype=np.float64) + 0.5) * step)
     around = np.zeros(2 ** math.ceil(math.log2(2 * half + 2)))
     around[0], around[1 : half + 1] = 1 - 2 * beyond[0], -np.diff(beyond)
@@ -217,7 +217,7 @@ _GRID = 2 * math.sqrt(math.log(2 / _RARE) / 2)  # added for the grid, times the 
 
 def normal_half_width(sigma: float) -> float:
     """Return the half-width of any number of discrete Gaussian draws, times the length of their factors."""
-    return _normal(CONFIDENCE + _MORE) * _smoothed(sigma) + _GRID
+    return _normal(CONFIDENCE + _MORE) * _smooth(sigma) + _GRID
 
 
 def _grid(parts: tuple[Part, ...]) -> float:
@@ -226,21 +226,21 @@ def _grid(parts: tuple[Part, ...]) -> float:
 
 
 def continuous(parts: tuple[Part, ...], confidence: float) -> float:
-    """The half-width of the continuous sum, before anything is added for the grid."""
-    normal = [(float(part.factor) * _smoothed(part.spread), part.draws) for part in parts if part.gaussian]
+    """Return the half-width of the continuous sum, before anything is added for the grid."""
+    normal = [(float(part.factor) * _smooth(part.spread), part.draws) for part in parts if part.gaussian]
     laplace = tuple((float(part.factor) * part.spread, part.draws) for part in parts if not part.gaussian)
     deviation = math.sqrt(math.fsum(draws * width**2 for width, draws in normal))
-    return _inverted(deviation, laplace, confidence)
+    return _invert(deviation, laplace, confidence)
 
 
-def _smoothed(sigma: float) -> float:
-    """The deviation of a normal number which discrete Gaussian noise and something independent make up."""
+def _smooth(sigma: float) -> float:
+    """Return the deviation of a normal number which discrete Gaussian noise and something independent make up."""
     square = max(sigma, _LEAST_SIGMA) ** 2
     return math.sqrt(square + _SMOOTH * square / (square - _SMOOTH))
 
 
 @lru_cache(maxsize=8192)
-def _inverted(deviation: float, laplace: tuple[tuple[float, int], ...], confidence: float) -> float:
+def _invert(deviation: float, laplace: tuple[tuple[float, int], ...], confidence: float) -> float:
     """Return the half-width of a normal number plus Laplace ones (scale, how many), by their characteristic function.
 
     P(|S| <= x) = 2/pi times the integral of sin(x u) / u times the product of 1 / (1 + (scale u)^2). It is summed at
@@ -260,7 +260,7 @@ def _inverted(deviation: float, laplace: tuple[tuple[float, int], ...], confiden
     for scale, count in laplace:
         logs = logs - count * np.log1p((scale / total * u) ** 2)
     if logs[-1] > -20.0:
-        return _laid_out(deviation / total, tuple((scale / total, count) for scale, count in laplace), wanted) * total
+        return _lay_out(deviation / total, tuple((scale / total, count) for scale, count in laplace), wanted) * total
     weights = np.exp(logs) / u * (2 * step / math.pi)
     low, high = 0.5, 12.0
     for _ in range(40):
@@ -269,8 +269,8 @@ def _inverted(deviation: float, laplace: tuple[tuple[float, int], ...], confiden
     return high * total * (1 + 1e-9)
 
 
-def _laid_out(deviation: float, laplace: tuple[tuple[float, int], ...], wanted: float) -> float:
-    """The same by masses on a lattice, to whose points each number is moved."""
+def _lay_out(deviation: float, laplace: tuple[tuple[float, int], ...], wanted: float) -> float:
+    """Return the same by masses on a lattice, to whose points each number is moved."""
     reach = 30.0  # in deviations of the sum: beyond it is less than 1e-17
     count = sum(count for _, count in laplace) + bool(deviation)
     step = _step(reach, count)
@@ -279,7 +279,7 @@ def _laid_out(deviation: float, laplace: tuple[tuple[float, int], ...], wanted: 
         transform = np.exp(-((2 * math.pi * np.arange(_POINTS // 2 + 1) / _POINTS / step * deviation) ** 2) / 2)
     for scale, times in laplace:
         transform = transform * _transform(_laplace_tail(scale), step, _HALF) ** times
-    return (_smallest(_ring(transform), _HALF, wanted) + _moved(count)) * step * (1 + 1e-9)
+    return (_smallest(_ring(transform), _HALF, wanted) + _steps_moved(count)) * step * (1 + 1e-9)
 
 
 def _laplace_tail(scale: float) -> Tail:

@@ -30,33 +30,33 @@ class Currency(Protocol):
 
     @property
     def choice_name(self) -> ChoiceName:
-        """By which choice a quantile is found."""
+        """The choice by which a quantile is found."""
 
     def noise(self, *, amount: Fraction, moved: Sensitivity) -> DiscreteLaplace | DiscreteGaussian:
-        """Noise that hides a move of a vector."""
+        """Return noise that hides a move of a vector."""
 
     def choice(self, *, amount: Fraction, moved: Scores) -> PermuteAndFlip | ExponentialMechanism:
-        """The choice of a candidate by its score."""
+        """Return the choice of a candidate by its score."""
 
     def choice_epsilon(self, *, amount: Fraction, rounds: int = 1) -> Fraction:
-        """The ε, summed over rounds, of so many rounds of choices that cost this amount together."""
+        """Return the ε, summed over rounds, of so many rounds of choices that cost this amount together."""
 
     def people(
         self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction
     ) -> TruncatedLaplaceThreshold | GaussianThreshold:
-        """The test of how many people have a key, where each person adds 1 to at most `max_groups` keys (S5)."""
+        """Return the test of how many people have a key; each adds 1 to at most `max_groups` keys (S5)."""
 
     def length(self, moved: Sensitivity) -> float:
-        """The size of a move by this currency's norm."""
+        """Return the size of a move by this currency's norm."""
 
     def ratio(self, moved: Sensitivity, other: Sensitivity) -> float:
-        """How many times the size of another move it is."""
+        """Return how many times the size of another move it is."""
 
     def widening(self, shares: int) -> float:
-        """How many times wider noise is if its amount is one of so many equal shares."""
+        """Return how many times wider noise is if its amount is one of so many equal shares."""
 
     def sum_width(self, draws: int) -> float:
-        """The half-width at 95 % of a sum of so many draws, up to a factor that does not depend on their number."""
+        """Return the half-width at 95 % of a sum of so many draws, up to a constant factor."""
 
     def amount(self, *, length: float, spread: float) -> float:
         """Return what noise of this spread costs for a move of this size."""
@@ -69,7 +69,7 @@ class _Epsilon:
     choice_name: ClassVar[ChoiceName] = "permute_and_flip"
 
     def noise(self, *, amount: Fraction, moved: Sensitivity) -> DiscreteLaplace:
-        l1 = _derived(moved.l1)
+        l1 = _derive(moved.l1)
         return DiscreteLaplace(scale=laplace_scale(l1=l1, epsilon=amount), l1=l1)
 
     def choice(self, *, amount: Fraction, moved: Scores) -> PermuteAndFlip:
@@ -81,14 +81,14 @@ class _Epsilon:
     def people(
         self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction
     ) -> TruncatedLaplaceThreshold:
-        scale = laplace_scale(l1=_touched(max_groups, neighbors), epsilon=amount)
+        scale = laplace_scale(l1=_keys_moved(max_groups, neighbors), epsilon=amount)
         return TruncatedLaplaceThreshold(scale=scale, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
 
     def length(self, moved: Sensitivity) -> float:
-        return float(_derived(moved.l1))
+        return float(_derive(moved.l1))
 
     def ratio(self, moved: Sensitivity, other: Sensitivity) -> float:
-        return float(_derived(moved.l1) / _derived(other.l1))
+        return float(_derive(moved.l1) / _derive(other.l1))
 
     def widening(self, shares: int) -> float:
         return shares
@@ -107,7 +107,7 @@ class _Rho:
     choice_name: ClassVar[ChoiceName] = "exponential"
 
     def noise(self, *, amount: Fraction, moved: Sensitivity) -> DiscreteGaussian:
-        l2_squared = _derived(moved.l2_squared)
+        l2_squared = _derive(moved.l2_squared)
         return DiscreteGaussian(sigma=gaussian_sigma(l2_squared=l2_squared, rho=amount), l2_squared=l2_squared)
 
     def choice(self, *, amount: Fraction, moved: Scores) -> ExponentialMechanism:
@@ -118,14 +118,14 @@ class _Rho:
         return root_below(8 * amount / rounds) * rounds  # Privacy: a round of ε / rounds costs (ε / rounds)^2 / 8
 
     def people(self, *, amount: Fraction, max_groups: int, neighbors: Neighbors, delta: Fraction) -> GaussianThreshold:
-        sigma = gaussian_sigma(l2_squared=_touched(max_groups, neighbors), rho=amount)
+        sigma = gaussian_sigma(l2_squared=_keys_moved(max_groups, neighbors), rho=amount)
         return GaussianThreshold(sigma=sigma, linf=1, max_groups=max_groups, neighbors=neighbors, delta=delta)
 
     def length(self, moved: Sensitivity) -> float:
-        return math.sqrt(_derived(moved.l2_squared))
+        return math.sqrt(_derive(moved.l2_squared))
 
     def ratio(self, moved: Sensitivity, other: Sensitivity) -> float:
-        return math.sqrt(_derived(moved.l2_squared) / _derived(other.l2_squared))
+        return math.sqrt(_derive(moved.l2_squared) / _derive(other.l2_squared))
 
     def widening(self, shares: int) -> float:
         return math.sqrt(shares)
@@ -141,16 +141,16 @@ CURRENCIES: Final[dict[AccountantName, Currency]] = {"sum": _Epsilon(), "zcdp": 
 
 
 def currency(name: AccountantName) -> Currency:
-    """The currency of a budget that an accountant of this name adds up."""
+    """Return the currency of a budget that an accountant of this name adds up."""
     return CURRENCIES[name]
 
 
-def _derived(norm: Fraction | int | None) -> Fraction:
+def _derive(norm: Fraction | int | None) -> Fraction:
     if norm is None:
         raise UsageError("Noise for this budget needs a norm of the sensitivity that was not derived.")
     return Fraction(norm)
 
 
-def _touched(max_groups: int, neighbors: Neighbors) -> Fraction:
-    """How many keys one person moves by 1: under change_one, those left and those joined."""
+def _keys_moved(max_groups: int, neighbors: Neighbors) -> Fraction:
+    """Return the keys that one person moves by 1: under change_one, those left and those joined."""
     return Fraction(max_groups * (2 if neighbors == "change_one" else 1))

@@ -59,12 +59,12 @@ class DiscreteGaussian:
         return added(values, discrete_gaussian(stream, items, self.sigma))
 
     def margin(self, confidence: Fraction | float) -> int:
-        """The smallest half-width that holds the noise with at least this probability."""
+        """Return the smallest half-width that holds the noise with at least this probability."""
         return _margin(Fraction(self.sigma), fields.confidence(confidence))
 
 
 def _log_total(sigma: Fraction) -> float:
-    """The log of the sum of exp(-z^2 / 2 sigma^2) over all z; from sigma 1 on by Poisson summation."""
+    """Return the log of the sum of exp(-z^2 / 2 sigma^2) over all z; from sigma 1 on by Poisson summation."""
     s = float(sigma)
     if s < 1:
         return log(1 + 2 * fsum(exp(-(z / s) * (z / s) / 2) for z in range(1, 12)))

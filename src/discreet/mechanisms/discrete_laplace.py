@@ -63,7 +63,7 @@ class DiscreteLaplace:
         return added(values, discrete_laplace(stream, items, self.scale))
 
     def margin(self, confidence: Fraction | float) -> int:
-        """The smallest half-width that holds the noise with at least this probability."""
+        """Return the smallest half-width that holds the noise with at least this probability."""
         return _margin(Fraction(self.scale), fields.confidence(confidence))
 
 

@@ -71,20 +71,20 @@ class ExponentialMechanism:
         return noisy_max(stream, scores, unit=1 / self.scale, kind="gumbel")
 
     def choose_each(self, scores: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
-        """One choice for each item, from its row of scores."""
+        """Choose once for each item, from its row of scores."""
         return noisy_top_each(stream, items, scores, k=1, unit=1 / self.scale, kind="gumbel")[:, 0]
 
     def margin(self, confidence: Fraction | float, candidates: int) -> int:
-        """The smallest t: whatever the scores, the chosen one is at most t below the best with this probability."""
+        """Return the smallest t: the chosen score is at most t below the best with this probability."""
         return _shortfall(self.miss, confidence, candidates, self.scale)
 
     def miss(self, gap: int, candidates: int) -> float:
-        """The probability of not choosing the best, when all the others are `gap` below it: the worst case."""
+        """Return the probability of not choosing the best, when all the others are `gap` below it: the worst case."""
         weight = (candidates - 1) * math.exp(-gap / self.scale)
         return weight / (1 + weight)
 
     def log_mass(self, scores: Sequence[int]) -> NDArray[np.float64]:
-        """The log-probability of choosing each."""
+        """Return the log-probability of choosing each."""
         below = _below_best(scores, self.scale)
         return below - math.log(math.fsum(np.exp(below)))
 
@@ -139,15 +139,15 @@ class PermuteAndFlip:
         return noisy_max(stream, scores, unit=1 / self.scale, kind="exponential")
 
     def choose_each(self, scores: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
-        """One choice for each item, from its row of scores."""
+        """Choose once for each item, from its row of scores."""
         return noisy_top_each(stream, items, scores, k=1, unit=1 / self.scale, kind="exponential")[:, 0]
 
     def margin(self, confidence: Fraction | float, candidates: int) -> int:
-        """The smallest t: whatever the scores, the chosen one is at most t below the best with this probability."""
+        """Return the smallest t: the chosen score is at most t below the best with this probability."""
         return _shortfall(self.miss, confidence, candidates, self.scale)
 
     def miss(self, gap: int, candidates: int) -> float:
-        """The probability of not choosing the best, when all the others are `gap` below it: the worst case.
+        """Return the probability of not choosing the best, when all the others are `gap` below it: the worst case.
 
         The best is chosen with probability (1 - (1 - f)^n) / (n f), f = exp(-gap / scale).
         """
@@ -157,7 +157,7 @@ class PermuteAndFlip:
         return 1 + (math.expm1(candidates * math.log1p(-f)) if f < 1 else -1) / (candidates * f)
 
     def log_mass(self, scores: Sequence[int]) -> NDArray[np.float64]:
-        """The log-probability of choosing each: f_i times the integral over [0, 1] of the other 1 - f_j t multiplied.
+        """Return the log-probability of each: f_i times the integral over [0, 1] of prod (1 - f_j t).
 
         That is of degree n - 1 in t, so that Gauss's rule with over n / 2 nodes integrates it exactly.
         """
@@ -221,11 +221,11 @@ class TopK:
         return noisy_top(stream, scores, k=self.k, unit=1 / self.round.scale, kind="gumbel")
 
     def choose_each(self, scores: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
-        """The k best of each item's row of scores, a row each."""
+        """Return the k best of each item's row of scores, a row each."""
         return noisy_top_each(stream, items, scores, k=self.k, unit=1 / self.round.scale, kind="gumbel")
 
     def log_mass(self, scores: Sequence[int], chosen: Sequence[int]) -> float:
-        """The log-probability of choosing these, in this order."""
+        """Return the log-probability of choosing these, in this order."""
         left, total = list(range(len(scores))), 0.0
         for place in chosen:
             total += float(self.round.log_mass([scores[i] for i in left])[left.index(place)])
@@ -234,7 +234,7 @@ class TopK:
 
 
 def root_below(square: Fraction) -> Fraction:
-    """A square root, rounded down to 30 bits or more: sqrt(8 rho) and the like, an epsilon that is never too large."""
+    """Return a square root, rounded down to 30 bits or more: sqrt(8 rho) is never too large an epsilon."""
     shift = 2 * max(0, 30 + (square.denominator.bit_length() - square.numerator.bit_length()) // 2 + 1)
     return Fraction(math.isqrt((square.numerator << shift) // square.denominator), 1 << shift // 2)
 
@@ -251,7 +251,7 @@ def _below_best(scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:
 def _shortfall(
     miss: Callable[[int, int], float], confidence: Fraction | float, candidates: int, scale: Fraction
 ) -> int:
-    """The smallest t at which missing by t + 1 or more is rare enough; it falls in t."""
+    """Return the smallest t at which missing by t + 1 or more is rare enough; it falls in t."""
     rare = 1 - float(fields.confidence(confidence))
     fields.whole("candidates", candidates)
     # Of n candidates, t / scale is log(n / rare) less at most 1, or so: nearly always found between the two.

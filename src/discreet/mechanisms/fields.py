@@ -16,7 +16,7 @@ def positive(name: str, value: object) -> None:
 
 
 def rationals(mechanism: object, *names: str) -> None:
-    """Positive rationals, and Fractions from here on: 1 / 2 is a float, and no float may come near a loss."""
+    """Require positive rationals and make them Fractions: no float may come near a loss."""
     for name in names:
         value = getattr(mechanism, name)
         positive(name, value)
@@ -49,7 +49,7 @@ def neighbors(value: object) -> None:
 
 
 def confidence(value: object) -> Fraction:
-    """A level of confidence as an exact number: 0.95 means 19/20."""
+    """Return a level of confidence as an exact number: 0.95 means 19/20."""
     exact = Fraction(str(value)) if isinstance(value, float) and math.isfinite(value) else value
     if isinstance(exact, bool) or not isinstance(exact, (int, Fraction)) or not 0 < exact < 1:
         raise UsageError(f"confidence must be between 0 and 1, not {value!r}.")

@@ -19,7 +19,7 @@ from discreet.budget import Loss, Neighbors
 from discreet.errors import UsageError
 from discreet.mechanisms import fields
 from discreet.mechanisms.exponential import ExponentialMechanism
-from discreet.mechanisms.quantile import _check_quantile, _counted, _rank_scores, hides_rows, inside_the_data
+from discreet.mechanisms.quantile import _check_quantile, _count, _rank_scores, hides_rows, inside_the_data
 from discreet.mechanisms.shapes import Integers, Near, PersonRows
 from discreet.noise import Items, Stream
 from discreet.noise.choose_runs import Runs, choose_in_runs
@@ -72,7 +72,7 @@ class FineQuantile:
 
     @property
     def most_near(self) -> int:
-        """How many cells of a group can hold rows within the reach, whatever the data."""
+        """The number of cells of a group that can hold rows within the reach, whatever the data."""
         return min(self.cells, 2 * self.reach + 2)
 
     @property
@@ -86,8 +86,8 @@ class FineQuantile:
         return self.mechanism.loss()
 
     def scores(self, counts: Integers) -> Integers:
-        """u(v) times q's denominator, for each cell (of each row of counts)."""
-        counts = _counted(counts, self.cells)
+        """Return u(v) times q's denominator, for each cell (of each row of counts)."""
+        counts = _count(counts, self.cells)
         scores = _rank_scores(counts, self.q, self.shift * self.q.denominator)
         return np.maximum(scores, -self.reach * self.q.denominator)
 
@@ -95,8 +95,8 @@ class FineQuantile:
         return int(self.choose_each(np.asarray(counts)[None], stream, Items.positions(1))[0])
 
     def choose_each(self, counts: Integers, stream: Stream, items: Items) -> Integers:
-        """One cell for each item, from its row of counts."""
-        counts = _counted(counts, self.cells)
+        """Choose one cell for each item, from its row of counts."""
+        counts = _count(counts, self.cells)
         group, cell = np.nonzero(counts)
         upto = counts.cumsum(axis=1)
         rows, before = counts[group, cell], (upto - counts)[group, cell]
@@ -105,11 +105,11 @@ class FineQuantile:
         )
 
     def choose_near(self, near: Near, stream: Stream, items: Items) -> Integers:
-        """One cell for each item, which is a group; from all cells within the reach that hold rows, at least."""
+        """Choose one cell for each item (a group), from all cells within the reach that hold rows."""
         return choose_in_runs(stream, items, self.runs(near, len(items)), unit=1 / self.mechanism.scale)
 
     def runs(self, near: Near, groups: int) -> Runs:
-        """The cells within the reach that hold rows, and the cells before, between and behind them.
+        """Return the cells within the reach that hold rows, and the cells before, between and behind them.
 
         The scores fall to both sides of the wanted rank, so of the cells that hold rows those within the reach follow
         one another: between two of them there are none, and beyond them all is out of reach, or there is nothing.
@@ -144,7 +144,7 @@ class FineQuantile:
         return Runs(begins=begins, starts=starts, lengths=lengths, gaps=gaps)
 
     def margin(self, confidence: Fraction | float) -> int:
-        """The smallest number of ranks: with this probability the chosen cell is no farther from the wanted rank.
+        """Return the smallest number of ranks that the chosen cell keeps to with this probability.
 
         Whatever the data, as long as the wanted rank lies within 0 and n.
         """
@@ -157,17 +157,17 @@ class FineQuantile:
         return inside_the_data(self.q, self.shift)
 
     def log_mass(self, counts: Integers) -> NDArray[np.float64]:
-        """The log-probability of each cell."""
+        """Return the log-probability of each cell."""
         return self.mechanism.log_mass(self.scores(counts).tolist())
 
 
 def reach_for(*, epsilon: Fraction, q: Fraction, cells: int, max_rows: int, neighbors: Neighbors) -> int:
-    """Ranks beyond which all cells together are chosen with a probability below e^-30."""
+    """Return ranks beyond which all cells together are chosen with a probability below e^-30."""
     moved = Fraction(1) if neighbors == "change_one" else max(q, 1 - q)
     return min(FARTHEST, math.ceil(2 * max_rows * moved / epsilon * math.ceil(math.log(cells) + _SURELY)))
 
 
 def _least(gaps: Integers, lengths: Integers, begins: NDArray[np.int64]) -> Integers:
-    """The smallest gap of each item's runs that are not empty; one at least is not."""
+    """Return the smallest gap of each item's runs that are not empty; one at least is not."""
     held = np.where(lengths > 0, gaps, gaps.max(initial=0))
     return np.minimum.reduceat(held, begins[:-1]) if len(begins) > 1 else held[:0]

@@ -29,13 +29,13 @@ MOST_BITS = 6000
 
 
 def exactly(sigma: Fraction) -> tails.Tail:
-    """P(Z >= t) for t >= 1, enclosed."""
+    """Return P(Z >= t) for t >= 1, enclosed."""
     if sigma <= LARGE:
         return tails.gaussian(sigma)
-    return lambda t, bits: _enclosed(sigma, t, bits)
+    return lambda t, bits: _enclose(sigma, t, bits)
 
 
-def _enclosed(sigma: Fraction, t: int, bits: int) -> Enclosure:
+def _enclose(sigma: Fraction, t: int, bits: int) -> Enclosure:
     if bits > MOST_BITS:
         raise UsageError(f"Tails of discrete Gaussian noise are known down to 2^-{MOST_BITS}, and this asks for less.")
     square = Fraction(t * t) / sigma**2
@@ -53,7 +53,7 @@ def _enclosed(sigma: Fraction, t: int, bits: int) -> Enclosure:
 
 
 def _series(y: Fraction, square: Fraction, density: int, bits: int) -> Enclosure:
-    """y + y^3 / 3 + y^5 / (3 * 5) + ...: the normal integral from 0 to y, divided by the density at y."""
+    """Return y + y^3 / 3 + y^5 / (3 * 5) + ...: the normal integral from 0 to y over the density at y."""
     ratio = exact.rational(square, bits)
     term = exact.rational(y, bits)
     low, high, odd = 0, 0, 1
@@ -65,7 +65,7 @@ def _series(y: Fraction, square: Fraction, density: int, bits: int) -> Enclosure
 
 
 def _edge(sigma: Fraction, t: int, bits: int) -> tuple[int, int]:
-    """1/2 + the corrections, in units of 2^-bits, and how wrong that may be (with the rest, times sigma / phi).
+    """Return 1/2 + the corrections in units of 2^-bits, and their error (with the rest, times sigma / phi).
 
     g_j = He_j(y) / sigma^j follows g_(j+1) = (t g_j - j g_(j-1)) / sigma^2; each step is rounded by less than a unit.
     """
@@ -87,7 +87,7 @@ def _edge(sigma: Fraction, t: int, bits: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def _terms(sigma: Fraction, bits: int) -> int:
-    """The least m whose rest is under a unit of 2^-bits."""
+    """Return the least m whose rest is under a unit of 2^-bits."""
     whole = 6 * int(sigma)  # below 2 pi sigma
     m = 1
     while 16 * factorial(2 * m) << (2 * bits) > whole ** (4 * m):
@@ -97,7 +97,7 @@ def _terms(sigma: Fraction, bits: int) -> int:
 
 @lru_cache(maxsize=1024)
 def _coefficient(k: int) -> Fraction:
-    """B_2k / (2k)!"""
+    """Return B_2k / (2k)!"""
     return _bernoulli(2 * k) / factorial(2 * k)
 
 

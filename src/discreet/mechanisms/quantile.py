@@ -93,19 +93,19 @@ class Quantile:
         return self.mechanism.loss()
 
     def scores(self, counts: Integers) -> Integers:
-        """u(v) times q's denominator, for each cell (of each row of counts)."""
-        counts = _counted(counts, self.cells)
+        """Return u(v) times q's denominator, for each cell (of each row of counts)."""
+        counts = _count(counts, self.cells)
         return _rank_scores(counts, self.q, self.shift * self.q.denominator)
 
     def choose(self, counts: Integers, stream: Stream) -> int:
         return self.mechanism.choose(self.scores(counts), stream)
 
     def choose_each(self, counts: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
-        """One cell for each item, from its row of counts."""
+        """Choose one cell for each item, from its row of counts."""
         return self.mechanism.choose_each(self.scores(counts), stream, items)
 
     def margin(self, confidence: Fraction | float) -> int:
-        """The smallest number of ranks: with this probability the chosen cell is no farther from the wanted rank.
+        """Return the smallest number of ranks that the chosen cell keeps to with this probability.
 
         Whatever the data, as long as the wanted rank lies within 0 and n.
         """
@@ -118,7 +118,7 @@ class Quantile:
         return inside_the_data(self.q, self.shift)
 
     def log_mass(self, counts: Integers) -> NDArray[np.float64]:
-        """The log-probability of each cell."""
+        """Return the log-probability of each cell."""
         return self.mechanism.log_mass(self.scores(counts).tolist())
 
 
@@ -194,7 +194,7 @@ class Quantiles:
         return max(Fraction(1, 2), 1 / (2 * min(max(part.q, 1 - part.q) for part in parts)) ** 2)
 
     def mechanism(self, part: _Part) -> PermuteAndFlip | ExponentialMechanism:
-        """The choice within a part, in whole units of rank / (grain * the denominator of the part's q)."""
+        """Return the choice within a part, in whole units of rank / (grain * the denominator of the part's q)."""
         moved = max(part.q, 1 - part.q)
         if self.neighbors == "change_one":
             moved = Fraction(1) if part.alone else 2 * moved
@@ -203,24 +203,24 @@ class Quantiles:
 
     def _pieces(self, counts: Integers) -> Integers:
         """Return what each slice holds, in pieces of a row; for each row of counts, if there are several."""
-        whole = _roomy(_counted(counts, self.cells), self.grain)
+        whole = _roomy(_count(counts, self.cells), self.grain)
         pieces = whole * (1 << self.depths - 1)
         return pieces if self.slices == 1 else np.repeat(pieces, self.slices, axis=-1)
 
     def choose(self, counts: Integers, stream: Stream) -> tuple[int, ...]:
-        """The cell of each quantile."""
+        """Choose the cell of each quantile."""
         found = self.choose_each(np.asarray(counts)[None], stream, Items.positions(1))[0]
         return tuple(int(cell) for cell in found)
 
     def choose_each(self, counts: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
-        """For each item, from its row of counts, the cell of each quantile."""
+        """Choose for each item, from its row of counts, the cell of each quantile."""
         found = np.empty((len(items), len(self.quantiles)), dtype=np.int64)
         left = [(_root(self.quantiles), [_Block(start=0, rows=np.arange(len(items)), pieces=self._pieces(counts))])]
         while left:
             part, blocks = left.pop()
             blocks.sort(key=lambda block: block.width)
             below, above = list[_Block](), list[_Block]()
-            for block, chosen in zip(blocks, self._chosen(part, blocks, stream, items), strict=True):
+            for block, chosen in zip(blocks, self._choose(part, blocks, stream, items), strict=True):
                 found[block.rows, part.place] = (block.start + chosen) // self.slices
                 for place in np.unique(chosen).tolist() if part.parted else ():
                     here = np.flatnonzero(chosen == place)
@@ -231,21 +231,21 @@ class Quantiles:
             left += [(part.above, above)] if part.above and above else []
         return found
 
-    def _chosen(self, part: _Part, blocks: list[_Block], stream: Stream, items: Items) -> Sequence[NDArray[np.int64]]:
-        """The places chosen within a part, block by block: all at once, since of many groups few are cut alike."""
+    def _choose(self, part: _Part, blocks: list[_Block], stream: Stream, items: Items) -> Sequence[NDArray[np.int64]]:
+        """Choose places within a part, block by block: all at once, as few of many groups are cut alike."""
         ends = np.cumsum([len(block.rows) for block in blocks])
         chosen = noisy_max_each(
             stream.derive("quantile", part.place),
             items.at(np.concatenate([block.rows for block in blocks])),
             np.concatenate([np.full(len(block.rows), block.width) for block in blocks]),
-            lambda start, stop: _rank_scores(_joined(blocks, ends, start, stop), part.q, 0),
+            lambda start, stop: _rank_scores(_join(blocks, ends, start, stop), part.q, 0),
             unit=1 / self.mechanism(part).scale,
             kind=_KIND[self.choice],
         )
         return np.split(chosen, ends[:-1])
 
     def margin(self, confidence: Fraction | float, *, assuming: int) -> tuple[int, ...]:
-        """For each quantile, a number of ranks: with this probability none of the cells is farther from its rank.
+        """Return for each quantile a number of ranks: with this probability no cell is farther from its rank.
 
         `assuming` that no cell holds more rows than this: of those in a cell, see `ties`. A union bound over the
         choices, so not the smallest such numbers.
@@ -259,14 +259,14 @@ class Quantiles:
 
         return tuple(
             math.ceil(bound + assuming * share)
-            for bound, share in zip(self._added_up(own, Fraction(0)), self.ties, strict=True)
+            for bound, share in zip(self._add_up(own, Fraction(0)), self.ties, strict=True)
         )
 
     def ranks(self, confidence: Fraction | float) -> int:
         return max(self.margin(confidence, assuming=0))
 
     def beside_ranks(self) -> dict[str, Any]:
-        """`ties`: of the rows that share one value, the part by which a quantile may be farther off."""
+        """Return `ties`: the part of rows with one value by which a quantile may be farther off."""
         return {"ties": float(max(self.ties))}
 
     @property
@@ -275,10 +275,10 @@ class Quantiles:
 
         Where a cell of c rows is cut, the parts are off by up to c / (2 slices).
         """
-        return self._added_up(lambda part: Fraction(0), Fraction(1, 2 * self.slices))
+        return self._add_up(lambda part: Fraction(0), Fraction(1, 2 * self.slices))
 
-    def _added_up(self, own: Callable[[_Part], Fraction], cut: Fraction) -> tuple[Fraction, ...]:
-        """How far each quantile is off, if its own choice is by `own`, and a cut by `cut` more than the choice."""
+    def _add_up(self, own: Callable[[_Part], Fraction], cut: Fraction) -> tuple[Fraction, ...]:
+        """Return how far each quantile is off, if its own choice is by `own`, and a cut by `cut` more."""
         off = {0: Fraction(0), len(self.quantiles) + 1: Fraction(0)}  # by place + 1: how far each cut may be off
         bounds = [Fraction(0)] * len(self.quantiles)
         for part in (part for parts in _tree(self.quantiles) for part in parts):
@@ -287,7 +287,7 @@ class Quantiles:
         return tuple(bounds)
 
     def log_mass(self, counts: Integers) -> dict[tuple[int, ...], float]:
-        """The log-probability of each outcome; for small grids."""
+        """Return the log-probability of each outcome; for small grids."""
         pieces = self._pieces(counts)
         masses: dict[tuple[int, ...], list[float]] = {}
         for chosen, log_mass in self._outcomes(_root(self.quantiles), 0, pieces):
@@ -309,7 +309,7 @@ class Quantiles:
 
 
 def hides_rows(max_rows: int, neighbors: Neighbors, moved: PersonRows) -> bool:
-    """Whether the noise of quantiles for so many rows, under a relation, hides one person's rows (`sql.picks.Pick`).
+    """Return True if the noise of quantiles for so many rows hides one person's rows (`sql.picks.Pick`).
 
     Privacy: a replaced person is m rows taken and m put in their place. In one group the relation change_one counts
     them as m; in several they may be in different ones, and count as 2m rows added or removed.
@@ -319,12 +319,12 @@ def hides_rows(max_rows: int, neighbors: Neighbors, moved: PersonRows) -> bool:
 
 
 def inside_the_data(q: Fraction, shift: int) -> dict[str, Any]:
-    """`extreme` and `inside`: a value that many ranks inside the extreme is not beyond it either."""
+    """Return `extreme` and `inside`: a value so many ranks inside the extreme is not beyond it either."""
     return {"extreme": "maximum" if q else "minimum", "inside": abs(shift)} if shift else {}
 
 
 def slices_for(cells: int) -> int:
-    """As many slices as keep a choice fast: 256 for a grid of 1,024 cells or fewer, 1 from 2^18 on."""
+    """Return as many slices as keep a choice fast: 256 up to 1,024 cells, 1 from 2^18 on."""
     return max(1, min(256, (1 << 18) // cells))
 
 
@@ -383,7 +383,7 @@ def _root(quantiles: tuple[Fraction, ...]) -> _Part:
 
 
 def _tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[_Part, ...], ...]:
-    """The parts of each depth."""
+    """Return the parts of each depth."""
     depths, parts = [], [_root(quantiles)]
     while parts:
         depths.append(tuple(parts))
@@ -392,7 +392,7 @@ def _tree(quantiles: tuple[Fraction, ...]) -> tuple[tuple[_Part, ...], ...]:
 
 
 def _cut(pieces: Integers, place: int) -> tuple[Integers, Integers]:
-    """The pieces up to a place and those from it on, with half of that place's own on either side."""
+    """Return the pieces up to a place and those from it on, with half of that place's own on either side."""
     below, above = pieces[..., : place + 1].copy(), pieces[..., place:].copy()
     half = pieces[..., place] // 2
     below[..., -1], above[..., 0] = half, half
@@ -412,8 +412,8 @@ class _Block:
         return int(self.pieces.shape[1])
 
 
-def _joined(blocks: list[_Block], ends: NDArray[np.int64], start: int, stop: int) -> Integers:
-    """The rows from start to stop of all blocks, which lie in order of width, with nothing behind the shorter."""
+def _join(blocks: list[_Block], ends: NDArray[np.int64], start: int, stop: int) -> Integers:
+    """Join the rows from start to stop of all blocks, in order of width, with nothing behind the shorter."""
     first, last = np.searchsorted(ends, [start, stop - 1], side="right").tolist()
     before = int(ends[first]) - len(blocks[first].rows)
     if first == last:
@@ -428,7 +428,7 @@ def _joined(blocks: list[_Block], ends: NDArray[np.int64], start: int, stop: int
 
 
 def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:
-    """u times q's denominator, with the wanted rank moved by `shift` such units."""
+    """Return u times q's denominator, with the wanted rank moved by `shift` such units."""
     counts = _roomy(counts, q.denominator, abs(shift))
     behind = counts.cumsum(axis=-1)
     wanted = q.numerator * behind[..., -1:] + shift
@@ -445,13 +445,13 @@ def _rank_scores(counts: Integers, q: Fraction, shift: int) -> Integers:
 
 
 def _roomy(counts: Integers, times: int, plus: int = 0) -> Integers:
-    """The counts, in Python's integers where int64 could not hold their sum `times` this."""
+    """Return the counts, in Python's integers where int64 could not hold their sum `times` this."""
     if counts.dtype != object and counts.size and int(counts.sum(axis=-1).max()) * times + plus >= 1 << 62:
         return counts.astype(object)
     return counts
 
 
-def _counted(counts: Integers, cells: int) -> Integers:
+def _count(counts: Integers, cells: int) -> Integers:
     counts = np.asarray(counts)
     if counts.shape[-1:] != (cells,) or (counts.dtype != object and counts.dtype.kind not in "iu"):
         raise UsageError(f"A column on a grid of {cells} cells is passed in as {cells} whole numbers of rows.")

@@ -49,7 +49,7 @@ class RandomizedResponse:
         return Loss(epsilon=self.epsilon, rho=pure_rho(epsilon=self.epsilon))
 
     def respond(self, values: Integers, stream: Stream, items: Items) -> NDArray[np.int64]:
-        """A report for each value from 0 to categories - 1.
+        """Return a report for each value from 0 to categories - 1.
 
         A coin says whether it is the true one; which of the others it would be is drawn in any case.
         """
@@ -61,7 +61,7 @@ class RandomizedResponse:
         return np.where(true, values, other).astype(np.int64)
 
     def log_mass(self, value: int) -> NDArray[np.float64]:
-        """The log-probability of each report."""
+        """Return the log-probability of each report."""
         mass = np.full(self.categories, math.log(self.truth) - float(self.epsilon))
         mass[value] = math.log(self.truth)
         return mass

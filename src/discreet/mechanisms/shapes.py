@@ -78,7 +78,7 @@ class Scores:
 
     @property
     def apart(self) -> Fraction:
-        """How far two scores can move from one another."""
+        """The distance by which two scores can move from one another."""
         return Fraction(self.linf if self.monotone else 2 * self.linf)
 
 
@@ -128,10 +128,10 @@ class Noise(Mechanism, Protocol):
 
     @property
     def reaches(self) -> tuple[tuple[int, Fraction], ...]:
-        """Where noise ends: each distance and how likely it is the end. Empty where noise has no end."""
+        """The distances at which noise ends, each with its probability. Empty where noise has no end."""
 
     def margin(self, confidence: Fraction | float) -> int:
-        """The smallest half-width that holds the noise with at least this probability."""
+        """Return the smallest half-width that holds the noise with at least this probability."""
 
 
 class Additive(Noise, Protocol):
@@ -143,7 +143,7 @@ class Additive(Noise, Protocol):
 
     @property
     def words(self) -> str:
-        """What it is, with its spread behind: "discrete Laplace noise of scale"."""
+        """Its name, with the spread to follow: "discrete Laplace noise of scale"."""
 
     @property
     def deviation(self) -> float:
@@ -161,11 +161,11 @@ class Selection(Mechanism, Protocol):
 
     @property
     def per_group(self) -> int:
-        """How many cells it chooses in a group."""
+        """The number of cells that it chooses in a group."""
 
     @property
     def slices(self) -> int:
-        """Into how many candidates it cuts a cell."""
+        """The number of candidates into which it cuts a cell."""
 
     @property
     def scale(self) -> Fraction | None:
@@ -174,13 +174,13 @@ class Selection(Mechanism, Protocol):
     def hides(self, moved: PersonRows) -> bool: ...
 
     def choose_each(self, counts: Integers, stream: Stream, items: Items) -> Integers:
-        """The cell of each item, or its cells as a row."""
+        """Return the cell of each item, or its cells as a row."""
 
     def ranks(self, confidence: Fraction | float) -> int | None:
-        """With this probability no cell is farther from the rank that was asked for. None if none was: of a mode."""
+        """Return ranks: with this probability no cell is farther from the wanted rank. None without one: a mode."""
 
     def beside_ranks(self) -> dict[str, Any]:
-        """What must be said beside `ranks`; empty where they hold whatever the data."""
+        """Return what must be said beside `ranks`; empty where they hold whatever the data."""
 
 
 @runtime_checkable
@@ -206,7 +206,7 @@ class Nearby(Selection, Protocol):
 
 
 def nearby(choices: Sequence[Selection]) -> tuple[Nearby, ...]:
-    """Those that need the cells near their rank alone: all choices on a fine grid, and none on another."""
+    """Return the choices that need only the cells near their rank: all on a fine grid, none on another."""
     return tuple(choice for choice in choices if isinstance(choice, Nearby))
 
 
@@ -226,7 +226,7 @@ class Threshold(Noise, Protocol):
 
     @property
     def later(self) -> Fraction:
-        """How often a coin of the key's own raises its threshold by one."""
+        """The probability of the key's own coin that raises its threshold by one."""
 
     @property
     def neighbors(self) -> Neighbors: ...

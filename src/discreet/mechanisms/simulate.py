@@ -40,27 +40,27 @@ Noise = shapes.Noise | Several  # on a number that was measured, or added up fro
 
 
 def part(noise: Noise, factor: Fraction = Fraction(1)) -> Part:
-    """The noise of one number, times a factor."""
+    """Return the noise of one number, times a factor."""
     if isinstance(noise, Several):
         return Part(noise=noise.noise, factor=factor, draws=noise.draws)
     return Part(noise=noise, factor=factor)
 
 
 def redrawn(noises: Sequence[Noise], times: int) -> list[Any]:
-    """For each number, by its noise, so many whole draws; draws at one place of all lists belong together."""
+    """Draw so many whole numbers for each number, by its noise; draws at one place of all lists belong together."""
     found, first = [], 0
     for noise in noises:
         each = part(noise)
         if each.draws >= _MANY or (each.draws > 1 and each.gaussian):
             each = Part(noise=_normal(each), factor=each.factor)
-        lists = [_drawn(each.gaussian, each.spread, times, first + place) for place in range(each.draws)]
+        lists = [_draw(each.gaussian, each.spread, times, first + place) for place in range(each.draws)]
         first += each.draws
         found.append(_whole(np.sum(lists, axis=0)))
     return found
 
 
 def redrawn_quantile(distance: Floats) -> Floats:
-    """A little more than the 95 % quantile of redrawn distances, one row for each redraw."""
+    """Return a little more than the 95 % quantile of redrawn distances, one row for each redraw."""
     return np.asarray(redrawn_quantiles(distance)[_MIDDLE])
 
 
@@ -71,8 +71,8 @@ def redrawn_quantiles(distance: Floats) -> Floats:
     return np.asarray(np.partition(distance, sorted(set(places)), axis=0)[places])
 
 
-def simulated(distance: Floats, slopes: Floats, noises: Sequence[Noise], drawn: Sequence[Any]) -> Floats:
-    """Half-widths from redrawn distances (redraws by groups) of a function with these slopes (numbers by groups).
+def simulate(distance: Floats, slopes: Floats, noises: Sequence[Noise], drawn: Sequence[Any]) -> Floats:
+    """Return half-widths from redrawn distances (redraws by groups) of a function with these slopes.
 
     Of the straight function with the same slopes the half-width is known. How much farther this one is than that, on
     the same draws, hardly depends on the draws: so a few hundred of them tell it to a part of a percent. It is taken
@@ -121,11 +121,11 @@ def half_widths(function: Callable[[Floats], Floats], numbers: Floats, noise: No
         np.atleast_2d(function(numbers[:, None] + off)).T for off in (np.zeros(1), -together, alone, -alone)
     )
     distance = np.abs(moved - center)
-    return simulated(np.where(np.isfinite(distance), distance, np.inf), (up - down) / (2 * step), noises, drawn)
+    return simulate(np.where(np.isfinite(distance), distance, np.inf), (up - down) / (2 * step), noises, drawn)
 
 
 def _normal(each: Part) -> DiscreteGaussian:
-    """A normal number at least as wide: discrete noise varies by no more than continuous noise of its scale."""
+    """Return a normal noise at least as wide: discrete noise varies no more than continuous noise of its scale."""
     variance = each.draws * each.noise.spread**2 * (1 if each.gaussian else 2)
     fine = 1 << max(0, 64 - int(variance).bit_length())
     root = math.isqrt(math.ceil(variance * fine * fine)) + 1
@@ -139,15 +139,15 @@ def _whole(draws: Floats) -> Any:
 
 
 @lru_cache(maxsize=512)
-def _drawn(gaussian: bool, spread: float, times: int, place: int) -> Floats:
-    """One draw from each of `times` parts of equal probability, in an order of the place's own."""
+def _draw(gaussian: bool, spread: float, times: int, place: int) -> Floats:
+    """Draw once from each of `times` parts of equal probability, in an order of the place's own."""
     if not gaussian:
         return np.asarray(_laplace(spread, times)[_order(times, place)])
     return np.asarray(_gaussian(spread, times)[_order(times, place)])
 
 
 def _laplace(scale: float, times: int) -> Floats:
-    """Quantiles: the largest z with P(Z >= z) = r^z / (1 + r) above p, for p below a half."""
+    """Return quantiles: the largest z with P(Z >= z) = r^z / (1 + r) above p, for p below a half."""
     r = math.exp(-1 / max(scale, 1e-3))
     beyond = (np.arange(times // 2) + 0.5) / times
     upper = np.maximum(np.floor(-np.log(beyond * (1 + r)) * max(scale, 1e-3)), 0.0)
@@ -164,7 +164,7 @@ def _gaussian(sigma: float, times: int) -> Floats:
 
 
 def _both_sides(upper: Floats, times: int) -> Floats:
-    """Numbers from the largest down, and their mirror images; zero between them where their number is odd."""
+    """Return numbers from the largest down, and their mirror images; zero between if there is an odd one."""
     return np.concatenate([upper, np.zeros(times % 2), -upper])
 
 
@@ -176,14 +176,14 @@ def _upper_normal(times: int) -> Floats:
 
 @lru_cache(maxsize=512)
 def _order(times: int, place: int) -> npt.NDArray[np.intp]:
-    """A shuffled order, another for every place: by a fixed mix of bits, which is no secret."""
+    """Return a shuffled order, another for every place: by a fixed mix of bits, which is no secret."""
     with np.errstate(over="ignore"):
         mixed = _mix(_mix(np.uint64(place + 1)) ^ np.arange(times, dtype=np.uint64))
     return np.argsort(mixed, kind="stable")
 
 
 def _mix(x: Any) -> Any:
-    """The finalizer of SplitMix64."""
+    """Apply the finalizer of SplitMix64."""
     x = x + np.uint64(0x9E3779B97F4A7C15)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

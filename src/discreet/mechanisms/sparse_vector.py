@@ -51,7 +51,7 @@ class AboveThreshold:
 
     @classmethod
     def costing(cls, *, epsilon: Fraction, linf: int, max_hits: int, monotone: bool = False) -> AboveThreshold:
-        """The one that costs this epsilon, split so that the variance of N - M is near its least.
+        """Return the mechanism that costs this epsilon, split so that the variance of N - M is near its least.
 
         a = linf / threshold_scale and b = c linf / query_scale add up to epsilon / max_hits, c = 2 (1 if monotone); the
         variance goes as 1 / a^2 + c^2 / b^2, which is least at b = c^(2/3) a: 8 : 5, or 1 : 1.
@@ -73,7 +73,7 @@ class AboveThreshold:
         return Loss(epsilon=self.max_hits * each, rho=self.max_hits * pure_rho(epsilon=each))
 
     def release(self, numbers: Iterable[int], stream: Stream, *, threshold: int) -> Iterator[bool]:
-        """Yes or no to each number, which is asked for only when the answer before it has left."""
+        """Answer yes or no to each number; ask for the next only when the answer has left."""
         hits, one = 0, Items.positions(1)
         for index, number in enumerate(numbers):
             hit = bool(self.above(np.array([number]), stream, one, threshold=threshold, index=index, hits=hits)[0])
@@ -85,7 +85,7 @@ class AboveThreshold:
     def above(
         self, numbers: Integers, stream: Stream, items: Items, *, threshold: int, index: int, hits: int
     ) -> NDArray[np.bool_]:
-        """The answers to number `index` of each of several runs, the items, with so many yes before it in each."""
+        """Answer number `index` of each of several runs, the items, with so many yes before it in each."""
         if hits >= self.max_hits:
             raise UsageError(f"After {self.max_hits} times yes there is nothing left to ask about.")
         # Privacy: a number is asked about once: `index` names its noise, `hits` the threshold's.
@@ -95,8 +95,10 @@ class AboveThreshold:
         return above
 
     def margin(self, confidence: Fraction | float, *, numbers: int) -> int:
-        """The smallest t: with this probability, of so many numbers up to the first yes, none more than t above the
-        threshold gets a no and none more than t below it a yes.
+        """Return the smallest t such that answers are right but for t, with this probability.
+
+        Of so many numbers up to the first yes, none more than t above the threshold gets a no, and
+        none more than t below it a yes.
         """
         wanted = float(fields.confidence(confidence))
         fields.whole("numbers", numbers)
@@ -110,7 +112,7 @@ class AboveThreshold:
         return high
 
     def coverage(self, t: int, *, numbers: int) -> float:
-        """The probability that `margin` speaks of: the least over all numbers, low but perhaps the last, rounded down.
+        """Return the probability that `margin` speaks of, at the worst numbers, rounded down.
 
         Summed over M; for large scales over blocks of M, each with the end that covers less.
         """
@@ -122,7 +124,7 @@ class AboveThreshold:
         return float(min((weight * low**numbers).sum(), (weight * low ** (numbers - 1) * high).sum()))
 
     def log_mass(self, numbers: Sequence[int], answers: Sequence[bool], *, threshold: int) -> float:
-        """The log-probability of these answers to these numbers; for small scales."""
+        """Return the log-probability of these answers to these numbers; for small scales."""
         total, gaps = 0.0, [threshold - number for number in numbers]
         m = np.arange(0, max(0, -min(gaps)) + 60 * math.ceil(self.threshold_scale) + 60)
         held = np.exp(-m / float(self.threshold_scale)) * -math.expm1(-1 / float(self.threshold_scale))
@@ -137,7 +139,7 @@ class AboveThreshold:
 
 
 def geometric(stream: Stream, items: Items, scale: Fraction) -> Integers:
-    """P(N >= n) = exp(-n / scale) for n >= 0: one draw Z of the discrete Laplace folded, -1 onto 0, -2 onto 1, ...
+    """Draw N with P(N >= n) = exp(-n / scale), n >= 0: fold one discrete Laplace draw, -1 onto 0, -2 onto 1, ...
 
     With r = exp(-1 / scale), Z = n and Z = -1 - n together have the mass (1 - r) / (1 + r) * (r^n + r^(n + 1)), and
     that is (1 - r) r^n.

@@ -17,7 +17,7 @@ Tail = Callable[[int, int], Enclosure]
 
 
 def smallest(tail: Tail, *, times: int, delta: Fraction, least: int = 1) -> int:
-    """The smallest t >= least at which some of `times` independent noises reach t with probability at most delta."""
+    """Return the smallest t >= least that some of `times` noises reach with probability at most delta."""
     high = least
     while not _rare(tail, high, times, delta):
         high *= 2
@@ -34,7 +34,7 @@ _PARTS = 256
 
 
 def smallest_share(tail: Tail, t: int, *, times: int, delta: Fraction) -> Fraction:
-    """How many 256ths of the noises must go by t, which is rare enough, where the others go by t - 1, which is not."""
+    """Return the 256ths of the noises that must go by t, which is rare enough; the others go by t - 1."""
     found: dict[int, tuple[Enclosure, Enclosure]] = {}
 
     def mixed(share: int, bits: int) -> Enclosure:
@@ -48,7 +48,7 @@ def smallest_share(tail: Tail, t: int, *, times: int, delta: Fraction) -> Fracti
 
 
 def _rare(tail: Tail, t: int, times: int, delta: Fraction) -> bool:
-    """Whether 1 - (1 - tail(t))^times <= delta; with more bits until both ends of the enclosure agree."""
+    """Return True if 1 - (1 - tail(t))^times <= delta; add bits until both ends of the enclosure agree."""
     bits = 128 + (delta.denominator // delta.numerator).bit_length() + times.bit_length()
     while True:
         one = 1 << bits
@@ -72,7 +72,7 @@ def _power(x: Enclosure, n: int, bits: int) -> Enclosure:
 
 
 def laplace(scale: Fraction) -> Tail:
-    """exp(-t / s) / (1 + exp(-1 / s)), for t >= 1."""
+    """Return exp(-t / s) / (1 + exp(-1 / s)), for t >= 1."""
 
     def tail(t: int, bits: int) -> Enclosure:
         work = bits + 8
@@ -84,7 +84,7 @@ def laplace(scale: Fraction) -> Tail:
 
 
 def truncated_laplace(scale: Fraction, linf: int) -> Tail:
-    """As a function of its reach R >= linf: P(Z > R - linf) for discrete Laplace noise kept within ±R.
+    """Return, as a function of the reach R >= linf, P(Z > R - linf) for discrete Laplace kept within ±R.
 
     r^(R - linf + 1) (1 - r^linf) / (1 + r - 2 r^(R + 1)) with r = exp(-1 / s).
     """
@@ -103,7 +103,7 @@ def truncated_laplace(scale: Fraction, linf: int) -> Tail:
 
 
 def gaussian(sigma: Fraction) -> Tail:
-    """The sum over z >= t of exp(-z^2 / 2 sigma^2), over the same sum over all z; for sigmas that are not large."""
+    """Return the sum over z >= t of exp(-z^2 / 2 sigma^2) over that of all z; for sigmas that are not large."""
 
     def tail(t: int, bits: int) -> Enclosure:
         sums = _gaussian_sums(sigma, bits + 8)
@@ -116,7 +116,7 @@ def gaussian(sigma: Fraction) -> Tail:
 
 @lru_cache(maxsize=8)
 def _gaussian_sums(sigma: Fraction, bits: int) -> list[Enclosure]:
-    """At place t - 1: the sum over z >= t of exp(-z^2 / 2 sigma^2), until not a bit is left of it.
+    """Return at place t - 1 the sum over z >= t of exp(-z^2 / 2 sigma^2), until not a bit is left of it.
 
     Each term is the one before times exp(-(2 z + 1) / 2 sigma^2), and so is each of these factors by exp(-1 / sigma^2).
     """

@@ -64,13 +64,13 @@ class _Endless:
         return _offset(self)[1]
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raised(self.later, stream, items))
+        return _survivors(self.noise.add_to(values, stream, items), self.threshold + _raise(self.later, stream, items))
 
     def margin(self, confidence: Fraction | float) -> int:
         return self.noise.margin(confidence)
 
     def log_mass(self, value: int, released: int | None) -> float:
-        """Log-probability that a key of this value leaves as that number, or (None) stays."""
+        """Return the log-probability that a key of this value leaves as that number, or (None) stays."""
         at = self.threshold
         chances = (float(1 - self.later), at), (float(self.later), at + 1)  # of each threshold
         if released is None:
@@ -104,11 +104,11 @@ class LaplaceThreshold(_Endless):
 
     @property
     def noise(self) -> DiscreteLaplace:
-        return DiscreteLaplace(scale=self.scale, l1=Fraction(_touched(self) * self.linf))
+        return DiscreteLaplace(scale=self.scale, l1=Fraction(_keys_moved(self) * self.linf))
 
     def loss(self) -> Loss:
         each = self.linf / self.scale
-        return Loss(epsilon=_touched(self) * each, rho=_touched(self) * pure_rho(epsilon=each), delta=self.delta)
+        return Loss(epsilon=_keys_moved(self) * each, rho=_keys_moved(self) * pure_rho(epsilon=each), delta=self.delta)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ class GaussianThreshold(_Endless):
 
     @property
     def noise(self) -> DiscreteGaussian:
-        return DiscreteGaussian(sigma=self.sigma, l2_squared=Fraction(_touched(self) * self.linf**2))
+        return DiscreteGaussian(sigma=self.sigma, l2_squared=Fraction(_keys_moved(self) * self.linf**2))
 
     def loss(self) -> Loss:
         return Loss(epsilon=None, rho=self.noise.loss().rho, delta=self.delta)
@@ -194,14 +194,14 @@ class TruncatedLaplaceThreshold:
 
     def loss(self) -> Loss:
         each = self.linf / self.scale
-        return Loss(epsilon=_touched(self) * each, rho=_touched(self) * pure_rho(epsilon=each), delta=self.delta)
+        return Loss(epsilon=_keys_moved(self) * each, rho=_keys_moved(self) * pure_rho(epsilon=each), delta=self.delta)
 
     def release(self, values: Integers, stream: Stream, items: Items) -> Survivors:
-        reach = self.reach + _raised(self.later, stream, items)
+        reach = self.reach + _raise(self.later, stream, items)
         return _survivors(added(values, self._noise(stream, items, reach)), reach + 1)
 
     def _noise(self, stream: Stream, items: Items, reach: NDArray[np.int64]) -> Integers:
-        """Drawn anew while out of reach: how often is independent of the noise that is kept, and of the data."""
+        """Draw anew while out of reach; the number of draws depends on neither kept noise nor data."""
         trial = 0
         drawn: Integers = discrete_laplace(stream.derive("trial", trial), items, self.scale)
         left = np.flatnonzero(np.abs(drawn) > reach)
@@ -212,7 +212,7 @@ class TruncatedLaplaceThreshold:
         return drawn
 
     def margin(self, confidence: Fraction | float) -> int:
-        """The smallest half-width that holds the noise with at least this probability."""
+        """Return the smallest half-width that holds the noise with at least this probability."""
         wanted = float(fields.confidence(confidence))
         low, high = -1, self.reach + 1
         while high - low > 1:
@@ -221,19 +221,19 @@ class TruncatedLaplaceThreshold:
         return high
 
     def coverage(self, half_width: int) -> float:
-        """P(|Z| <= half_width)."""
+        """Return P(|Z| <= half_width)."""
         return sum(
             chance * _around(min(half_width, reach), self.scale) / _around(reach, self.scale)
             for reach, chance in self._reaches()
         )
 
     def log_mass(self, value: int, released: int | None) -> float:
-        """Log-probability that a key of this value leaves as that number, or (None) stays."""
+        """Return the log-probability that a key of this value leaves as that number, or (None) stays."""
         chances = [chance * self._mass(value, released, reach) for reach, chance in self._reaches()]
         return math.log(math.fsum(chances)) if any(chances) else -math.inf
 
     def _reaches(self) -> list[tuple[int, float]]:
-        """How far the noise may go, each with how likely that is."""
+        """Return the distances that the noise may go, each with its probability."""
         return [(reach, float(chance)) for reach, chance in self.reaches]
 
     def _mass(self, value: int, released: int | None, reach: int) -> float:
@@ -256,22 +256,22 @@ def _check(mechanism: _Threshold) -> None:
     fields.below("delta", mechanism.delta, Fraction(1, 2))
 
 
-def _touched(mechanism: _Threshold) -> int:
-    """How many keys' values one person may move: under change_one, those left and those joined."""
+def _keys_moved(mechanism: _Threshold) -> int:
+    """Return the keys whose values one person may move: under change_one, those left and those joined."""
     return mechanism.max_groups * (2 if mechanism.neighbors == "change_one" else 1)
 
 
 def _hides(mechanism: _Endless | TruncatedLaplaceThreshold, moved: Keys) -> bool:
-    """Each key of a person gets 1; what is made for replacing a person also hides that one is added or removed."""
+    """Return True if 1 on each of a person's keys is hidden; noise for replacing a person also hides adding one."""
     related = mechanism.neighbors in (moved.neighbors, "change_one")
     return related and moved.most <= mechanism.max_groups and mechanism.linf >= 1
 
 
 @lru_cache(maxsize=1024)
 def _offset(mechanism: _Threshold) -> tuple[int, Fraction]:
-    """How far the noise must rarely go, and how often one further; see each class."""
+    """Return how far the noise must rarely go, and how often one further; see each class."""
     tail, ends = _tail(mechanism), isinstance(mechanism, TruncatedLaplaceThreshold)
-    times, least = (_touched(mechanism), mechanism.linf) if ends else (mechanism.max_groups, 1)
+    times, least = (_keys_moved(mechanism), mechanism.linf) if ends else (mechanism.max_groups, 1)
     far = tails.smallest(tail, times=times, delta=mechanism.delta, least=least)
     if far == least:
         return far, Fraction(0)
@@ -287,8 +287,8 @@ def _tail(mechanism: _Threshold) -> tails.Tail:
     return tails.truncated_laplace(mechanism.scale, mechanism.linf)
 
 
-def _raised(later: Fraction, stream: Stream, items: Items) -> NDArray[np.int64]:
-    """By how much each key's threshold is raised: 0 or 1."""
+def _raise(later: Fraction, stream: Stream, items: Items) -> NDArray[np.int64]:
+    """Return by how much each key's threshold is raised: 0 or 1."""
     return bernoulli(stream.derive("later"), items, later).astype(np.int64)
 
 
@@ -298,7 +298,7 @@ def _survivors(noisy: Integers, threshold: NDArray[np.int64]) -> Survivors:
 
 
 def _log_below(tail: tails.Tail, t: int) -> float:
-    """log P(noise < t), for noise that is symmetric around 0."""
+    """Return log P(noise < t), for noise that is symmetric around 0."""
     bits = 256
     low, high = tail(max(t, 1 - t), bits)
     p = (low + high) / 2 ** (bits + 1)
@@ -306,6 +306,6 @@ def _log_below(tail: tails.Tail, t: int) -> float:
 
 
 def _around(half_width: int, scale: Fraction) -> float:
-    """The sum of exp(-|z| / s) over |z| <= half_width."""
+    """Return the sum of exp(-|z| / s) over |z| <= half_width."""
     step = -1 / float(scale)
     return (2 * math.expm1((half_width + 1) * step) - math.expm1(step)) / math.expm1(step)

@@ -54,7 +54,7 @@ class Watched:
 
 
 def coin(source: RandomBits, threshold: int) -> bool:
-    """True with probability threshold / 2^64: one word, one comparison, whatever the outcome."""
+    """Return True with probability threshold / 2^64: one word, one comparison, whatever the outcome."""
     heads = source.bits(64) < threshold
     if isinstance(source, Watched):
         source.made.append(Draw(heads=Fraction(threshold, WORD), n=2, outcome=int(heads)))
@@ -62,7 +62,7 @@ def coin(source: RandomBits, threshold: int) -> bool:
 
 
 def below(source: RandomBits, n: int) -> int:
-    """A uniform integer in [0, n).
+    """Return a uniform integer in [0, n).
 
     As many whole words as n needs, again if they fall in the incomplete last run of n: the number of trials says
     nothing about the result.
@@ -81,21 +81,21 @@ def below(source: RandomBits, n: int) -> int:
 
 
 def bernoulli(source: RandomBits, p: Fraction) -> bool:
-    """True with probability p, a rational in [0, 1]."""
+    """Return True with probability p, a rational in [0, 1]."""
     if not 0 <= p <= 1:
         raise ValueError(f"A probability lies in [0, 1]; {p} does not.")
     return below(source, p.denominator) < p.numerator
 
 
 def bernoulli_exp(source: RandomBits, x: Fraction) -> bool:
-    """True with probability exp(-x), x >= 0: a uniform real against a certified enclosure, bit by bit as needed."""
+    """Return True with probability exp(-x), x >= 0: compare a uniform real bit by bit, as far as needed."""
     if x < 0:
         raise ValueError(f"exp(-x) is a probability for x >= 0; {x} is less.")
     return x == 0 or exact.less(source.bits(64), 64, lambda: source.bits(64), lambda bits: exact.exp_minus(x, bits))
 
 
 def permutation(source: RandomBits, n: int) -> list[int]:
-    """A uniform ordering of 0 .. n - 1 (Fisher and Yates)."""
+    """Return a uniform ordering of 0 .. n - 1 (Fisher and Yates)."""
     order = list(range(n))
     for last in range(n - 1, 0, -1):
         swapped = below(source, last + 1)

@@ -33,12 +33,12 @@ _SCARCE = np.uint64(1 << 34)  # words below have too few bits for that; they are
 
 
 def noisy_max(stream: Stream, scores: Scores, *, unit: Fraction, kind: Kind) -> int:
-    """The position of the largest of unit * scores + noise."""
+    """Return the position of the largest of unit * scores + noise."""
     return noisy_top(stream, scores, k=1, unit=unit, kind=kind)[0]
 
 
 def noisy_top(stream: Stream, scores: Scores, *, k: int, unit: Fraction, kind: Kind) -> list[int]:
-    """The positions of the k largest of unit * scores + noise, the largest first."""
+    """Return the positions of the k largest of unit * scores + noise, the largest first."""
     given = _integers(scores)
     if kind not in ("exponential", "gumbel"):
         raise UsageError(f"The noise of a choice is 'exponential' or 'gumbel', not {kind!r}.")
@@ -66,7 +66,7 @@ def noisy_top(stream: Stream, scores: Scores, *, k: int, unit: Fraction, kind: K
         )
         for i in chosen
     ]
-    return list(tape.chosen(_ranked(racers, k)))
+    return list(tape.chosen(_rank(racers, k)))
 
 
 def _integers(scores: Scores) -> NDArray[np.int64] | NDArray[np.object_]:
@@ -79,7 +79,7 @@ def _integers(scores: Scores) -> NDArray[np.int64] | NDArray[np.object_]:
 
 
 def _gaps(given: NDArray[np.int64] | NDArray[np.object_], best: int, unit: Fraction) -> NDArray[np.float64]:
-    """unit * (best - score) to a relative 2^-50, or _FARTHEST where it is more: beyond the reach of any noise."""
+    """Return unit * (best - score) to a relative 2^-50, or _FARTHEST where it is more: beyond any noise."""
     if given.dtype == object or unit > _FARTHEST:
         far = [min(Fraction(unit) * (best - int(score)), _FARTHEST) for score in given]
         return np.array(far, dtype=np.float64)
@@ -90,7 +90,7 @@ def _gaps(given: NDArray[np.int64] | NDArray[np.object_], best: int, unit: Fract
 
 
 def _bounds(words: Words, gaps: NDArray[np.float64], kind: Kind) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Numbers certainly below and above each candidate's noise less its gap.
+    """Return numbers certainly below and above each candidate's noise less its gap.
 
     The uniform real V lies in [w, w + 1) / 2^64. E = -log V, or -log(-log(1 - V)): both fall in V. For w of 2^34 or
     more, moving V within its cell or rounding it moves E by under 2^-33, except Gumbel noise at V within 2^-16 of 1:
@@ -133,7 +133,7 @@ class _Racer:
         self.prefix, self.held = self.prefix << 64 | self.more.bits(64), self.held + 64
 
     def enclosed(self) -> tuple[Fraction, Fraction] | None:
-        """The noisy score less the best score; None while the bits known leave it unbounded."""
+        """Return the noisy score less the best score; None while the bits known leave it unbounded."""
         whole, precision = 1 << self.held, self.held + 32
         if self.prefix == 0 or self.prefix + 1 == whole:
             return None
@@ -156,8 +156,8 @@ def _minus_log(above: int, below: int, precision: int) -> exact.Enclosure:
     return -high, -low
 
 
-def _ranked(racers: list[_Racer], k: int) -> list[int]:
-    """The places of the k largest, in order: enclosures are narrowed until none of these overlaps one below it."""
+def _rank(racers: list[_Racer], k: int) -> list[int]:
+    """Return the places of the k largest, in order; narrow enclosures until none overlaps one below it."""
     while True:
         enclosed = [(racer.enclosed(), racer) for racer in racers]
         known = sorted(((e, racer.place) for e, racer in enclosed if e is not None), reverse=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import UsageError
 from discreet.noise import tape
-from discreet.noise.choose import Kind, _bounds, _gaps, _integers, _Racer, _ranked
+from discreet.noise.choose import Kind, _bounds, _gaps, _integers, _Racer, _rank
 from discreet.noise.stream import Items, Stream, Words
 
 Table = NDArray[np.int64] | NDArray[np.object_]
@@ -30,7 +30,7 @@ _BLOCKS = 1 << 12  # of AES at a time: few enough that their memory is had again
 def noisy_top_each(
     stream: Stream, items: Items, scores: Table, *, k: int, unit: Fraction, kind: Kind
 ) -> NDArray[np.int64]:
-    """For each item, the positions of the k largest of unit * its row of scores + noise, the largest first."""
+    """Return for each item the positions of the k largest of unit * scores + noise, the largest first."""
     rows, columns = np.shape(scores)
     if rows != len(items):
         raise UsageError(f"There are {rows} rows of scores for {len(items)} items.")
@@ -63,7 +63,7 @@ def _top_each(
         likely = min(start + max(1, _CELLS // int(widths[start])), len(items))
         stop = min(start + max(1, _CELLS // int(widths[likely - 1])), len(items))
         some = slice(start, stop)
-        chosen[some] = _raced(owns, items.at(some), widths[some], scores(start, stop), k, unit, kind)
+        chosen[some] = _race(owns, items.at(some), widths[some], scores(start, stop), k, unit, kind)
         start = stop
     for begin, end, width in runs:
         tape.note(stream, f"noisy_top_each {k} of {width} {kind}", unit, items.at(slice(begin, end)))
@@ -72,13 +72,13 @@ def _top_each(
 
 
 def _runs(widths: NDArray[np.int64]) -> Runs:
-    """Return where each of the sorted widths begins and ends, and which it is."""
+    """Return each of the sorted widths, and where it begins and ends."""
     begins = np.flatnonzero(np.diff(widths, prepend=-1))
     ends = np.append(begins, len(widths))[1:]
     return list(zip(begins.tolist(), ends.tolist(), widths[begins].tolist(), strict=True))
 
 
-def _raced(
+def _race(
     owns: Mapping[int, Stream],
     items: Items,
     widths: NDArray[np.int64],
@@ -118,12 +118,12 @@ def _raced(
             )
             for i in may_be
         ]
-        chosen[row] = _ranked(racers, k)
+        chosen[row] = _rank(racers, k)
     return chosen
 
 
 def _leading(owns: Mapping[int, Stream], items: Items, runs: Runs, columns: int) -> Words:
-    """The leading word of each candidate of each item, and whatever behind these."""
+    """Return the leading word of each candidate of each item, and whatever behind these."""
     words = np.empty((len(items), columns), dtype=np.uint64)
     for begin, end, width in runs:
         first, second = owns[width].words(items.at(slice(begin, end)), 0), owns[width].round(1)
@@ -135,7 +135,7 @@ def _leading(owns: Mapping[int, Stream], items: Items, runs: Runs, columns: int)
 
 
 def _candidates(first: Words, width: int) -> Items:
-    """Two blocks of AES chained: a pseudorandom function of (item, position), whatever the shape of the table."""
+    """Return ids by two chained blocks of AES: a pseudorandom function of (item, position)."""
     ids = np.empty((len(first), width, 2), dtype=np.uint64)
     ids[:, :, 0] = first[:, :1] ^ np.arange(width, dtype=np.uint64)
     ids[:, :, 1] = first[:, 1:]
@@ -143,7 +143,7 @@ def _candidates(first: Words, width: int) -> Items:
 
 
 def _below_best(given: Table, best: Table) -> Table:
-    """Scores less the best of their row: exactly, in Python's integers where int64 might not hold it."""
+    """Return scores less the best of their row: exactly, in Python's integers if int64 might not hold it."""
     if given.dtype != object and len(given) and int(best.max()) - int(given.min()) >= 1 << 63:
         given, best = given.astype(object), best.astype(object)
     return (given - best[:, None]).reshape(-1)

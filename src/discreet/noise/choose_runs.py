@@ -49,7 +49,7 @@ class Runs:
 
 
 def choose_in_runs(stream: Stream, items: Items, runs: Runs, *, unit: Fraction) -> Integers:
-    """For each item a candidate's number, with probability proportional to exp(-unit * gap)."""
+    """Choose for each item a candidate's number, with probability proportional to exp(-unit * gap)."""
     if len(runs.begins) != len(items) + 1:
         raise UsageError(f"There are runs for {len(runs.begins) - 1} items, not for {len(items)}.")
     if unit < 0:
@@ -67,7 +67,7 @@ def choose_in_runs(stream: Stream, items: Items, runs: Runs, *, unit: Fraction) 
 
 
 def _runs_chosen(own: Stream, items: Items, runs: Runs, unit: Fraction) -> NDArray[np.int64]:
-    """The place of the run that each item chooses."""
+    """Return the place of the run that each item chooses."""
     words = own.words(items, 0)
     weights = runs.lengths.astype(np.float64) * np.exp(-_gaps(-runs.gaps, 0, unit))
     widths = np.diff(runs.begins)
@@ -84,13 +84,13 @@ def _runs_chosen(own: Stream, items: Items, runs: Runs, unit: Fraction) -> NDArr
         for row in some[~sure]:
             real = _Real(words=words[row], source=own, purpose="which", item=items.ids[row].tobytes())
             begin, end = runs.begins[row], runs.begins[row + 1]
-            places[row] = begin + _settled(runs.lengths[begin:end], runs.gaps[begin:end], unit, real)
+            places[row] = begin + _settle(runs.lengths[begin:end], runs.gaps[begin:end], unit, real)
         done += len(some)
     return places
 
 
 def _float_choice(table: NDArray[np.float64], words: Words) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """In each row of weights, the one in which the real falls, and whether that is certain."""
+    """Return in each row of weights the one in which the real falls, and True where that is certain."""
     upto = table.cumsum(axis=1)
     total = upto[:, -1]
     target = (words.astype(np.float64) + 0.5) * 2.0**-64 * total
@@ -119,7 +119,7 @@ class _Real:
 
 
 def _below(length: int, real: _Real) -> int:
-    """The whole part of length * real."""
+    """Return the whole part of length * real."""
     while True:
         least, most = real.prefix * length >> real.held, (real.prefix + 1) * length - 1 >> real.held
         if least == most:
@@ -127,8 +127,8 @@ def _below(length: int, real: _Real) -> int:
         real.extend()
 
 
-def _settled(lengths: Integers, gaps: Integers, unit: Fraction, real: _Real) -> int:
-    """The run in which the real falls, by enclosures of all weights.
+def _settle(lengths: Integers, gaps: Integers, unit: Fraction, real: _Real) -> int:
+    """Return the run in which the real falls, by enclosures of all weights.
 
     Run j is chosen if C_{j-1} <= U C_n < C_j, with C the sums of the weights up to each run.
     """

@@ -14,21 +14,21 @@ from discreet.noise.stream import Items, Stream, Words
 
 
 def bernoulli(stream: Stream, items: Items, p: Fraction) -> NDArray[np.bool_]:
-    """True with probability p, a rational in [0, 1], for each item."""
+    """Return True with probability p, a rational in [0, 1], for each item."""
     if not 0 <= p <= 1:
         raise UsageError(f"A probability lies in [0, 1]; {p} does not.")
     return _coins(stream, items, "bernoulli", p, lambda precision: exact.rational(p, precision))
 
 
 def bernoulli_exp(stream: Stream, items: Items, x: Fraction) -> NDArray[np.bool_]:
-    """True with probability exp(-x), x >= 0, for each item."""
+    """Return True with probability exp(-x), x >= 0, for each item."""
     if x < 0:
         raise UsageError(f"exp(-x) is a probability for x >= 0; {x} is less.")
     return _coins(stream, items, "bernoulli_exp", x, lambda precision: exact.exp_minus(x, precision))
 
 
 def bernoulli_odds(stream: Stream, items: Items, x: Fraction, n: int) -> NDArray[np.bool_]:
-    """True with probability 1 / (1 + n exp(-x)), x >= 0, for each item: odds of exp(x) to n."""
+    """Return True with probability 1 / (1 + n exp(-x)), x >= 0, for each item: odds of exp(x) to n."""
     if x < 0 or n < 0:
         raise UsageError(f"Odds of exp({x}) to {n} need two numbers that are not negative.")
 
@@ -42,7 +42,7 @@ def bernoulli_odds(stream: Stream, items: Items, x: Fraction, n: int) -> NDArray
 
 
 def _coins(stream: Stream, items: Items, sampler: str, parameter: Fraction, chance: Real) -> NDArray[np.bool_]:
-    """A uniform real below `chance`: its first word decides, unless that word meets the first word of `chance`."""
+    """Return True where a uniform real is below `chance`; its first word decides, unless it is that of `chance`."""
     tape.note(stream, sampler, parameter, items)
     own = stream.derive(sampler, Fraction(parameter))
     low, high = chance(64)
@@ -51,16 +51,16 @@ def _coins(stream: Stream, items: Items, sampler: str, parameter: Fraction, chan
         return np.ones(len(items), dtype=bool)
     heads: NDArray[np.bool_] = first < np.uint64(low)
     for i in np.flatnonzero(~heads & (first <= np.uint64(high - 1))) if high else ():
-        heads[i] = _decided(int(first[i]), own.derive("more", items.ids[i].tobytes()), chance)
+        heads[i] = _decide(int(first[i]), own.derive("more", items.ids[i].tobytes()), chance)
     return heads
 
 
-def _decided(first: int, more: Stream, chance: Real) -> bool:
+def _decide(first: int, more: Stream, chance: Real) -> bool:
     return exact.less(first, 64, lambda: more.bits(64), chance)
 
 
 def uniform(stream: Stream, items: Items, n: int) -> NDArray[np.int64] | NDArray[np.object_]:
-    """A uniform integer in [0, n) for each item (Python's integers if n is over 2^63)."""
+    """Return a uniform integer in [0, n) for each item (Python's integers if n is over 2^63)."""
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise UsageError(f"A uniform integer needs a positive bound, not {n!r}.")
     tape.note(stream, "uniform", n, items)
@@ -80,7 +80,7 @@ def uniform(stream: Stream, items: Items, n: int) -> NDArray[np.int64] | NDArray
 
 
 def permutation(stream: Stream, n: int) -> NDArray[np.int64]:
-    """A uniform ordering of 0 .. n - 1: that of n independent uniform reals, by as many of their words as differ."""
+    """Return a uniform ordering of 0 .. n - 1: that of n uniform reals, by as many words as differ."""
     items = Items.positions(n)
     tape.note(stream, "permutation", n, items)
     own = stream.derive("permutation", n)

@@ -21,17 +21,17 @@ def rational(x: Fraction, bits: int) -> Enclosure:
 
 
 def times(a: Enclosure, b: Enclosure, bits: int) -> Enclosure:
-    """The product of two numbers that are not negative."""
+    """Return the product of two numbers that are not negative."""
     return a[0] * b[0] >> bits, -(-a[1] * b[1] >> bits)
 
 
 def over(a: Enclosure, b: Enclosure, bits: int) -> Enclosure:
-    """The quotient of a number that is not negative and a positive one."""
+    """Return the quotient of a number that is not negative and a positive one."""
     return (a[0] << bits) // b[1], -((-a[1] << bits) // b[0])
 
 
 def exp_minus(x: Fraction, bits: int) -> Enclosure:
-    """exp(-x) for x >= 0, within a few units: Taylor at x / 2^halvings < 1/256, then squared as often.
+    """Enclose exp(-x) for x >= 0 within a few units: Taylor at x / 2^halvings < 1/256, then squared as often.
 
     Squaring a number in [0, 1] at most doubles its absolute error (and rounding adds one unit), so `halvings` guard
     bits keep it small. The series alternates and falls, so its rest is smaller than the first term left out.
@@ -56,7 +56,7 @@ def exp_minus(x: Fraction, bits: int) -> Enclosure:
 
 
 def log(x: Fraction, bits: int) -> Enclosure:
-    """The natural logarithm of x > 0, within a few units: x = m * 2^e with m in [2/3, 4/3], and log m by atanh."""
+    """Return the natural logarithm of x > 0 within a few units: x = m * 2^e, m in [2/3, 4/3], log m by atanh."""
     above, below = x.numerator, x.denominator
     exponent = above.bit_length() - below.bit_length()
     above, below = above << max(0, -exponent), below << max(0, exponent)
@@ -81,7 +81,7 @@ def _half_log_two(bits: int) -> Enclosure:
 
 
 def _atanh(z: Enclosure, bits: int) -> Enclosure:
-    """atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k; what is left out is under 9/8 of its first term."""
+    """Enclose atanh(z) for 0 <= z <= 1/3: the sum of z^k / k over odd k; the rest is under 9/8 of its first term."""
     square, power = times(z, z, bits), z
     low = high = 0
     k = 1
@@ -95,7 +95,7 @@ def _atanh(z: Enclosure, bits: int) -> Enclosure:
 
 @lru_cache(maxsize=64)
 def pi(bits: int) -> Enclosure:
-    """By Machin: 16 atan(1/5) - 4 atan(1/239); each series alternates and falls."""
+    """Enclose pi by Machin: 16 atan(1/5) - 4 atan(1/239); each series alternates and falls."""
     work = bits + 16
     fifth, other = _atan_inverse(5, work), _atan_inverse(239, work)
     return (16 * fifth[0] - 4 * other[1]) >> 16, -(-(16 * fifth[1] - 4 * other[0]) >> 16)
@@ -111,12 +111,12 @@ def _atan_inverse(n: int, bits: int) -> Enclosure:
 
 
 def root(x: Enclosure, bits: int) -> Enclosure:
-    """The square root of a number that is not negative."""
+    """Return the square root of a number that is not negative."""
     return isqrt(x[0] << bits), isqrt(x[1] << bits) + 1
 
 
 def less(prefix: int, held: int, more: Callable[[], int], real: Real) -> bool:
-    """Whether a uniform real in [0, 1) whose first `held` bits are `prefix` lies below `real`; `more` gives 64 more.
+    """Return True if a uniform real in [0, 1), of which `held` bits are `prefix`, lies below `real`; `more` gives 64.
 
     Exact: it answers only when all reals with that prefix lie on one side. The reals compared with are rational or
     transcendental and the uniform one meets them with probability 0, so the loop ends with probability 1 (S12).

@@ -37,19 +37,19 @@ _BELOW_THRESHOLD = np.uint64((1 << THRESHOLD_BITS) - 1)
 
 
 def discrete_laplace(stream: Stream, items: Items, scale: Fraction) -> Integers:
-    """Z of mass tanh(1 / 2s) * exp(-|z| / s), one for each item; in Python's integers if 64 bits may not do."""
+    """Draw Z of mass tanh(1 / 2s) * exp(-|z| / s) for each item; in Python's integers if 64 bits may not do."""
     _refuse_if_not_positive(scale, "scale")
     return _draw(stream, items, "discrete_laplace", scale, laplace(scale))
 
 
 def discrete_gaussian(stream: Stream, items: Items, sigma: Fraction) -> Integers:
-    """Z of mass proportional to exp(-z^2 / 2 sigma^2), one for each item; Python's integers if 64 bits may not do."""
+    """Draw Z of mass proportional to exp(-z^2 / 2 sigma^2) for each item; Python's integers if needed."""
     _refuse_if_not_positive(sigma, "sigma")
     return _draw(stream, items, "discrete_gaussian", sigma, gaussian(sigma))
 
 
 def added(values: Any, noise: Integers) -> Integers:
-    """values + noise, exactly: in 64-bit integers where the sums certainly fit, else in Python's."""
+    """Return values + noise exactly: in 64-bit integers where the sums certainly fit, else in Python's."""
     given = np.asarray(values)
     if given.ndim != 1 or len(given) != len(noise):
         raise UsageError(f"Noise for {len(noise)} items cannot be added to an array of shape {given.shape}.")
@@ -101,7 +101,7 @@ def _draw(stream: Stream, items: Items, sampler: str, scale: Fraction, mass: Mas
 
 
 def _chunks(n: int, left: NDArray[np.int64] | None) -> Iterator[Places]:
-    """All n items, or those still left, a chunk at a time."""
+    """Yield all n items, or those still left, a chunk at a time."""
     for start in range(0, n if left is None else len(left), CHUNK):
         yield slice(start, min(start + CHUNK, n)) if left is None else left[start : start + CHUNK]
 
@@ -120,7 +120,7 @@ class _Columns:
     terms: tuple[float, ...]
 
     def trial(self, words: Words, accepting: Words | None) -> tuple[NDArray[Any], NDArray[np.bool_], NDArray[np.int64]]:
-        """The values, which of them are refused, and the positions that are left to `_trial`."""
+        """Return the values, which of them are refused, and the positions that are left to `_trial`."""
         column = (words[:, 0] >> np.uint64(THRESHOLD_BITS)).view(np.int64)
         fraction = words[:, 0] & _BELOW_THRESHOLD
         stored = self.stored.take(column)
@@ -140,7 +140,7 @@ class _Columns:
         return (v ^ -minus) + minus, refused, np.flatnonzero(unsure)
 
     def _refusal(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """2^64 * (1 - exp(-x)) for 0 <= x < 0.63, of which the word W = [w, w + 1) must be certainly on one side.
+        """Return 2^64 * (1 - exp(-x)) for 0 <= x < 0.63, so near that outside a window all of W is on one side.
 
         With u = 2^-53, relative errors to first order: x is off by 4u at most (its factors, each rounded, and their
         products), which moves the result by as much or less. The series x * (1 - x/2 + x^2/6 - ...) by Horner's rule:
@@ -179,7 +179,7 @@ def _columns(mass: Mass) -> _Columns:
 def _trial(
     made: AliasTable, stream: Stream, trial: int, item: Words, first: int, second: int, third: int
 ) -> int | None:
-    """One trial of one item, in integers alone: the value, or None if it is refused."""
+    """Try one item once, in integers alone: return the value, or None if it is refused."""
     name = item.tobytes()
     column, minus = first >> THRESHOLD_BITS & COLUMNS - 1, first >> 63
     if not made.keeps(column, first & (1 << THRESHOLD_BITS) - 1, stream.derive("column", trial, name)):

@@ -32,8 +32,8 @@ _WORD = np.dtype("<u8")
 
 
 def encode(parts: Iterable[object]) -> bytes:
-    """An injective encoding: a type, a length and the value, for each part. NULL, False, 0, '' and '0' all differ."""
-    return b"".join([_tagged(part) for part in parts])
+    """Encode parts injectively: a type, a length and the value of each. NULL, False, 0, '' and '0' all differ."""
+    return b"".join([_tag(part) for part in parts])
 
 
 _ENCODINGS: dict[type, tuple[bytes, Callable[[Any], bytes]]] = {
@@ -51,7 +51,7 @@ _ENCODINGS: dict[type, tuple[bytes, Callable[[Any], bytes]]] = {
 }
 
 
-def _tagged(part: object) -> bytes:
+def _tag(part: object) -> bytes:
     encoding = _ENCODINGS.get(type(part))
     if encoding is None:  # a scalar of numpy, or a subclass
         part = part.item() if isinstance(part, np.generic) else part
@@ -71,12 +71,12 @@ class Items:
 
     @classmethod
     def positions(cls, n: int, *, first: int = 0) -> Items:
-        """Items named by where they stand: n of them, from `first` on."""
+        """Return items named by where they stand: n of them, from `first` on."""
         return cls._numbered(np.arange(first, first + n, dtype=_WORD), tag=0)
 
     @classmethod
     def codes(cls, codes: NDArray[np.int64]) -> Items:
-        """Items named by integers that mean the same at every retry, such as cells of a public grid."""
+        """Return items named by integers that mean the same at every retry, such as cells of a public grid."""
         codes = np.ascontiguousarray(codes, dtype=np.int64)
         if codes.ndim != 1:
             raise UsageError(f"Codes are one column of integers, not an array of {codes.ndim} dimensions.")
@@ -86,7 +86,7 @@ class Items:
 
     @classmethod
     def keys(cls, rows: Sequence[Sequence[object]], stream: Stream) -> Items:
-        """Items named by group keys. The hash is keyed by the charge's stream: no collision can be prepared."""
+        """Return items named by group keys, hashed under the charge's stream: nobody can prepare a collision."""
         key = stream._secret()
         digests = [
             hashlib.blake2b(encode(row), key=key, person=b"discreet.keys", digest_size=_BLOCK).digest() for row in rows
@@ -106,7 +106,7 @@ class Items:
         return len(self.ids)
 
     def at(self, index: Any) -> Items:
-        """Some of the items: a slice or an array of distinct positions."""
+        """Return some of the items: a slice or an array of distinct positions."""
         return Items(np.ascontiguousarray(self.ids[index]))
 
 
@@ -128,7 +128,7 @@ class Stream:
         return cls(os.urandom(32))
 
     def derive(self, purpose: str, *item: object) -> Stream:
-        """An independent stream for one purpose (and item); the same each time it is asked for."""
+        """Return an independent stream for one purpose (and item); the same each time it is asked for."""
         child = object.__new__(Stream)
         child._key = hashlib.blake2b(
             encode((purpose, *item)), key=self._key, person=b"discreet.derive", digest_size=32
@@ -139,15 +139,15 @@ class Stream:
         return child
 
     def words(self, items: Items, round: int) -> Words:
-        """Two uniform 64-bit words for each item: the PRF of (key, round, item)."""
+        """Return two uniform 64-bit words for each item: the PRF of (key, round, item)."""
         return self.round(round)(items.ids)
 
     def round(self, number: int) -> Round:
-        """The words of one round, for samplers that take their items a chunk at a time."""
+        """Return the words of one round, for samplers that take their items a chunk at a time."""
         return Round(self, number)
 
     def bits(self, k: int) -> int:
-        """The next k bits as an integer: a stream is also a source for `noise.bits`, and only there has an order.
+        """Return the next k bits as an integer: as a source for `noise.bits` a stream has an order.
 
         The order starts anew in a stream derived again, so retried work meets the same bits. A stream that has begun
         to give bits can be neither pickled nor carried over a fork: both copies would give the same ones.
@@ -168,10 +168,10 @@ class Stream:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._bits.begun:
             raise TypeError("This stream has begun to give bits; derive one for the work that is sent away.")
-        return _restored, (self._key, self._root, self.path)
+        return _restore, (self._key, self._root, self.path)
 
 
-def _restored(key: bytes, root: bytes, path: tape.Path) -> Stream:
+def _restore(key: bytes, root: bytes, path: tape.Path) -> Stream:
     stream = Stream(key)
     stream._root, stream.path = root, path
     return stream
@@ -190,15 +190,15 @@ class Round:
         self._root, self._path, self._number = stream._root, stream.path, number
 
     def __call__(self, ids: Words) -> Words:
-        words = encrypted(self._cipher, ids)
+        words = encrypt(self._cipher, ids)
         recording = tape.active()
         if recording is not None:
             return recording.words(self._root, self._path, self._number, ids, words)  # type: ignore[no-any-return]
         return words
 
 
-def encrypted(cipher: Any, blocks: Words) -> Words:
-    """Each block of two words under AES, by itself."""
+def encrypt(cipher: Any, blocks: Words) -> Words:
+    """Encrypt each block of two words under AES, by itself."""
     words = np.empty((len(blocks) + 1, 2), dtype=_WORD)  # `update_into` wants room for one block more
     if len(blocks):
         cipher.update_into(np.ascontiguousarray(blocks).data.cast("B"), words.data.cast("B"))

@@ -70,25 +70,25 @@ class AliasTable:
         return 1 << self.width_bits
 
     def keeps(self, column: int, fraction: int, more: RandomBits) -> bool:
-        """Whether a column keeps its own bin, given THRESHOLD_BITS of the uniform real that decides it."""
+        """Return True if a column keeps its own bin, given THRESHOLD_BITS of the uniform real that decides it."""
         if fraction != self.stored[column]:
             return fraction < self.stored[column]
         return exact.less(fraction, THRESHOLD_BITS, lambda: more.bits(64), lambda bits: self.threshold(column, bits))
 
     def threshold(self, column: int, precision: int) -> Enclosure:
-        """The probability that a column keeps its own bin, to any precision."""
+        """Return the probability that a column keeps its own bin, to any precision."""
         working = precision + _guard(self.mass, self.width)
         low, high = thresholds(self, working)[column]
         return low >> (working - precision), -(-high >> (working - precision))
 
     def refusal(self, low: int, offset: int, precision: int) -> Enclosure:
-        """1 - exp(-x): the probability that v = low + offset is refused."""
+        """Return 1 - exp(-x): the probability that v = low + offset is refused."""
         x = self.mass.exponent(low + offset) - self.mass.exponent(low)
         least, most = exact.exp_minus(x, precision)
         return (1 << precision) - most, (1 << precision) - least
 
     def tail(self, source: RandomBits) -> int | None:
-        """A magnitude beyond the bins, or None if it is refused: geometric by its envelope, then accepted exactly."""
+        """Draw a magnitude beyond the bins, or None if it is refused: geometric, then accepted exactly."""
         start = TAIL << self.width_bits
         slope = _slope(self.mass, start)
         beyond = geometric(source, slope)
@@ -98,18 +98,18 @@ class AliasTable:
 
 @lru_cache(maxsize=256)
 def table(mass: Mass) -> AliasTable:
-    """The table of a mass; about half a millisecond to make, so the last few hundred are kept."""
+    """Return the table of a mass; about half a millisecond to make, so the last few hundred are kept."""
     width_bits = _width_bits(mass)
     precision = THRESHOLD_BITS + 64 + _guard(mass, 1 << width_bits)
     while True:
-        made = _paired(mass, width_bits, precision)
+        made = _pair(mass, width_bits, precision)
         if made is not None:
             return made
         precision += 64
 
 
 def _width_bits(mass: Mass) -> int:
-    """The least width, as a power of two, at which the bins reach TAIL_EXPONENT."""
+    """Return the least width, as a power of two, at which the bins reach TAIL_EXPONENT."""
     width_bits = 0
     while mass.exponent(TAIL << width_bits) < TAIL_EXPONENT:
         width_bits += 1
@@ -121,13 +121,13 @@ def _slope(mass: Mass, start: int) -> Fraction:
 
 
 def _guard(mass: Mass, width: int) -> int:
-    """Bits lost between exp and threshold: COLUMNS products, their sum, and the division by 1 - exp(-slope)."""
+    """Return the bits lost between exp and threshold: COLUMNS products, a sum, a division by 1 - exp(-slope)."""
     slope = _slope(mass, TAIL * width)
     return 64 + 2 * max(0, slope.denominator.bit_length() - slope.numerator.bit_length())
 
 
 def _weights(mass: Mass, width: int, precision: int) -> Enclosures:
-    """The envelope of each bin, and of the tail, in units of the width: exp(-exponent(k * width)) and so on.
+    """Return the envelope of each bin, and of the tail, in units of the width: exp(-exponent(k * width)) and so on.
 
     The exponent is a polynomial of degree 2 in k, so each weight is the one before it times a ratio, and each ratio the
     one before it times a constant, which is 1 where the exponent is linear.
@@ -150,15 +150,15 @@ def _weights(mass: Mass, width: int, precision: int) -> Enclosures:
 
 
 def _shares(mass: Mass, width: int, precision: int) -> Enclosures:
-    """COLUMNS times the probability of each bin: what the alias method levels to 1."""
+    """Return COLUMNS times the probability of each bin: what the alias method levels to 1."""
     low, high = _weights(mass, width, precision)
     whole = COLUMNS << precision
     least, most = exact.over((whole, whole), (sum(low), sum(high)), precision)
     return [weight * least >> precision for weight in low], [-(-weight * most >> precision) for weight in high]
 
 
-def _paired(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
-    """Walker's method in Vose's form; None if the precision does not decide every stored threshold."""
+def _pair(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
+    """Pair columns by Walker's method in Vose's form; None if the precision leaves a threshold undecided."""
     low, high = _shares(mass, 1 << width_bits, precision)
     one = 1 << precision
     level = list(low)
@@ -174,7 +174,7 @@ def _paired(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
             small.append(large.pop())
     if len(small) + len(large) != 1:  # the last column is full by the sum of all shares; two are not
         return None
-    least, most = _levelled(low, alias, order, one), _levelled(high, alias, order, one)
+    least, most = _level(low, alias, order, one), _level(high, alias, order, one)
     if min(least) < 0 or max(most) > one:
         return None
     spare = precision - THRESHOLD_BITS
@@ -186,14 +186,14 @@ def _paired(mass: Mass, width_bits: int, precision: int) -> AliasTable | None:
 
 @lru_cache(maxsize=16)
 def thresholds(made: AliasTable, precision: int) -> list[Enclosure]:
-    """Every threshold of a table, enclosed more narrowly: the same pairing, repeated at another precision."""
+    """Return every threshold of a table, enclosed more narrowly: the same pairing at another precision."""
     bounds = _shares(made.mass, made.width, precision)
-    low, high = (_levelled(shares, made.alias, made.order, 1 << precision) for shares in bounds)
+    low, high = (_level(shares, made.alias, made.order, 1 << precision) for shares in bounds)
     return list(zip(low, high, strict=True))
 
 
-def _levelled(shares: list[int], alias: Sequence[int], order: Sequence[int], one: int) -> list[int]:
-    """Each column's threshold: its own share less what it lent to those paired with it; 1 for the last column."""
+def _level(shares: list[int], alias: Sequence[int], order: Sequence[int], one: int) -> list[int]:
+    """Return each column's threshold: its share less what it lent to those paired with it; 1 for the last."""
     found = list(shares)
     for lower in order:
         found[alias[lower]] += found[lower] - one
@@ -203,7 +203,7 @@ def _levelled(shares: list[int], alias: Sequence[int], order: Sequence[int], one
 
 
 def geometric(source: RandomBits, slope: Fraction) -> int:
-    """G >= 0 with P(G >= g) = exp(-slope * g), exactly (Canonne, Kamath, Steinke 2020, for slope = a / b).
+    """Draw G >= 0 with P(G >= g) = exp(-slope * g), exactly (Canonne, Kamath, Steinke 2020, slope = a / b).
 
     X = U + b * V has P(X >= x) = exp(-x / b) on the integers when V is geometric of slope 1 and U on [0, b) has mass
     proportional to exp(-u / b); and floor(X / a) has slope a / b.

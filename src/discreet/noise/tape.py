@@ -102,7 +102,7 @@ def recording(
 
 
 def note(stream: Any, sampler: str, scale: object, items: Any) -> None:
-    """Called by each sampler once, with what it was asked."""
+    """Record a sampler's call, with what it was asked; each sampler calls this once."""
     tape = _active
     if tape is not None:
         ids = hashlib.blake2b(items.ids.tobytes(), digest_size=16).hexdigest()
@@ -118,5 +118,5 @@ def note(stream: Any, sampler: str, scale: object, items: Any) -> None:
 
 
 def chosen(places: Any) -> Any:
-    """Called by each sampler that chooses, with what it chose last."""
+    """Record or replay a choice; each sampler that chooses calls this last, with what it chose."""
     return places if _active is None else _active.choice(places)

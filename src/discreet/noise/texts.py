@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from discreet.errors import UsageError
-from discreet.noise.stream import Items, Stream, Words, encrypted
+from discreet.noise.stream import Items, Stream, Words, encrypt
 
 _KEPT = np.array([(1 << 8 * count) - 1 for count in range(9)], dtype=np.uint64)  # the first bytes of a word
 
@@ -33,7 +33,7 @@ class Texts:
 
 
 def text_items(columns: Sequence[Texts], stream: Stream) -> Items:
-    """Items named by group keys of one or more texts; no key twice."""
+    """Return items named by group keys of one or more texts; no key twice."""
     key = hashlib.blake2b(key=stream._secret(), person=b"discreet.texts", digest_size=32).digest()
     cipher = Cipher(algorithms.AES(key), modes.ECB()).encryptor()
     state = np.zeros((len(columns[0].missing), 2), dtype=np.uint64)
@@ -50,7 +50,7 @@ def _absorb(state: Words, column: Texts, cipher: Any) -> None:
     lengths = np.where(column.missing, 0, np.diff(column.places))
     state[:, 0] ^= lengths.astype(np.uint64)
     state[:, 1] ^= column.missing
-    state[:] = encrypted(cipher, state)
+    state[:] = encrypt(cipher, state)
     padded = np.concatenate([column.content, np.zeros(16, dtype=np.uint8)])
     words: Words = np.ndarray(len(padded) - 7, dtype="<u8", buffer=padded, strides=(1,))  # the word at every byte
     left, done = np.flatnonzero(lengths), 0
@@ -59,5 +59,5 @@ def _absorb(state: Words, column: Texts, cipher: Any) -> None:
         start, rest = column.places[:-1][rows] + done, lengths[rows] - done
         state[rows, 0] ^= words[start] & _KEPT[np.minimum(rest, 8)]
         state[rows, 1] ^= words[start + 8] & _KEPT[np.clip(rest - 8, 0, 8)]
-        state[rows] = encrypted(cipher, state[rows])
+        state[rows] = encrypt(cipher, state[rows])
         left, done = left[rest > 16], done + 16

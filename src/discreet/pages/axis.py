@@ -24,7 +24,7 @@ class Axis:
     log: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value lies, from 0 to 1; what is beyond an end lies on it."""
+        """Return where a value lies, from 0 to 1; what is beyond an end lies on it."""
         if self.log:
             share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -33,13 +33,13 @@ class Axis:
 
 
 def numbers(low: float, high: float, *, title: str = "", percent: bool = False) -> Axis:
-    """An axis of plain numbers with ticks at round ones."""
+    """Return an axis of plain numbers with ticks at round ones."""
     if not high > low:
         low, high = (low - 1.0, high + 1.0) if low else (0.0, 1.0)
     step = _step((high - low) / (MOST_TICKS - 1))
     places = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     values = [step * place for place in places]
-    ticks = tuple((value, _percent(value, step) if percent else written(value, step)) for value in values)
+    ticks = tuple((value, _percent(value, step) if percent else write_tick(value, step)) for value in values)
     return Axis(low=low, high=high, ticks=ticks, title=title)
 
 
@@ -48,8 +48,8 @@ def _step(rough: float) -> float:
     return next(unit * factor for factor in (1, 2, 2.5, 5, 10) if unit * factor >= rough * (1 - 1e-9))
 
 
-def written(value: float, step: float) -> str:
-    """A tick in as many digits as the step needs: 0.25, 1,500, 2e9."""
+def write_tick(value: float, step: float) -> str:
+    """Write a tick in as many digits as the step needs: 0.25, 1,500, 2e9."""
     if max(abs(value), step) >= 1e9:
         return re.sub(r"e\+0*", "e", f"{value:.3g}").replace("-", "−")
     places = max(0, -math.floor(math.log10(step) + 1e-9))
@@ -58,24 +58,24 @@ def written(value: float, step: float) -> str:
 
 
 def _percent(value: float, step: float) -> str:
-    return f"{written(100 * value, 100 * step)} %"
+    return f"{write_tick(100 * value, 100 * step)} %"
 
 
 def logarithmic(values: Sequence[float], *, title: str = "") -> Axis:
-    """An axis on which equal factors are equally far apart, with a tick at each of the values."""
+    """Return an axis on which equal factors are equally far apart, with a tick at each of the values."""
     low, high = min(values), max(values)
     ticks = tuple((value, f"{value:g}") for value in sorted(set(values)))
     return Axis(low=low, high=high if high > low else 2 * low, ticks=ticks, title=title, log=True)
 
 
 def place_of(moment: Moment) -> float:
-    """A day, or a moment of one, as a number on an axis of days."""
+    """Return a day, or a moment of one, as a number on an axis of days."""
     begin = moment if isinstance(moment, datetime) else datetime(moment.year, moment.month, moment.day)
     return (begin.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(days=1)
 
 
 def days(first: Moment, last: Moment, *, title: str = "") -> Axis:
-    """An axis of time, with ticks where hours, days, months or years begin."""
+    """Return an axis of time, with ticks where hours, days, months or years begin."""
     low, high = place_of(first), place_of(last)
     ticks = next((found for found in _calendars(first, last) if 2 <= len(found) <= MOST_TICKS), ())
     if not ticks:
@@ -84,7 +84,7 @@ def days(first: Moment, last: Moment, *, title: str = "") -> Axis:
 
 
 def _calendars(first: Moment, last: Moment) -> Iterator[tuple[tuple[float, str], ...]]:
-    """Ticks from fine to coarse."""
+    """Yield ticks from fine to coarse."""
     low, high = place_of(first), place_of(last)
     for hours in (1, 3, 6, 12):
         if (high - low) * 24 / hours > 2 * MOST_TICKS or not isinstance(first, datetime):

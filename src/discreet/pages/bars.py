@@ -33,7 +33,7 @@ class Series:
 def bars(
     names: Sequence[str], series: Sequence[Series], *, axis: Axis, mark: Literal["bar", "spot"] = "bar", label: str = ""
 ) -> str:
-    """A row for each name, with the bars of all series below each other, above one axis."""
+    """Draw a row for each name, with the bars of all series below each other, above one axis."""
     rows = []
     for place, name in enumerate(names):
         drawn = "".join(_bar(each, place, top=ROW * index, axis=axis, mark=mark) for index, each in enumerate(series))
@@ -68,7 +68,7 @@ def _bar(series: Series, place: int, *, top: int, axis: Axis, mark: str) -> str:
 
 
 def error_bar(low: float, high: float, middle: float) -> str:
-    """From end to end, with a cap on each."""
+    """Draw an error bar from end to end, with a cap on each."""
     caps = "".join(f"M{end:.1f} {middle - 2}v4" for end in (low, high))
     return f'<path class="error" d="M{low:.1f} {middle}H{high:.1f}{caps}"/>'
 
@@ -80,7 +80,7 @@ def _rules(axis: Axis, tall: int) -> str:
 
 
 def ticks_below(axis: Axis, *, at_edge: bool = False) -> str:
-    """The words of an axis that lies; where there is no room, every second one is left out, or all inner ones.
+    """Write the words of an axis that lies; without room, leave out every second, or all inner ones.
 
     Long words at the ends begin or end there, and so does the last one where the page ends.
     """
@@ -96,7 +96,7 @@ def ticks_below(axis: Axis, *, at_edge: bool = False) -> str:
 
 
 def stack(shares: Sequence[tuple[str, float, int, float]], *, label: str) -> str:
-    """One bar in parts that add up to 1: (name, share, color, strength of the color)."""
+    """Draw one bar in parts that add up to 1: (name, share, color, strength of the color)."""
     left, parts = 0.0, []
     for name, share, color, strength in shares:
         parts.append(

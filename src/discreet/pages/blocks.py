@@ -13,7 +13,7 @@ _NOTHING_LOADS = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 def page(title: str, parts: Iterable[str], *, subtitle: str = "", banner: str = "", footer: str = "") -> str:
-    """One whole HTML file that loads nothing and runs nothing."""
+    """Write one whole HTML file that loads nothing and runs nothing."""
     above = f'<div class="banner">{escape(banner)}</div>' if banner else ""
     below = f"<footer>{escape(footer)}</footer>" if footer else ""
     note = f'<div class="soft">{escape(subtitle)}</div>' if subtitle else ""
@@ -28,7 +28,7 @@ def page(title: str, parts: Iterable[str], *, subtitle: str = "", banner: str = 
 
 
 def fragment(parts: Iterable[str]) -> str:
-    """A piece of somebody else's page, such as a notebook."""
+    """Write a piece of somebody else's page, such as a notebook."""
     return f'<style>{fragment_style()}</style><div class="discreet piece">{"".join(parts)}</div>'
 
 
@@ -53,7 +53,7 @@ def verdict(text: str, *, good: bool) -> str:
 
 
 def cards(facts: Iterable[tuple[str, str]]) -> str:
-    """The few numbers that everybody should see first: (number, what it is)."""
+    """Write the few numbers that everybody should see first: (number, what it is)."""
     shown = "".join(f'<div class="card"><b>{escape(value)}</b>{escape(name)}</div>' for value, name in facts)
     return f'<div class="cards">{shown}</div>'
 
@@ -63,7 +63,7 @@ def card(title: str, content: Iterable[str]) -> str:
 
 
 def grid(parts: Iterable[str], *, least: int = 24) -> str:
-    """Parts side by side, each at least so many letters wide."""
+    """Place parts side by side, each at least so many letters wide."""
     return f'<div class="grid" style="--least: {least}em">{"".join(parts)}</div>'
 
 
@@ -74,7 +74,7 @@ def figure(title: str, content: str, *, note: str = "") -> str:
 
 
 def table(names: Sequence[str], rows: Iterable[Sequence[str | Cell]]) -> str:
-    """A table; a column of numbers stands to the right."""
+    """Write a table; a column of numbers stands to the right."""
     lines = [[cell if isinstance(cell, Cell) else Cell(cell) for cell in row] for row in rows]
     right = [bool(lines) and all(line[place].is_number() for line in lines) for place in range(len(names))]
     sides = [' class="n"' if each else "" for each in right]
@@ -102,7 +102,7 @@ class Cell:
 
 
 def holds(sound: bool) -> Cell:
-    """The last cell of a row of an audit."""
+    """Write the last cell of a row of an audit."""
     return Cell("holds" if sound else "BROKEN", kind="good" if sound else "bad")
 
 

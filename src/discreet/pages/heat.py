@@ -18,7 +18,7 @@ class Square:
 
 
 def heat(names: Sequence[str], squares: Iterable[Square], *, full: float, label: str) -> str:
-    """Every pair twice, as the map is the same on both sides of its diagonal."""
+    """Draw every pair twice, as the map is the same on both sides of its diagonal."""
     many, parts = len(names), []
     for each in squares:
         title = f"<title>{escape(f'{names[each.row]} × {names[each.column]}: {each.value:.3f}')}</title>"
@@ -67,7 +67,7 @@ def _share(share: float) -> float:
 
 
 def _strength(share: float) -> float:
-    """From hardly visible to full; small values are spread apart."""
+    """Return from hardly visible to full; small values are spread apart."""
     return float(0.06 + 0.94 * min(1.0, max(0.0, share)) ** 0.6)
 
 

@@ -32,7 +32,7 @@ class Curve:
 
 
 def plot(curves: Sequence[Curve], *, across: Axis, up: Axis, label: str, square: bool = False) -> str:
-    """The curves over two axes, and what their colors mean where several have a name."""
+    """Draw the curves over two axes, and what their colors mean where several have a name."""
     named = [each for each in curves if each.name]
     kinds = {"column": "fill", "dash": "line dash"}
     key = [(each.name, each.color, kinds.get(each.kind, each.kind)) for each in named] if len(named) > 1 else []
@@ -95,7 +95,7 @@ def _spots(curve: Curve, across: Axis, up: Axis) -> str:
 
 
 def _columns(curve: Curve, across: Axis, up: Axis) -> str:
-    """Upright bars between neighboring places; `across` has one place more than there are bars."""
+    """Draw upright bars between neighboring places; `across` has one place more than there are bars."""
     parts, floor = [], SIDE * (1 - up.at(0.0))
     for place, value in enumerate(curve.up):
         left, right = (SIDE * across.at(curve.across[place + end]) for end in (0, 1))

@@ -61,13 +61,13 @@ MIDDLE = Palette(
 
 
 def page_style() -> str:
-    """The style of a whole page: light, or dark where the reader prefers it; always light on paper."""
+    """Return the style of a whole page: light, or dark where the reader prefers it; always light on paper."""
     dark = f"@media screen and (prefers-color-scheme: dark) {{ .discreet {{ {DARK.css()} }} }}"
     return f".discreet {{ {LIGHT.css()} }}\n{dark}\n{_sheet('kit.css')}{_sheet('page.css')}"
 
 
 def fragment_style() -> str:
-    """The style of a piece of a page that is not ours."""
+    """Return the style of a piece of a page that is not ours."""
     return f".discreet {{ {MIDDLE.css()} }}\n{_sheet('kit.css')}"
 
 

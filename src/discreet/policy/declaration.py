@@ -63,7 +63,7 @@ def check_names(reader: Reader, node: Node | None, what: str, path: tuple[str, .
 
 
 def columns(reader: Reader, table: str, node: Node | None, read: Reading) -> dict[str, Column]:
-    """The columns of a table; `read` says how its source is written."""
+    """Read the columns of a table; `read` says how its source is written."""
     entries = reader.fields(node, f"{table}.columns", ("tables", table, "columns"), None)
     check_names(reader, node, "column", (table,))
     found = (_column(reader, table, name, value) for name, value in entries.items())
@@ -124,7 +124,7 @@ def _domain(reader: Reader, what: str, kind: str, node: Node, step: Node | None)
     if ends is None:
         return None
     try:
-        return _ranged(kind, *ends, grid)
+        return _range(kind, *ends, grid)
     except ValueError as error:
         reader.problem(node, f"{what}: {error}.")
         return None
@@ -148,7 +148,7 @@ def _step(reader: Reader, what: str, kind: str, node: Node, step: Node | None) -
     return reader.number(step, f"{what}.step") if kind == "decimal" else reader.seconds(step, f"{what}.step")
 
 
-def _ranged(kind: str, lo: Any, hi: Any, step: Fraction) -> Domain:
+def _range(kind: str, lo: Any, hi: Any, step: Fraction) -> Domain:
     if kind == "integer":
         return Integers(lo=int(lo), hi=int(hi))
     if kind == "decimal":

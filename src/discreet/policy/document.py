@@ -43,7 +43,7 @@ class Scalar:
     quoted: bool
 
     def __str__(self) -> str:
-        """For messages: the beginning, since a table of people given instead of a policy should not be recited."""
+        """Return the beginning, for messages: a table of people given as a policy must not be recited."""
         return (self.text if len(self.text) <= _QUOTED else f"{self.text[:_QUOTED]}…") or "nothing"
 
     @property
@@ -86,12 +86,12 @@ Node = Scalar | List | Map
 
 
 def rational(text: str) -> Fraction | None:
-    """The exact number that was written (0.01 is 1/100), or None. 1e999999999 is none: it would fill the memory."""
+    """Return the exact number that was written (0.01 is 1/100), or None; 1e999999999 is too large."""
     return Fraction(text) if len(text) <= 100 and _NUMBER.fullmatch(text) else None
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A sentence that helps whoever mistyped a word."""
+    """Return a sentence that helps whoever mistyped a word."""
     words = sorted(known)
     close = get_close_matches(word.lower(), [each.lower() for each in words], n=1)
     found = [each for each in words if close and each.lower() == close[0]]
@@ -99,7 +99,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def parse(text: str, *, file: str) -> tuple[Node | None, list[Problem]]:
-    """The document's root, and what is wrong with the text as YAML, duplicate keys included."""
+    """Return the document's root, and what is wrong with the text as YAML, duplicate keys included."""
     tree = _Tree(file=file)
     try:
         return tree.document(yaml.parse(text, Loader=_LOADER)), tree.problems
@@ -191,13 +191,13 @@ class Reader:
             self.problem(node, f"{what} must be {expected}, not {node}.")
 
     def empty(self, node: Node | None) -> bool:
-        """Whether nothing was written: `columns:` with no value is an empty mapping, not a mistake."""
+        """True if nothing was written: `columns:` with no value is an empty mapping, not a mistake."""
         return node is None or (isinstance(node, Scalar) and node.value is None)
 
     def fields(
         self, node: Node | None, what: str, path: tuple[str, ...], known: Iterable[str] | None
     ) -> dict[str, Node]:
-        """The entries of a mapping by key; `known` None allows any key."""
+        """Return the entries of a mapping by key; `known` None allows any key."""
         if node is None or not isinstance(node, Map):
             if node is not None and not self.empty(node):
                 self.wrong(node, what, f"a mapping with {', '.join(known)}" if known else "a mapping")
@@ -256,7 +256,7 @@ class Reader:
     def amount(
         self, node: Node | None, what: str, *, most: Fraction | None = None, zero: bool = False
     ) -> Fraction | None:
-        """An amount of privacy, exactly as written; fractions such as 1/3 are understood."""
+        """Read an amount of privacy, exactly as written; fractions such as 1/3 are understood."""
         if node is None:
             return None
         text = node.text if isinstance(node, Scalar) else ""
@@ -270,12 +270,12 @@ class Reader:
             return None
 
     def size(self, node: Node | None, what: str) -> int | None:
-        """Bytes: 4GB is 4,000,000,000 and 4GiB is 4,294,967,296, as in DuckDB."""
+        """Read bytes: 4GB is 4,000,000,000 and 4GiB is 4,294,967,296, as in DuckDB."""
         value = self._measure(node, what, _SIZES, "a size such as 64KB or 4GB")
         return None if value is None else int(value)
 
     def seconds(self, node: Node | None, what: str) -> Fraction | None:
-        """A duration in seconds; a bare number is seconds."""
+        """Read a duration in seconds; a bare number is seconds."""
         return self._measure(node, what, _TIMES, "a duration such as 500ms, 0.5s or 2min")
 
     def _measure(

@@ -67,7 +67,7 @@ class Decimals:
             raise ValueError(f"the range ends ({self.hi}) before it begins ({self.lo})")
         for end in (self.lo, self.hi):
             if end % self.step:
-                raise ValueError(f"{written(end)} is not a multiple of the step {written(self.step)}")
+                raise ValueError(f"{write_number(end)} is not a multiple of the step {write_number(self.step)}")
         _check_steps(self.first, self.last)
 
     @property
@@ -209,8 +209,8 @@ class Column:
     format: str | None = None
 
 
-def written(value: Fraction) -> str:
-    """The shortest exact way to write a rational: 0.01 where the decimals end, 1/3 where they do not."""
+def write_number(value: Fraction) -> str:
+    """Write a rational the shortest exact way: 0.01 where the decimals end, 1/3 where they do not."""
     twos = fives = 0
     rest = value.denominator
     while rest % 2 == 0:

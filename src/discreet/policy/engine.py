@@ -23,7 +23,7 @@ class EngineChoice:
 
 
 def engine_choice(reader: Reader, node: Node | None, source: str | None) -> EngineChoice:
-    """What `engine:` says: a name, or a mapping with a name and addresses."""
+    """Read `engine:`: a name, or a mapping with a name and addresses."""
     if node is None:
         return EngineChoice()
     fields = reader.fields(node, "engine", ("engine",), _KEYS) if isinstance(node, Map) else {"name": node}

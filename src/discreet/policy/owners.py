@@ -35,7 +35,7 @@ OWNER_NAME = "owner"  # what questions call an owner that no single column names
 
 
 def owner_of(reader: Reader, name: str, node: Node | None) -> Owner | None:
-    """What `owner:` of a table says."""
+    """Read `owner:` of a table."""
     if isinstance(node, List):
         return _together(reader, name, node)
     if not isinstance(node, Map):
@@ -51,7 +51,7 @@ def owner_of(reader: Reader, name: str, node: Node | None) -> Owner | None:
 
 
 def _together(reader: Reader, name: str, node: List) -> Together | None:
-    """Columns that name one person together. Two people in one row could not both be protected: that is no list."""
+    """Read columns that name one person together; a row about two people cannot be protected for both."""
     listed = [reader.string(each, f"{name}.owner", "columns, [hospital, patient]") for each in node.items]
     columns = tuple(each for each in listed if each is not None)
     if len(columns) < len(listed):
@@ -67,7 +67,7 @@ def _together(reader: Reader, name: str, node: List) -> Together | None:
 
 
 def meaning_of(owner: Owner | None) -> object:
-    """An owner, for the policy's digest."""
+    """Return an owner for the policy's digest."""
     match owner:
         case Through(table=table, on=on):
             return [table, on]

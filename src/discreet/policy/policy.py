@@ -19,7 +19,7 @@ from discreet.budget import AccountantName, Neighbors
 from discreet.errors import PolicyError, Problem, UsageError
 from discreet.policy.declaration import HIDDEN, check_names, columns
 from discreet.policy.document import Map, Node, Reader, nearest, parse
-from discreet.policy.domain import MOST_ROWS, Column, Domain, Texts, written
+from discreet.policy.domain import MOST_ROWS, Column, Domain, Texts, write_number
 from discreet.policy.engine import EngineChoice, engine_choice
 from discreet.policy.owners import OWNER_NAME, EachRow, Owner, Through, Together, meaning_of, owner_of
 from discreet.policy.publication import Hierarchy, PublicationTerms, hierarchies, publications
@@ -74,7 +74,7 @@ class Table:
 
     @property
     def visible_owner(self) -> str | None:
-        """What questions call the owner; None where another table has to be joined for it."""
+        """The name of the owner in questions; None where another table has to be joined for it."""
         if isinstance(self.owner, str):
             return self.owner
         return OWNER_NAME if isinstance(self.owner, Together | EachRow) else None
@@ -112,7 +112,7 @@ class Limits:
 
     @property
     def engine_memory(self) -> int:
-        """The rest; never less than the engine needs to open a snapshot."""
+        """The rest of `memory`; never less than the engine needs to open a snapshot."""
         return max(10**8, self.memory - self.python_memory)
 
 
@@ -167,7 +167,7 @@ class Policy:
 
     @classmethod
     def parse(cls, text: str, *, path: str | Path) -> Policy:
-        """The policy in a text; `path` is where it stands, for messages and for what is relative to it."""
+        """Read the policy in a text; `path` is where it stands, for messages and relative paths."""
         root, problems = parse(text, file=str(path))
         policy = None
         if root is not None or not problems:
@@ -178,7 +178,7 @@ class Policy:
         return policy
 
     def problem(self, *place: str, message: str) -> Problem:
-        """A problem at a place of the file, or at the nearest place above it that the file has."""
+        """Return a problem at a place of the file, or at the nearest place above it that the file has."""
         while place and place not in self.places:
             place = place[:-1]
         line, column = self.places.get(place, (1, 1))
@@ -186,7 +186,7 @@ class Policy:
 
     @property
     def each_row(self) -> bool:
-        """Whether every row is taken to be somebody else's."""
+        """True if every row is taken to be somebody else's."""
         return any(isinstance(table.owner, EachRow) for table in self.tables.values())
 
 
@@ -312,7 +312,7 @@ def _table(reader: Reader, name: str, node: Node) -> Table:
 
 
 def _check_together(reader: Reader, tables: Mapping[str, Table], entries: Mapping[str, Node]) -> None:
-    """That owners of different tables can be the same person: as many columns in each, or no other table at all."""
+    """Require that owners of different tables can be the same person: by as many columns in each."""
     direct = [table for table in tables.values() if table.owner is not None and not isinstance(table.owner, Through)]
     rowwise = [table for table in direct if isinstance(table.owner, EachRow)]
     private = [table for table in tables.values() if not table.public]
@@ -341,7 +341,7 @@ def _check_together(reader: Reader, tables: Mapping[str, Table], entries: Mappin
 
 
 def _check_owner(reader: Reader, tables: Mapping[str, Table], table: Table, node: Node) -> None:
-    """That every chain ends at an owner, and that the owner's column is written as the columns are."""
+    """Require that every chain ends at an owner, and that its column is spelled alike everywhere."""
     if table.owner is None:
         return
     for column in table.owner_columns:
@@ -394,8 +394,10 @@ def _budget(reader: Reader, node: Node | None) -> BudgetTerms | None:
 
 
 def _limits(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> Limits:
-    """Defaults: ε 1 or the whole budget where that is smaller, a minute, 4 GB, a million keys, 64 KB, no deadline,
-    twenty overruns.
+    """Read limits.
+
+    Defaults: ε 1 or the whole budget where that is smaller, a minute, 4 GB, a million keys, 64 KB,
+    no deadline, twenty overruns.
     """
     known = ("epsilon", "seconds", "memory", "keys", "statement", "deadline", "overruns")
     fields = reader.fields(node, "limits", ("limits",), known)
@@ -407,7 +409,7 @@ def _limits(reader: Reader, node: Node | None, budget: BudgetTerms | None) -> Li
         reader.problem(fields["memory"], "limits.memory must be at least 100MB, which the engine itself needs.")
     if deadline is not None and deadline > seconds:
         reader.problem(
-            fields["deadline"], f"limits.deadline is later than limits.seconds, {written(seconds)}s, allows."
+            fields["deadline"], f"limits.deadline is later than limits.seconds, {write_number(seconds)}s, allows."
         )
     return Limits(
         epsilon=epsilon or min(Fraction(1), budget.epsilon if budget else Fraction(1)),

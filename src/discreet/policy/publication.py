@@ -78,7 +78,7 @@ class PublicationTerms:
     invariants: tuple[Invariant, ...]
 
     def meaning(self) -> list[object]:
-        """All that a publication depends on: changed, it is another one, and paid anew."""
+        """Return all that a publication depends on: changed, it is another one, and paid anew."""
         hierarchy = [self.hierarchy.name, list(self.hierarchy.levels), self.hierarchy.table]
         tables = [[each.name, list(each.columns), str(each.weight)] for each in self.tables]
         splits = [
@@ -94,7 +94,7 @@ class PublicationTerms:
 
 
 def hierarchies(reader: Reader, node: Node | None, *, public: Mapping[str, bool]) -> dict[str, Hierarchy]:
-    """Everything under `hierarchies`; `public` says of each table of the policy whether it is public."""
+    """Read everything under `hierarchies`; `public` tells of each table of the policy if it is public."""
     entries = reader.fields(node, "hierarchies", ("hierarchies",), None)
     check_names(reader, node, "hierarchy", ())
     read = {name: _hierarchy(reader, name, value, public) for name, value in entries.items()}
@@ -128,7 +128,7 @@ def _hierarchy(reader: Reader, name: str, node: Node, public: Mapping[str, bool]
 
 
 def _names(reader: Reader, node: Node, what: str, expected: str) -> tuple[str, ...] | None:
-    """Different names in a list, which may be empty."""
+    """Read different names in a list, which may be empty."""
     if not isinstance(node, List) or not all(isinstance(item, Scalar) and item.text for item in node.items):
         reader.wrong(node, what, expected)
         return None
@@ -152,7 +152,7 @@ def publications(
     known: Mapping[str, Hierarchy],
     most: Fraction | None,
 ) -> dict[str, PublicationTerms]:
-    """Everything under `publications`. `columns` are those that each private table declares."""
+    """Read everything under `publications`. `columns` are those that each private table declares."""
     entries = reader.fields(node, "publications", ("publications",), None)
     check_names(reader, node, "publication", ())
     scope = _Scope(reader=reader, columns=columns, public=public, known=known, most=most)
@@ -258,7 +258,7 @@ class _Scope:
         return Tabulation(name="_".join(names) or TOTAL, columns=names, weight=weight)
 
     def _shares(self, node: Node | None, what: str, names: Sequence[str]) -> dict[str, Fraction] | None:
-        """A share for each name; what is not named gets none."""
+        """Read a share for each name; what is not named gets none."""
         if node is None:
             return None
         found = dict.fromkeys(names, Fraction(0))
@@ -339,7 +339,7 @@ class _Scope:
 
 
 def _positive(reader: Reader, node: Node, what: str, *, zero: bool = False) -> Fraction | None:
-    """A number above zero, or also zero; anything else is a problem."""
+    """Read a number above zero, or also zero; anything else is a problem."""
     value = rational(node.text) if isinstance(node, Scalar) else None
     if value is None or value < 0 or (value == 0 and not zero):
         reader.wrong(node, what, f"a number {'from' if zero else 'above'} zero")

@@ -51,7 +51,7 @@ AS_IT_IS = Reading()
 
 
 def reading(reader: Reader, table: str, node: Node | None) -> Reading:
-    """What `read:` of a table says."""
+    """Read `read:` of a table."""
     what = f"{table}.read"
     fields = reader.fields(node, what, ("tables", table, "read"), _KEYS)
     zone = reader.string(fields.get("timezone"), f"{what}.timezone", "a zone such as Europe/Berlin")
@@ -84,7 +84,7 @@ def _encoding(reader: Reader, what: str, node: Node | None) -> str | None:
 
 
 def date_format(reader: Reader, what: str, kind: str, node: Node) -> str | None:
-    """How the days or moments of a column are written: %d.%m.%Y."""
+    """Read how the days or moments of a column are written: %d.%m.%Y."""
     expected = "written with %d, %m, %Y and the like, as in '%d.%m.%Y'"
     text = reader.string(node, f"{what}.format", expected)
     if text is None:

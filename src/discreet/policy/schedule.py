@@ -30,7 +30,7 @@ class PerPerson:
     rows: int
 
     def most(self, horizon: int) -> int:
-        """In how many of so many periods one person can count."""
+        """Return in how many of so many periods one person can count."""
         fit = -(-horizon // self.apart)
         return fit if self.periods is None else min(self.periods, fit)
 
@@ -50,7 +50,7 @@ class Schedule:
     epsilon: Fraction
 
     def begins(self, index: int) -> datetime:
-        """The moment at which a period begins, which is when the one before it ends."""
+        """Return the moment at which a period begins, which is when the one before it ends."""
         midnight = datetime(self.start.year, self.start.month, self.start.day)
         match self.period:
             case "hour":
@@ -64,7 +64,7 @@ class Schedule:
                 return midnight.replace(year=self.start.year + months // 12, month=months % 12 + 1)
 
     def due(self, as_of: datetime) -> int:
-        """How many periods have ended by a moment, the horizon's at most."""
+        """Count the periods that have ended by a moment, the horizon's at most."""
         low, high = 0, self.periods or MOST_PERIODS
         while low < high:  # the first period that has not ended
             middle = (low + high) // 2
@@ -72,7 +72,7 @@ class Schedule:
         return low
 
     def meaning(self) -> dict[str, object]:
-        """All that a stream depends on: a changed schedule is another stream, started and paid anew."""
+        """Return all that a stream depends on: a changed schedule is another stream, started and paid anew."""
         person = self.per_person
         return {
             "name": self.name,
@@ -88,7 +88,7 @@ class Schedule:
 
 
 def schedules(reader: Reader, node: Node | None, *, unit: str, most: Fraction | None) -> dict[str, Schedule]:
-    """Everything under `releases`; what cannot be read is a problem with its place."""
+    """Read everything under `releases`; what cannot be read is a problem with its place."""
     entries = reader.fields(node, "releases", ("releases",), None)
     check_names(reader, node, "release", ())
     read = {name: _schedule(reader, name, value, unit=unit, most=most) for name, value in entries.items()}
@@ -177,7 +177,7 @@ def _publish(reader: Reader, node: Node | None, what: str, periods: int | None) 
 
 
 def _per_person(reader: Reader, node: Node | None, whole: Node, name: str, unit: str) -> PerPerson | None:
-    """How much a person may count. Where the unit is the event, an owner is one event, and there is nothing to say."""
+    """Read how much a person may count; if the unit is the event, an owner is one event."""
     what = f"releases.{name}.per_person"
     if node is None:
         if unit == "event":

@@ -68,7 +68,7 @@ class Allowance:
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
     ) -> tuple[IntegerArray, ...]:
-        """Noisy numbers for every cell of a grid of public keys, one array per form.
+        """Return noisy numbers for every cell of a grid of public keys, one array per form.
 
         `exact` has positions of keys and sums, one row per group that exists; groups that do not exist are zeros, and
         get noise like all others. Where the columns numbered `keys` are not public, the grid is that of the
@@ -95,12 +95,12 @@ class Allowance:
         sizes: Sequence[int],
         forms: Sequence[Sequence[int]],
     ) -> Steps:
-        """A measurement of a stream: the mechanism pays for all of its steps together (S15)."""
+        """Return a measurement of a stream: the mechanism pays for all of its steps together (S15)."""
         _require(mechanism, mechanism.hides(moved))
         return Steps(mechanism, self._spend(mechanism), encoder, sizes=sizes, forms=forms)
 
     def threshold(self, mechanism: Threshold, exact: Exact, *, moved: Keys, keys: int) -> tuple[pa.Table, IntegerArray]:
-        """The keys whose noisy number passes, in the order of their values, and those numbers (S5).
+        """Return the keys whose noisy number passes, in the order of their values, and those numbers (S5).
 
         `exact` has the keys themselves and the number that is tested; only existing keys.
         How many there are is not public. They are taken part by part, and only those are held that leave.
@@ -121,7 +121,7 @@ class Allowance:
         return survivors.take(order), np.concatenate(numbers)[arrow.numbers(order).astype(np.int64)]
 
     def keep(self, exact: Exact, survivors: pa.Table, *, keys: Sequence[int]) -> Exact:
-        """The rows of keys that have left, taken part by part; the columns numbered `keys` are those of the keys."""
+        """Return the rows of keys that have left, part by part; the columns numbered `keys` are the keys'."""
         kept = list[pa.Table]()
         for table in exact.unwrap_parts():
             _, among = places_among(table, survivors, keys)
@@ -145,7 +145,7 @@ class Allowance:
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
     ) -> npt.NDArray[np.int64]:
-        """The cell that a selection chooses in every group (for several quantiles: cells, one column each).
+        """Return the cell that a selection chooses in every group (for several quantiles: cells, one column each).
 
         `exact` has positions of keys, then the cell, and the rows in it. Where the columns
         numbered `keys` are not public, groups are those of the `survivors`, times the public keys, as in `measure`.
@@ -181,7 +181,7 @@ class Allowance:
         survivors: pa.Table | None = None,
         keys: Sequence[int] = (),
     ) -> IntegerArray:
-        """The cell of a fine grid that a quantile chooses in every group, in one column; groups as in `choose`.
+        """Return the cell of a fine grid that a quantile chooses in every group; groups as in `choose`.
 
         `exact` has positions of keys, the cell, and what `algebra.Nearest` gives beside them, for the cells near the
         wanted rank at least.
@@ -205,10 +205,10 @@ class Allowance:
     def marginal(
         self, mechanism: Additive, exact: Exact, *, moved: Sensitivity, cells: IntegerArray, size: int
     ) -> IntegerArray:
-        """Noisy counts of `size` groups of cells: a row at a place of a public grid counts for group cells[place]."""
+        """Return noisy counts of `size` groups of cells: a row at a place of a public grid counts for cells[place]."""
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
-        return np.asarray(mechanism.add_to(_grouped(exact.unwrap(), cells, size), stream, Items.positions(size)))
+        return np.asarray(mechanism.add_to(_group(exact.unwrap(), cells, size), stream, Items.positions(size)))
 
     def roll_up(
         self,
@@ -219,7 +219,7 @@ class Allowance:
         maps: Sequence[IntegerArray],
         sizes: Sequence[int],
     ) -> IntegerArray:
-        """Noisy counts of every cell of a public grid: each of `maps` puts the places of one key into its cells
+        """Return noisy counts of a public grid: each of `maps` puts the places of one key into its cells.
 
         A place -1 is none: such rows are in no cell. The counts are as long as the product of `sizes`, in as few bits
         as hold them. They are made part by part: there may be many more cells than rows.
@@ -243,7 +243,7 @@ class Allowance:
         cells: Iterable[IntegerArray],
         models: Sequence[IntegerArray],
     ) -> IntegerArray:
-        """Noisy l1 distances of exact counts to released integer tables; all of them are one vector (S16)."""
+        """Return noisy l1 distances of exact counts to released integer tables; together one vector (S16)."""
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         return np.asarray(mechanism.add_to(_apart(exact, cells, models), stream, Items.positions(len(models))))
@@ -259,7 +259,7 @@ class Allowance:
         factors: Sequence[int],
         expected: Sequence[int],
     ) -> int:
-        """Which exact counts are farthest from a released integer table, by factor * (distance - expected) (S16).
+        """Return which exact counts are farthest from their released table, by factor * (distance - expected) (S16).
 
         `moved` is how far one person moves each distance.
         """
@@ -281,13 +281,13 @@ class Allowance:
 
 
 def _require(mechanism: Mechanism, hidden: bool) -> None:
-    """Second defence against noise made for another statistic than the one it is about to be added to."""
+    """Refuse noise made for another statistic than this one: the second defence."""
     if not hidden:
         raise Unproved(f"{type(mechanism).__name__} claims less than one person moves this statistic: not released.")
 
 
-def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
-    """Counts of groups of cells, exact."""
+def _group(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
+    """Return exact counts of groups of cells."""
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, cells[integers(table.column(key_column(0)))], integers(table.column(number_column(0))))
     return counts
@@ -296,7 +296,7 @@ def _grouped(table: pa.Table, cells: IntegerArray, size: int) -> IntegerArray:
 def _places_of(
     table: pa.Table, maps: Sequence[IntegerArray], sizes: Sequence[int]
 ) -> tuple[IntegerArray, IntegerArray]:
-    """The cells that public maps put rows into, in rising order, and how many rows are in each; exact."""
+    """Return the cells that public maps put rows into, in rising order, and how many rows are in each; exact."""
     place, inside = np.zeros(table.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
     for index, (mapped, size) in enumerate(zip(maps, sizes, strict=True)):
         here = mapped[integers(table.column(key_column(index)))]
@@ -308,7 +308,7 @@ def _places_of(
 
 
 def _counted(place: IntegerArray, number: IntegerArray, first: int, size: int) -> IntegerArray:
-    """Counts of the cells from `first` on, exact. Places are in rising order."""
+    """Return exact counts of the cells from `first` on. Places are in rising order."""
     low, high = np.searchsorted(place, [first, first + size])
     counts = np.zeros(size, dtype=np.int64)
     np.add.at(counts, place[low:high] - first, number[low:high])
@@ -316,9 +316,9 @@ def _counted(place: IntegerArray, number: IntegerArray, first: int, size: int) -
 
 
 def _apart(exact: Iterable[Exact], cells: Iterable[IntegerArray], models: Sequence[IntegerArray]) -> IntegerArray:
-    """The l1 distance of each table of counts to its model. Counts are read one after another, and may be large."""
+    """Return the l1 distance of each table of counts to its model; reads counts in turn, as they may be large."""
     pairs = zip(exact, cells, models, strict=True)
-    return narrow(np.array([_distance(_grouped(e.unwrap(), c, len(m)), m) for e, c, m in pairs], dtype=object))
+    return narrow(np.array([_distance(_group(e.unwrap(), c, len(m)), m) for e, c, m in pairs], dtype=object))
 
 
 def _distance(counts: IntegerArray, model: IntegerArray) -> int:

@@ -107,7 +107,7 @@ def _require(package: str) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it without loss: large integers and decimals as strings, dates by ISO, bytes in hex.
+    """Return a value as JSON holds it: large integers and decimals as strings, dates by ISO, bytes in hex.
 
     Lists and structs are those of plain values; an interval is its text.
     """
@@ -129,7 +129,7 @@ def plain(value: Any) -> Any:
 
 
 def _interval(value: pa.MonthDayNano) -> str:
-    """As DuckDB writes it: 1 year 3 months -2 days 00:00:01.5. The parts do not add up, so each has its own sign."""
+    """Write an interval as DuckDB does: 1 year 3 months -2 days 00:00:01.5; each part has its own sign."""
     years, months = divmod(abs(value.months), 12)
     sign = -1 if value.months < 0 else 1
     parts = ((sign * years, "year"), (sign * months, "month"), (value.days, "day"))
@@ -153,5 +153,5 @@ class Sheet:
 
 
 def rows_used(mechanisms: Sequence[Mechanism]) -> list[dict[str, str]]:
-    """Mechanisms as the ledger stores them."""
+    """Return mechanisms as the ledger stores them."""
     return [to_row(mechanism) for mechanism in mechanisms]

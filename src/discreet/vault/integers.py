@@ -15,14 +15,14 @@ from discreet.vault.exact import IntegerArray
 
 
 def exact_product(factors: npt.NDArray[np.int64], values: IntegerArray) -> IntegerArray:
-    """A matrix product of integers; in 64 bits only where that cannot overflow."""
+    """Return a matrix product of integers; in 64 bits only where that cannot overflow."""
     reach = int(np.abs(factors).sum(axis=1).max(initial=0)) * largest(values)
     kind = np.int64 if reach < 2**63 and values.dtype != object else object
     return np.asarray(factors.astype(kind) @ values.astype(kind, copy=False))
 
 
 def exact_sum(one: IntegerArray, other: IntegerArray) -> IntegerArray:
-    """The sum of two arrays of integers; in 64 bits only where that cannot overflow."""
+    """Return the sum of two arrays of integers; in 64 bits only where that cannot overflow."""
     return np.asarray(exact_product(np.ones((1, 2), dtype=np.int64), np.stack([one, other]))[0])
 
 
@@ -31,18 +31,18 @@ def largest(values: IntegerArray) -> int:
 
 
 def narrow(values: IntegerArray) -> IntegerArray:
-    """Python's integers as 64-bit ones, where all of them fit with room to spare."""
+    """Return Python's integers as 64-bit ones, where all of them fit with room to spare."""
     return values.astype(np.int64) if all(abs(value) < 2**62 for value in values) else values
 
 
 def compact(values: IntegerArray) -> IntegerArray:
-    """The same integers in 16 or 32 bits, where all of them fit: there may be very many."""
+    """Return the same integers in 16 or 32 bits, where all of them fit: there may be very many."""
     most = largest(values)
     return values.astype(np.int16 if most < 2**15 else np.int32) if most < 2**31 else values
 
 
 def integers(column: pa.ChunkedArray) -> IntegerArray:
-    """A column of exact integers; NULL, the sum of no rows, is 0."""
+    """Return a column of exact integers; NULL, the sum of no rows, is 0."""
     if column.type == pa.int64():
         return arrow.numbers(column)
     try:
@@ -52,7 +52,7 @@ def integers(column: pa.ChunkedArray) -> IntegerArray:
 
 
 def combination(form: Sequence[int], sums: Mapping[int, IntegerArray]) -> IntegerArray:
-    """An integer combination of sums; in 64 bits only where that cannot overflow."""
+    """Return an integer combination of sums; in 64 bits only where that cannot overflow."""
     used = [(factor, sums[index]) for index, factor in enumerate(form) if factor]
     # Privacy: a factor that does not fit counts even where all sums are zero, or only the data of nobody would fail.
     bound = sum(abs(factor) * max(1, largest(values)) for factor, values in used)
@@ -63,7 +63,7 @@ def combination(form: Sequence[int], sums: Mapping[int, IntegerArray]) -> Intege
 
 
 def cells_of(table: pa.Table, sizes: Sequence[int], forms: Sequence[Sequence[int]]) -> list[IntegerArray]:
-    """The forms' values on the whole grid of keys, exact."""
+    """Return the forms' values on the whole grid of keys, exact."""
     cells = int(np.prod(sizes, dtype=np.int64)) if sizes else 1
     position = np.zeros(table.num_rows, dtype=np.int64)
     for index, size in enumerate(sizes):

@@ -16,7 +16,7 @@ from discreet.vault.exact import IntegerArray
 
 
 def rows_among(table: pa.Table, survivors: pa.Table, keys: Sequence[int], *, public: int) -> pa.Table:
-    """The rows of surviving keys: the columns of unknown keys give way to one, the first, the place of the survivor.
+    """Return the rows of surviving keys: one first column, the survivor's place, replaces the unknown keys.
 
     The table has `keys` and so many public keys, in any order, and its numbers behind them.
     """
@@ -31,7 +31,7 @@ def rows_among(table: pa.Table, survivors: pa.Table, keys: Sequence[int], *, pub
 def places_among(
     table: pa.Table, survivors: pa.Table, keys: Sequence[int]
 ) -> tuple[IntegerArray, npt.NDArray[np.bool_]]:
-    """The place of each row's key among the survivors, and whether it is among them at all."""
+    """Return the place of each row's key among the survivors, and whether it is among them at all."""
     place = np.zeros(table.num_rows, dtype=np.int64)
     wanted, kept = np.zeros(survivors.num_rows, dtype=np.int64), np.ones(table.num_rows, dtype=bool)
     own = wide_offsets(table.select([key_column(key) for key in keys]))
@@ -49,13 +49,13 @@ def places_among(
 
 
 def wide_offsets(table: pa.Table) -> pa.Table:
-    """The same with 64-bit offsets into texts. Privacy: 32 bits end at 2 GiB of keys, and so at one person's (S21)."""
+    """Return the same with 64-bit offsets into texts. Privacy: 32 bits end at 2 GiB of keys (S21)."""
     fields = [each.with_type(pa.large_string()) if pa.types.is_string(each.type) else each for each in table.schema]
     return table.cast(pa.schema(fields))
 
 
 def key_texts(column: pa.ChunkedArray) -> Texts:
-    """A column of keys as text: within one type, what differs is written differently."""
+    """Return a column of keys as text: within one type, what differs is written differently."""
     texts = column.cast(pa.large_string()).combine_chunks()
     _, places, content = texts.buffers()
     return Texts(

@@ -26,13 +26,13 @@ class Released:
 
 
 def to_bytes(released: Mapping[str, Released]) -> bytes:
-    """What a charge stores: of each part its numbers, each in as few bytes as all of an array need, and its survivors.
+    """Return what a charge stores: each part's numbers in as few bytes as an array needs, and its survivors.
 
     First a list of what comes: of each part its id, the kinds of its arrays by place, and whether it has survivors.
     """
     told, contents = [], list[bytes]()
     for name, each in released.items():
-        arrays = [[_packed(array) for array in place] for place in each.numbers]
+        arrays = [[_pack(array) for array in place] for place in each.numbers]
         told.append([name, [[kind for kind, _ in place] for place in arrays], each.survivors is not None])
         contents += [content for place in arrays for _, content in place]
         contents += [] if each.survivors is None else [_ipc(each.survivors)]
@@ -44,7 +44,7 @@ def from_bytes(content: bytes) -> dict[str, Released]:
     contents = _contents(io.BytesIO(content))
     return {
         name: Released(
-            numbers=tuple(tuple(_unpacked(kind, next(contents)) for kind in place) for place in kinds),
+            numbers=tuple(tuple(_unpack(kind, next(contents)) for kind in place) for place in kinds),
             survivors=pa.ipc.open_stream(next(contents)).read_all() if unknown else None,
         )
         for name, kinds, unknown in json.loads(next(contents))["parts"]
@@ -56,7 +56,7 @@ def _contents(stream: io.BytesIO) -> Iterator[bytes]:
         yield stream.read(int.from_bytes(head, "little"))
 
 
-def _packed(numbers: npt.NDArray[Any]) -> tuple[str, bytes]:
+def _pack(numbers: npt.NDArray[Any]) -> tuple[str, bytes]:
     if numbers.dtype == object:
         return "text", ",".join(map(str, numbers)).encode()
     ends = (int(numbers.min()), int(numbers.max())) if len(numbers) else (0, 0)
@@ -64,7 +64,7 @@ def _packed(numbers: npt.NDArray[Any]) -> tuple[str, bytes]:
     return kind, numbers.astype(kind).tobytes()
 
 
-def _unpacked(kind: str, content: bytes) -> npt.NDArray[Any]:
+def _unpack(kind: str, content: bytes) -> npt.NDArray[Any]:
     if kind == "text":
         return np.array([int(each) for each in content.decode().split(",") if each], dtype=object)
     return np.frombuffer(content, dtype=kind).astype(np.int64)

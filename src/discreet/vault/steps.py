@@ -48,25 +48,25 @@ class Steps:
         self._sizes, self._forms = sizes, forms
 
     def skip(self, exact: Exact) -> None:
-        """A step that was released already, by this process or another."""
+        """Feed a step that was released already, by this process or another."""
         self._encoder.add(self._numbers(exact))
 
     def release(self, *exact: Exact) -> list[IntegerArray]:
-        """The noisy rows of the next steps, one column per cell. Draws are numbered: same number, same noise."""
+        """Return the noisy rows of the next steps, one column per cell. Same number of a draw, same noise."""
         steps = [self._encoder.add(self._numbers(each)) for each in exact]
         cells = steps[0].values.shape[1]
         numbers = np.unique(np.concatenate([step.draws for step in steps]))
         places = np.add.outer(numbers * cells, np.arange(cells)).ravel()
         drawn = self._mechanism.add_to(np.zeros(len(places), dtype=np.int64), self._stream, Items.codes(places))
         noise = drawn.reshape(-1, cells)
-        return [_added(step, noise[np.searchsorted(numbers, step.draws)]) for step in steps]
+        return [_add(step, noise[np.searchsorted(numbers, step.draws)]) for step in steps]
 
     def _numbers(self, exact: Exact) -> IntegerArray:
         return np.concatenate(cells_of(exact.unwrap(), self._sizes, self._forms))
 
 
-def _added(step: Measured, drawn: IntegerArray) -> IntegerArray:
-    """A step's exact rows with their combinations of draws added; in 64 bits only where that cannot overflow."""
+def _add(step: Measured, drawn: IntegerArray) -> IntegerArray:
+    """Add combinations of draws to a step's exact rows; in 64 bits only where that cannot overflow."""
     noise = exact_product(step.signs, drawn)
     wide = object in (noise.dtype, step.values.dtype) or largest(noise) + largest(step.values) >= 2**63
     kind = object if wide else np.int64

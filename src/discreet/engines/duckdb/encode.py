@@ -34,7 +34,7 @@ from discreet.policy.domain import (
     Integers,
     Texts,
     Timestamps,
-    written,
+    write_number,
 )
 from discreet.policy.reading import AS_IT_IS, Reading
 
@@ -141,7 +141,7 @@ def _from_exact(domain: Integers | Decimals, x: str, digits: int, kept: str) -> 
     low, high = str(lo), str(hi)
     if digits:
         x = f"CAST({x} AS DECIMAL(38,{digits}))"
-        low, high = (f"CAST('{written(Fraction(end, 10**digits))}' AS DECIMAL(38,{digits}))" for end in (lo, hi))
+        low, high = (f"CAST('{write_number(Fraction(end, 10**digits))}' AS DECIMAL(38,{digits}))" for end in (lo, hi))
     inside = f"CAST(least(greatest({x}, {low}), {high}){f' * {10**digits}' if digits else ''} AS {wide})"
     steps = inside if ratio.numerator == 1 else f"{inside} * {ratio.numerator}"
     if ratio.denominator != 1:

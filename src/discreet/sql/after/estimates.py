@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from discreet import arrow
-from discreet.mechanisms.simulate import Noise, part, redrawn, simulated
+from discreet.mechanisms.simulate import Noise, part, redrawn, simulate
 from discreet.sql.after.margins import half_width
 
 Components = tuple[npt.NDArray[Any], ...]  # integers, also as Python objects where they pass 64 bits
@@ -136,7 +136,7 @@ def reach(function: Callable[[Floats], tuple[Floats, ...]], parts: Floats, noise
     moved, *lower = function(parts[:, None, :] - np.array([each.astype(np.float64) for each in drawn])[:, :, None])
     step = part(noise).spread
     around = [function(parts[:, None, :] + sign * step * np.eye(size)[:, :, None])[0] for sign in (1, -1)]
-    found = simulated(np.abs(moved - center[None, :]), (around[0] - around[1]) / (2 * step), noises, drawn)
+    found = simulate(np.abs(moved - center[None, :]), (around[0] - around[1]) / (2 * step), noises, drawn)
     straight = [(low > divisor / 2).all(axis=0) for low, divisor in zip(lower, divisors, strict=True)]
     return np.where(np.logical_and.reduce(straight) & np.isfinite(found), found, np.inf)
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from discreet import arrow
 from discreet.errors import EngineFailure
-from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulated
+from discreet.mechanisms.simulate import Noise, part, redrawn, redrawn_quantile, simulate
 from discreet.sql.after.after import guarded, unfiltered
 from discreet.sql.after.estimates import Components, redraws
 from discreet.sql.after.half_width import half_width
@@ -270,7 +270,7 @@ def simulated_half_widths(
     widths = redrawn_quantile(farther)
     straight = (bend <= np.maximum(farther, widths[None, :]) / 2).all(axis=0)
     farthest = np.where(np.isfinite(farther), farther, 0.0).max(axis=0)
-    return np.asarray(np.where(straight, simulated(farther, slopes, noises, drawn), np.maximum(widths, farthest)))
+    return np.asarray(np.where(straight, simulate(farther, slopes, noises, drawn), np.maximum(widths, farthest)))
 
 
 def answered(sql: str, tables: dict[str, pa.Table], run: Run) -> pa.Table:
