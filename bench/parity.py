@@ -43,6 +43,7 @@ def rows_of(name: str, found: Parity, label: str) -> list[Row]:
             "near": cell.near,
             "together": cell.together,
             "steady": real[cell.finding].steady,
+            "resamples": real[cell.finding].resamples,
         }
         for cell in found.cells
     ]
@@ -72,16 +73,21 @@ def run(arguments: argparse.Namespace) -> None:
 
 def show() -> None:
     """Print, for each synthesizer and ε, the mean share of tables on which a finding held, by study and over all."""
-    rows = kept()
+    rows = sorted(kept(), key=lambda row: row["resamples"])
+    steady = {(row["study"], row["finding"]): row["steady"] for row in rows}  # by the longest bootstrap
     shares: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for row in rows:
         share = row["held"] / row["repeats"]
-        for of in (row["study"], "all findings", *(["steady findings"] if row["steady"] else [])):
+        for of in (
+            row["study"],
+            "all findings",
+            *(["steady findings"] if steady[row["study"], row["finding"]] else []),
+        ):
             shares[row["epsilon"], of, row["synthesizer"]].append(share)
     names = list(dict.fromkeys(row["synthesizer"] for row in rows))
     order = {name: place for place, name in enumerate((*reversed(SYNTHESIZERS), *names))}
     names.sort(key=order.__getitem__)
-    print("| ε | | findings | " + " | ".join(names) + " |\n|---" * 1 + "|---|---|---" + "|---" * len(names) + "|")
+    print("| ε | | findings | " + " | ".join(names) + " |\n|---|---|---" + "|---" * len(names) + "|")
     for epsilon, of in dict.fromkeys((epsilon, of) for epsilon, of, _ in sorted(shares, key=_order)):
         cells = [shares.get((epsilon, of, name)) for name in names]
         count = max(len(each) for each in cells if each)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +156,7 @@ def test_the_interval_of_five_of_ten_is_the_one_in_every_table() -> None:
         (np.array([0.221, 3.9, 0.1], dtype=np.float32).astype(float), "{decimal: [0.100, 3.900], step: 0.001}"),
         (["b", "a", "b", None], '{values: ["a", "b"], nullable: true}'),
         ([date(2020, 1, 2), date(2021, 3, 4)], "{date: [2020-01-02, 2021-03-04]}"),
+        ([datetime(2020, 1, 2, 3, 4), datetime(2020, 1, 5)], "{timestamp: [2020-01-02, 2020-01-06], step: 1s}"),
     ],
 )
 def test_domains_come_from_a_public_column(values: Any, text: str) -> None:
@@ -173,6 +174,28 @@ def test_every_description_of_a_public_table_is_a_fresh_one() -> None:
     made = [describe_public(table, name="people", epsilon="1", synthesizer="independent") for _ in range(2)]
     assert made[0].measured[0].counts.tolist() != made[1].measured[0].counts.tolist()
     assert [axis.name for axis in made[0].axes] == ["pay", "school", "sex", "row_number"]
+
+
+def test_a_public_table_of_every_kind_of_column_is_described() -> None:
+    """Also where a name has a dot or is a key word; a name that no policy takes is refused in a sentence."""
+    place = np.arange(300)
+    table = pa.table(
+        {
+            "yrs.service": place % 7,
+            "new": place % 2 == 0,
+            "select": pa.array([None if each % 5 == 0 else "ja: nein, {x}" for each in place]),
+            "day": pa.array([date(2020, 1, 1 + int(each) % 28) for each in place]),
+            "seen": pa.array([datetime(2020, 1, 1, int(each) % 24) for each in place]),
+            "cost": place / 4,
+        }
+    )
+    made = describe_public(table, name="select", epsilon="50", synthesizer="independent").generate(rows=200)
+    assert made.column_names == table.column_names
+    with pytest.raises(UsageError, match=r"public table cannot be described: .*letters, digits"):
+        describe_public(pa.table({'a "b"': place}), name="t", epsilon="1", synthesizer="random")
+    found = finding('AVG("yrs.service") BETWEEN 2 AND 4 AND MAX(cost) > 50 AND COUNT("select") < COUNT(*)')
+    assert found.assertion.columns(tuple(table.column_names)) == ("yrs.service", "select", "cost")
+    assert Judge().verdict(found.assertion, made).holds
 
 
 @pytest.fixture(scope="module")

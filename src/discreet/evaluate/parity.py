@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 
 import pyarrow as pa
@@ -123,8 +124,7 @@ def public_parity(
     progress: Progress = None,
 ) -> Parity:
     """Describe a public table anew for every synthesizer, ε and repeat, and try the findings on each."""
-    judge = Judge()
-    real = steadiness(study.findings, table, judge=judge, resamples=resamples, progress=progress)
+    real = steadiness(study.findings, table, judge=_process_judge(), resamples=resamples, progress=progress)
     trials = [
         Trial(study=study, table=table, synthesizer=name, epsilon=epsilon, informed=planned.informed)
         for epsilon in planned.epsilons
@@ -180,7 +180,13 @@ def attempt(trial: Trial) -> Repeat:
     description = describe_public(
         trial.table, name=trial.study.table, epsilon=trial.epsilon, synthesizer=trial.synthesizer, workload=told
     )
-    return repeat_of(trial.study, description, Judge())
+    return repeat_of(trial.study, description, _process_judge())
+
+
+@cache
+def _process_judge() -> Judge:
+    """One for the process: planning the assertions takes longer than asking them."""
+    return Judge()
 
 
 def repeat_of(study: Study, description: Description, judge: Judge) -> Repeat:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Sequence
+from datetime import timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from discreet.curator import Curator, create_ledger
-from discreet.errors import UsageError
+from discreet.errors import PolicyError, UsageError
 from discreet.policy.policy import Policy
 from discreet.synthetic.description import Description
 
@@ -34,11 +35,20 @@ def describe_public(
         path = Path(folder) / "policy.yaml"
         owner = _free_name(table)
         path.write_text(policy_text(table, name=name, owner=owner, epsilon=epsilon), encoding="utf-8")
-        policy = Policy.read(path)
+        policy = _policy(path)
         create_ledger(policy)
         rows = table.append_column(owner, pa.array(np.arange(table.num_rows)))
         curator = Curator(policy, tables={name: rows})
         return curator.describe(name, epsilon=epsilon, synthesizer=synthesizer, workload=workload)
+
+
+def _policy(path: Path) -> Policy:
+    """Read the policy; what it refuses, such as a quote in a column's name, is about the public table."""
+    try:
+        return Policy.read(path)
+    except PolicyError as error:
+        why = " ".join(problem.message for problem in error.problems)
+        raise UsageError(f"The public table cannot be described: {why}") from None
 
 
 def policy_text(table: pa.Table, *, name: str, owner: str, epsilon: str) -> str:
@@ -76,6 +86,9 @@ def domain_text(name: str, values: pa.ChunkedArray) -> str:
     if pa.types.is_date(kind):
         ends = pc.min_max(known.cast(pa.date32()))
         return f"{{date: [{ends['min']}, {ends['max']}]{nullable}}}"
+    if pa.types.is_timestamp(kind):
+        days = pc.min_max(known.cast(pa.timestamp("us")).cast(pa.date32(), safe=False)).as_py()
+        return f"{{timestamp: [{days['min']}, {days['max'] + timedelta(days=1)}], step: 1s{nullable}}}"
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
         raise UsageError(f"{name} is of a kind that parity cannot describe ({kind}). Leave it out.")
     numbers = known.cast(pa.float64(), safe=False).to_numpy()

@@ -15,7 +15,7 @@ from discreet.pages import blocks
 from discreet.pages.heat import Patch, shares
 from discreet.synthetic.report.raw import BANNER
 
-_LABEL = 60  # letters of a finding's sentence beside the map
+_LABEL = 44  # letters of a finding's sentence beside the map
 _PAIRS = 3  # shown of those that no model measured
 
 
