@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -274,6 +275,21 @@ def test_every_shipped_finding_holds_on_the_real_table(name: str) -> None:
         assert finding.near(found.value) in (True, None), finding.says
         if finding.value is not None:
             assert found.value == pytest.approx(finding.value, rel=0.02), finding.says
+
+
+def test_the_example_of_the_documentation_holds() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "parity.md").read_text(encoding="utf-8")
+    given = parse_study(text.split("```yaml\n")[1].split("```")[0], file="parity.md")
+    table, judge = study_table(given), Judge()
+    assert [judge.verdict(each.assertion, table).holds for each in given.findings] == [True, True]
+
+
+def test_the_documentation_lists_the_shipped_studies() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "parity.md").read_text(encoding="utf-8")
+    for name in shipped():
+        given = study(name)
+        rows = f"{study_table(given).num_rows:,}"
+        assert re.search(rf"\| `{name}` \| .* \| {rows} \| {len(given.findings)} \|", text), name
 
 
 def test_at_least_six_studies_and_forty_findings_are_shipped() -> None:

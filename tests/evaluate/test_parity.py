@@ -379,6 +379,9 @@ def test_the_command_on_a_public_table(private: Path, shell: Shell, tmp_path: Pa
     for name in ("random, ε = 1", "independent, ε = 5", "Nobody (2026)", "Finding 2 held 0 of 1"):
         assert name in out
     assert "heat" in html.read_text()
+    code, out, _ = shell(*words, "--synthesizers", "random", "--epsilons", "1/2", "--format", "json")
+    assert code == 0
+    assert {each["epsilon"] for each in json.loads(out)["cells"]} == {0.5}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 from discreet.budget import with_margin
@@ -31,7 +32,7 @@ def as_json(found: Parity) -> dict[str, Any]:
         "parity": [
             {
                 "synthesizer": synthesizer,
-                "epsilon": float(epsilon),
+                "epsilon": float(Fraction(epsilon)),
                 "parity": found.parity(synthesizer, epsilon),
                 "steady": found.parity(synthesizer, epsilon, steady=True) if found.real else None,
             }
@@ -80,7 +81,7 @@ def _cell_json(cell: Cell) -> dict[str, Any]:
     return {
         "finding": cell.finding,
         "synthesizer": cell.synthesizer,
-        "epsilon": float(cell.epsilon),
+        "epsilon": float(Fraction(cell.epsilon)),
         "held": cell.held,
         "repeats": cell.repeats,
         "interval": list(cell.interval),
