@@ -96,7 +96,7 @@ def test_texts_have_wide_offsets() -> None:
 @pytest.mark.slow
 def test_more_than_two_gigabytes_of_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taken from a column of 32-bit offsets, these would fail at 2 GiB: one key more or less would tell."""
-    monkeypatch.setattr("discreet.vault.allowance.text_items", lambda *_: None)
+    monkeypatch.setattr("discreet.vault.unknown.text_items", lambda *_: None)
     letters = "x" * 10_000_000
 
     def many() -> Iterator[pa.Table]:

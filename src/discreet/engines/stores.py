@@ -10,7 +10,6 @@ from discreet.engines.duckdb.store import SnapshotFolder
 from discreet.engines.engine import Progress, Store
 from discreet.engines.snapshot import Snapshot
 from discreet.engines.source import changed, source_at
-from discreet.errors import UsageError
 from discreet.policy.policy import Policy
 
 
@@ -46,7 +45,9 @@ def store_of(policy: Policy) -> Store:
         from discreet.engines.postgres.store import PostgresStore
 
         return PostgresStore(policy)
-    raise UsageError(f"The engine {policy.engine.name} is not built yet. Leave `engine` out of the policy.")
+    from discreet.engines.spark.store import SparkStore
+
+    return SparkStore(policy)
 
 
 def moved_on(policy: Policy) -> tuple[str, ...]:

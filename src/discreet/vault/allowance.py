@@ -28,11 +28,12 @@ from discreet.mechanisms.shapes import (
     Sensitivity,
     Threshold,
 )
-from discreet.noise import Items, Stream, text_items
+from discreet.noise import Items, Stream
 from discreet.vault.exact import Exact, IntegerArray
 from discreet.vault.integers import cells_of, compact, integers, largest, narrow
-from discreet.vault.keys import key_texts, places_among, rows_among, wide_offsets
+from discreet.vault.keys import rows_among, wide_offsets
 from discreet.vault.steps import Encoder, Steps
+from discreet.vault.unknown import Passing, Surviving
 
 MOST_CELLS = 1 << 23  # counts that are held at once where there may be very many: 64 MB
 
@@ -108,13 +109,9 @@ class Allowance:
         _require(mechanism, mechanism.hides(moved))
         stream = self._spend(mechanism)
         left, numbers = list[pa.Table](), list[IntegerArray]()
-        for table in exact.unwrap_parts():
-            named = wide_offsets(table.select([key_column(index) for index in range(keys)]))
-            # Privacy: S8. The noise of a key is a function of the key itself, never of its place among others.
-            items = text_items([key_texts(column) for column in named.columns], stream)
-            places, noisy = mechanism.release(integers(table.column(number_column(0))), stream, items)
-            left.append(named.take(arrow.array(np.asarray(places), pa.int64())))
-            numbers.append(np.asarray(noisy))
+        for table in exact.unwrap_each(Passing(mechanism=mechanism, stream=stream, keys=keys)):
+            left.append(wide_offsets(table.drop_columns(number_column(0))))
+            numbers.append(integers(table.column(number_column(0))))
             self._hold(left)
         survivors = pa.concat_tables(left)
         order = pc.sort_indices(survivors, sort_keys=[(name, "ascending") for name in survivors.column_names])
@@ -123,9 +120,8 @@ class Allowance:
     def keep(self, exact: Exact, survivors: pa.Table, *, keys: Sequence[int]) -> Exact:
         """Return the rows of keys that have left, part by part; the columns numbered `keys` are the keys'."""
         kept = list[pa.Table]()
-        for table in exact.unwrap_parts():
-            _, among = places_among(table, survivors, keys)
-            kept.append(wide_offsets(table.filter(arrow.array(among))))
+        for table in exact.unwrap_each(Surviving(survivors=survivors, keys=tuple(keys))):
+            kept.append(wide_offsets(table))
             self._hold(kept)
         return Exact(pa.concat_tables(kept))
 

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NoReturn, Protocol
 
 import numpy.typing as npt
 import pyarrow as pa
 
 IntegerArray = npt.NDArray[Any]  # int64, or Python integers where sums pass 64 bits
+
+
+class Part(Protocol):
+    """What the vault makes of a part of the rows, whichever rows are in it, and in which columns; it pickles."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+
+    def __call__(self, table: pa.Table) -> pa.Table: ...
+
+
+Read = Callable[[Part | None], Iterable[pa.Table]]  # the values; or what is made of each part of them
 
 
 class Exact:
@@ -17,26 +30,37 @@ class Exact:
     Given as a table; or as several of the same columns, one after another, which are then read once.
     """
 
-    __slots__ = ("_tables",)
+    __slots__ = ("_read",)
 
     def __init__(self, values: pa.Table | Iterable[pa.Table]) -> None:
-        self._tables = [values] if isinstance(values, pa.Table) else values
+        self._read: Read = partial(_here, [values] if isinstance(values, pa.Table) else values)
+
+    @classmethod
+    def elsewhere(cls, read: Read) -> Exact:
+        """Values that are on a cluster: what is made of each part of them can be made there."""
+        made = cls(())
+        made._read = read
+        return made
 
     @classmethod
     def chained(cls, several: Iterable[Exact]) -> Exact:
         """What several hold, one after another."""
-        return cls(table for each in several for table in each.unwrap_parts())
+        return cls.elsewhere(lambda part: (table for each in several for table in each._read(part)))
 
     def unwrap(self) -> pa.Table:
         """The values. A test holds the list of who may call this: `Allowance`, and nobody else."""
-        return pa.concat_tables(self._tables)
+        return pa.concat_tables(self._read(None))
 
-    def unwrap_parts(self) -> Iterable[pa.Table]:
-        """The values, table by table; for the same callers."""
-        return self._tables
+    def unwrap_each(self, part: Part) -> Iterable[pa.Table]:
+        """What is made of the values, part by part, where they are; for the same callers."""
+        return self._read(part)
 
     def __repr__(self) -> str:
         return "<Exact>"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("Exact values do not leave the process.")
+
+
+def _here(tables: Iterable[pa.Table], part: Part | None) -> Iterable[pa.Table]:
+    return tables if part is None else map(part, tables)

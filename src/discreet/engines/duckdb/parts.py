@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discreet.engines.files import csv_header, listed, opened, parquet, texts
+from discreet.engines.files import PARQUET, csv_header, listed, opened, parquet, texts
 from discreet.engines.frames import check_dataset, first_twice
 from discreet.engines.quoting import literal, name
 from discreet.engines.source import Folder, Given, Source, columns_of, files_of, is_csv, scan
@@ -62,6 +62,13 @@ def parts_of(
     if is_csv(source, table):
         return tuple(_csv(source, file, scratch, encoding) for file in files_of(source, table))
     return tuple(_parquet(connection, source, files, scratch) for files in _alike(connection, source, table))
+
+
+def part_of(connection: Any, source: Folder, file: Path, scratch: Path | None, encoding: str | None) -> Part:
+    """The part that one file of a folder is; carefully where `scratch` is a folder for copies."""
+    if file.name.endswith(PARQUET):
+        return _parquet(connection, source, [file], scratch)
+    return _csv(source, file, scratch, encoding)
 
 
 def _declared(connection: Any, table: str, relation: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ row whose key has several would have two owners, and is dropped.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -25,8 +25,21 @@ from typing import Any
 from discreet.engines.duckdb import encode
 from discreet.engines.duckdb.mending import best_of, mendings, unread
 from discreet.engines.duckdb.order import ROW, first_rows, row_owner
-from discreet.engines.duckdb.parts import Part
-from discreet.engines.duckdb.schema import keys_of, kind_of, schemas
+from discreet.engines.duckdb.reading import (
+    CLAMPED,
+    KEY,
+    MISSING,
+    NULLED,
+    Reading,
+    is_missing,
+    key_of,
+    list_values,
+    source_column,
+    source_columns,
+    state,
+    values_of,
+)
+from discreet.engines.duckdb.schema import kind_of, schemas
 from discreet.engines.duckdb.store import Building, SnapshotFolder
 from discreet.engines.duckdb.verify import verify
 from discreet.engines.engine import Progress
@@ -48,7 +61,6 @@ from discreet.engines.source import (
     source_at,
 )
 from discreet.errors import EngineFailure, PolicyError, UsageError
-from discreet.policy.domain import Categories, Column
 from discreet.policy.owners import EachRow, Through
 from discreet.policy.policy import Policy, Table
 
@@ -183,14 +195,7 @@ class _Work:
         self.parts, problems = schemas(connection, policy, source, scratch=scratch)
         if problems:
             raise PolicyError(*problems)
-        direct = [each for each in policy.tables.values() if not each.public and not isinstance(each.owner, Through)]
-        places = zip(*(each.owner_columns for each in direct), strict=True)
-        self.owner_types = tuple(
-            encode.key_type(
-                kind for each, column in zip(direct, place, strict=True) for kind in self._kinds(each, column)
-            )
-            for place in places
-        )
+        self.reading = Reading(policy, self.parts)
         connection.execute(f"CREATE SCHEMA {PUBLIC}")
         if progress is not None:
             connection.execute("SET enable_progress_bar = true")
@@ -214,11 +219,11 @@ class _Work:
         return TableReport(name=table.name, rows=rows, kept=rows, ownerless=0, truncated=0, columns=())
 
     def _private(self, table: Table) -> TableReport:
-        self._list_values(table)
+        list_values(self.connection, table)
         # Privacy: S23. The source is scanned here and nowhere else: two scans may differ (random(), a file that is
         # written meanwhile), and whoever has too many rows in one of them would not in the other.
         self._run(f"CREATE TEMP TABLE {_READ} AS {self._read(table)}", table, 0, 4)
-        for other in self._going_through(table):
+        for other in self.reading.going_through(table):
             self._resolve(other)
         rows, owned, columns = self._count(table)
         columns = self._explained(table, columns, owned)
@@ -233,93 +238,26 @@ class _Work:
 
     # whose rows
 
-    def _going_through(self, table: Table) -> list[Table]:
-        throughs = [each for each in self.policy.tables.values() if isinstance(each.owner, Through)]
-        return [each for each in throughs if isinstance(each.owner, Through) and each.owner.table == table.name]
-
     def _resolve(self, table: Table) -> None:
         """For a table that goes through the one just read: a temporary table from keys to their one owner."""
-        key, owner = _key_of(table), name(OWNER)
+        key, owner = key_of(table), name(OWNER)
         self._run(
-            f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS {_KEY}, min({owner}) AS {owner} FROM {_READ} "
+            f"CREATE TEMP TABLE {_owners(table)} AS SELECT {key} AS {KEY}, min({owner}) AS {owner} FROM {_READ} "
             f"WHERE {key} IS NOT NULL AND {owner} IS NOT NULL GROUP BY 1 HAVING min({owner}) = max({owner})",
             table,
             0,
             4,
         )
 
-    def _common(self, table: Table) -> str:
-        """The type in which a table's keys and those of the table it goes through are compared."""
-        assert isinstance(table.owner, Through)
-        via, on = self.policy.tables[table.owner.table], table.owner.on
-        return encode.key_type((*self._kinds(table, on), *self._kinds(via, on)))
-
-    def _kinds(self, table: Table, column: str) -> list[str]:
-        return [kind for part in self.parts[table.name] if (kind := kind_of(part, column)) is not None]
-
-    # reading: all of a table, with its owners, keys that lead to owners, values as they are stored, and what became of
-    # each value
-
     def _read(self, table: Table) -> str:
-        """All rows of a table, part by part."""
-        used = sorted({column.lower(): column for column in (*keys_of(self.policy, table), *table.columns)}.values())
-        alike: dict[tuple[str | None, ...], list[str]] = {}  # parts with equal types are worked on together
-        for part in self.parts[table.name]:
-            kinds = tuple(kind_of(part, column) for column in used)
-            alike.setdefault(kinds, []).append(source_columns(part, used, trim=table.read.trim))
-        pieces = []
-        for kinds, rows in alike.items():
-            types = {
-                column.lower(): "VARCHAR" if kind is not None and encode.family(kind) == encode.TEXT else kind
-                for column, kind in zip(used, kinds, strict=True)
-            }
-            pieces.append(self._owned(table, self._encoded(table, " UNION ALL ".join(rows), types)))
-        all_rows = " UNION ALL ".join(pieces)
-        return self._each_owned(table, all_rows) if isinstance(table.owner, EachRow) else all_rows
-
-    def _encoded(self, table: Table, rows: str, types: Mapping[str, str | None]) -> str:
-        common = (self._common(table),) if isinstance(table.owner, Through) else self.owner_types
-        keys = [_as_key(key, types, kind) for key, kind in zip(table.owner_columns, common, strict=True)]
-        found = [f"{encode.together(keys)} AS {_KEY}"]
-        for other in self._going_through(table):
-            (on,) = other.owner_columns
-            found.append(f"{_as_key(on, types, self._common(other))} AS {_key_of(other)}")
-        for place, column in enumerate(table.columns.values()):
-            kind = types[column.name.lower()]
-            if kind is None:
-                elsewhere = next(iter(self._kinds(table, column.name)), "VARCHAR")
-                nothing = encode.stored(column.domain, "NULL", elsewhere).type
-                found.append(f"CAST(NULL AS {nothing}) AS {_place('value', place)}")
-                found.append(f"true AS {_place('missing', place)}, false AS {_place('clamped', place)}")
-                continue
-            own = encode.stored(
-                column.domain,
-                _source(column.name),
-                kind,
-                lookup=_values(table, column),
-                read=table.read,
-                format=column.format,
-            )
-            found.append(f"{own.value} AS {_place('value', place)}")
-            found.append(f"{_missing(column.name)} AS {_place('missing', place)}")
-            found.append(f"{own.clamped} AS {_place('clamped', place)}")
-        return f"SELECT {', '.join(found)} FROM ({rows})"
-
-    def _owned(self, table: Table, encoded: str) -> str:
-        """Rows with their owner, NULL where there is none, and what became of each value."""
-        listed = [_key_of(other) for other in self._going_through(table)]
-        for place, column in enumerate(table.columns):
-            listed.append(f"{_place('value', place)} AS {name(column)}")
-            listed.append(
-                f"CAST(CASE WHEN {_place('missing', place)} THEN {_MISSING} WHEN {_place('value', place)} IS NULL "
-                f"THEN {_NULLED} WHEN {_place('clamped', place)} THEN {_CLAMPED} ELSE 0 END AS UTINYINT) "
-                f"AS {_place('state', place)}"
-            )
-        values = "".join(f", {each}" for each in listed)
+        """All rows of a table with their owners, NULL where there is none, and what became of each value."""
+        rows, owner = self.reading.rows(table, self.parts[table.name]), name(OWNER)
+        if isinstance(table.owner, EachRow):
+            return self._each_owned(table, f"SELECT {KEY} AS {owner}, * EXCLUDE ({KEY}) FROM ({rows})")
         if isinstance(table.owner, Through):
-            owners = f"LEFT JOIN {_owners(table)} AS o ON e.{_KEY} = o.{_KEY}"
-            return f"SELECT o.{name(OWNER)}{values} FROM ({encoded}) AS e {owners}"
-        return f"SELECT {_KEY} AS {name(OWNER)}{values} FROM ({encoded}) AS e"
+            owners = f"LEFT JOIN {_owners(table)} AS o ON e.{KEY} = o.{KEY}"
+            return f"SELECT o.{owner}, e.* EXCLUDE ({KEY}) FROM ({rows}) AS e {owners}"
+        return f"SELECT {KEY} AS {owner}, * EXCLUDE ({KEY}) FROM ({rows})"
 
     def _each_owned(self, table: Table, rows: str) -> str:
         """Rows of which each has an owner of its own."""
@@ -348,9 +286,9 @@ class _Work:
     def _count(self, table: Table) -> tuple[int, int, tuple[ColumnReport, ...]]:
         counts = ["count(*)", f"count({name(OWNER)})"]
         for place in range(len(table.columns)):
-            state = _place("state", place)
-            for each in (_MISSING, _NULLED, _CLAMPED):
-                counts.append(f"count(*) FILTER (WHERE {state} = {each} AND {name(OWNER)} IS NOT NULL)")
+            state_of = state(place)
+            for each in (MISSING, NULLED, CLAMPED):
+                counts.append(f"count(*) FILTER (WHERE {state_of} = {each} AND {name(OWNER)} IS NOT NULL)")
         rows, owned_rows, *found = self._one(f"SELECT {', '.join(counts)} FROM {_READ}", table, 1, 4)
         reports = tuple(
             ColumnReport(name=column, missing=missing, nulled=nulled, clamped=clamped)
@@ -374,29 +312,16 @@ class _Work:
                 if kind is None or encode.family(kind) != encode.TEXT:
                     continue
                 rows = source_columns(part, [column.name], trim=table.read.trim)
-                ways = mendings(column, _source(column.name), table.read, lookup=_values(table, column))
+                ways = mendings(column, source_column(column.name), table.read, lookup=values_of(table, column))
                 counts = ", ".join(f"count(*) FILTER (WHERE {rule})" for rule in ways.values())
-                bad = unread(column, _source(column.name), table.read, lookup=_values(table, column))
-                sql = f"SELECT {counts} FROM (SELECT * FROM ({rows}) WHERE NOT {_missing(column.name)} AND {bad})"
+                bad = unread(column, source_column(column.name), table.read, lookup=values_of(table, column))
+                sql = f"SELECT {counts} FROM (SELECT * FROM ({rows}) WHERE NOT {is_missing(column.name)} AND {bad})"
                 with engine_errors(f"Looking at {table.name}"):
                     (counted,) = self.connection.execute(sql).fetchall()
                 for way, count in zip(ways, counted, strict=True):
                     mended[way] = mended.get(way, 0) + count
             found.append(replace(report, mended=best_of(mended)))
         return tuple(found)
-
-    def _list_values(self, table: Table) -> None:
-        """A temporary table from values to codes for each long list."""
-        import pyarrow as pa
-
-        for column in table.columns.values():
-            if encode.is_long(column.domain) and isinstance(column.domain, Categories):
-                values = [str(value) for value in column.domain.values]
-                self.connection.register("#list", pa.table({"#value": values, "#code": range(len(values))}))
-                value = 'lower("#value")' if table.read.fold else '"#value"'
-                listed = f'SELECT {value} AS "#value", min("#code") AS "#code" FROM {name("#list")} GROUP BY 1'
-                self.connection.execute(f"CREATE TEMP TABLE {_values(table, column)} AS {listed}")
-                self.connection.unregister("#list")
 
     def _as_it_is(self, table: Table) -> str:
         """A public table."""
@@ -423,55 +348,11 @@ class _Work:
                 return self.connection.execute(sql)
 
 
-_READ, _HEAVY, _KEY, _COPY = name("#read"), name("#heavy"), name("#key"), name("#copy")
-_MISSING, _NULLED, _CLAMPED = 1, 2, 3  # what became of a value
+_READ, _HEAVY, _COPY = name("#read"), name("#heavy"), name("#copy")
 
 
 def _owners(table: Table) -> str:
     return name(f"#owners of {table.name}")
-
-
-def _key_of(table: Table) -> str:
-    return name(f"#key of {table.name}")
-
-
-def _place(what: str, place: int) -> str:
-    return name(f"#{what} {place}")
-
-
-def _source(column: str) -> str:
-    return name(f"#source {column.lower()}")
-
-
-def _missing(column: str) -> str:
-    return name(f"#missing {column.lower()}")
-
-
-def source_columns(part: Part, used: list[str], *, trim: bool) -> str:
-    """The columns of a part that are used, under names of ours; texts that are no UTF-8 are NULL, and not missing."""
-    found = []
-    for column in used:
-        own, kind = next((each for each in part.columns if each.lower() == column.lower()), None), kind_of(part, column)
-        if own is None or kind is None:
-            found.append(f"NULL AS {_source(column)}, true AS {_missing(column)}")
-            continue
-        value, missing = name(own), f"{name(own)} IS NULL"
-        if encode.family(kind) == encode.TEXT:
-            value = part.readable(own)
-        if encode.family(kind) == encode.TEXT and trim:
-            missing = f"({missing} OR coalesce({encode.trimmed(value)} IS NULL AND {value} IS NOT NULL, false))"
-            value = encode.trimmed(value)
-        found.append(f"{value} AS {_source(column)}, {missing} AS {_missing(column)}")
-    return f"SELECT {', '.join(found) or 'true'} FROM {part.relation}"
-
-
-def _as_key(column: str, types: Mapping[str, str | None], common: str) -> str:
-    kind = types[column.lower()]
-    return f"CAST(NULL AS {common})" if kind is None else encode.key(_source(column), kind, common)
-
-
-def _values(table: Table, column: Column) -> str:
-    return name(f"#values of {table.name}.{column.name}")
 
 
 @contextmanager

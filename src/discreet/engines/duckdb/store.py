@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -116,9 +117,7 @@ class SnapshotFolder:
         """Remove what is in the making; for whoever holds the lock."""
         for left in self.path.glob(f"{BUILDING}*"):
             if left.is_dir():
-                for file in left.iterdir():
-                    file.unlink()
-                left.rmdir()
+                shutil.rmtree(left)
             else:
                 left.unlink()
 

@@ -1,0 +1,1 @@
+"""Spark, through Spark Connect: snapshots that a cluster prepares as Parquet, and questions that it answers."""

@@ -1,0 +1,176 @@
+"""Questions on a snapshot of Parquet files, answered by Spark: exact numbers arrive as Arrow.
+
+The cluster is trusted with private rows and with nothing else; what fails there says so in a message that can print
+values, so none leaves: the log gets the kind of error. Whoever may connect to the cluster can read the snapshot.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as TooLate
+from functools import partial
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from discreet.algebra import Numbers, number_column
+from discreet.engines.duckdb.engine import MOST_BINDING
+from discreet.engines.duckdb.shape import shape
+from discreet.engines.layout import OWNER
+from discreet.engines.overrun import Overrun
+from discreet.engines.spark.layout import arrow_file, public_file, table_folder
+from discreet.engines.spark.spelling import PRIVATE, PUBLIC, WHOLE, SparkSpelling, view
+from discreet.engines.spark.workers import EachTable
+from discreet.engines.spelling import Unspelled
+from discreet.errors import EngineFailure
+from discreet.noise.bits import SYSTEM
+from discreet.policy.policy import Policy
+from discreet.vault.exact import Exact, Part
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_log = logging.getLogger("discreet.engine")
+PLAIN, CAREFUL = SparkSpelling(), SparkSpelling(careful=True)
+Made = TypeVar("Made")
+_NUMBER = number_column(0)[:-1]
+_OPENING = 600.0  # seconds that listing the files of a table may take
+
+
+class Spark:
+    """One snapshot, through a session of its own. Several threads may use it; a forked process opens it again."""
+
+    def __init__(self, session: Any, policy: Policy, folder: Path) -> None:
+        self._session, self._policy, self._folder = session, policy, folder
+        self._process, self._lock = os.getpid(), Lock()
+        self._binding: set[object] = set()  # shapes of statements that bind, to be checked once
+        for table in policy.tables.values():
+            place = public_file(folder, table.name) if table.public else table_folder(folder, table.name)
+            self._within(partial(self._show, view(PUBLIC if table.public else PRIVATE, table.name), place), _OPENING)
+
+    def _show(self, name: str, place: Path) -> None:
+        self._session.read.parquet(place.as_uri()).createOrReplaceTempView(name)
+
+    def fetch(self, query: Numbers, seconds: float) -> Exact:
+        """The exact numbers of one aggregation: counts as int64, sums as that or as decimal128(38, 0)."""
+        return Exact(self._twice(query, seconds, self._read))
+
+    def fetch_parts(self, query: Numbers, seconds: float, rows: int) -> Exact:
+        """The same as `fetch`, read when it is opened; what is made of its parts is made by the workers (vault)."""
+        return Exact.elsewhere(partial(self._parts, query, seconds, rows))
+
+    def _parts(self, query: Numbers, seconds: float, rows: int, part: Part | None) -> Iterator[pa.Table]:
+        read = self._read if part is None else partial(self._made, part)
+        table = self._twice(query, seconds, read)
+        for first in range(0, max(1, table.num_rows), rows):
+            yield table.slice(first, rows)
+
+    def _read(self, sql: str) -> pa.Table:
+        return self._session.sql(sql).toArrow()
+
+    def _made(self, part: Part, sql: str) -> pa.Table:
+        """What a part of the vault makes of every batch of a result, on the workers: only that comes here."""
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        frame = self._session.sql(sql)
+        kinds = {each.name: each.dataType.simpleString() for each in frame.schema.fields}
+        kinds |= {name: WHOLE for name in kinds if name.startswith(_NUMBER)}  # noise may need more digits
+        listed = part.columns or tuple(kinds)
+        declared = ", ".join(f"{name} {kinds[name]}" for name in listed)
+        schema = to_arrow_schema(self._session.createDataFrame([], declared).schema)
+        return frame.mapInArrow(EachTable(work=part, schema=schema), declared).toArrow()
+
+    def sql(self, query: Numbers) -> str:
+        """A query as it will run."""
+        return PLAIN.numbers(query)
+
+    def check(self, query: Numbers) -> None:
+        """Raise Unspelled for what Spark would not compute alike, and EngineFailure for what it cannot plan.
+
+        Spark plans a statement from the schema of the files alone: what is in them decides nothing here.
+        """
+        known = shape(query)
+        if known in self._binding:
+            return
+        sql = PLAIN.numbers(query)
+        self._within(lambda: self._session.sql(sql)._explain_string(), 60, told=sql)
+        with self._lock:
+            if len(self._binding) >= MOST_BINDING:
+                self._binding.clear()
+            self._binding.add(known)
+
+    def columns(self, table: str) -> dict[str, str]:
+        """A table's columns and their stored types, the hidden owner left out."""
+        public = self._policy.tables[table].public
+        schema = self._within(lambda: self._session.table(view(PUBLIC if public else PRIVATE, table)).schema, 60)
+        return {field.name: field.dataType.simpleString().upper() for field in schema if field.name != OWNER}
+
+    def public_table(self, name: str) -> pa.Table:
+        """All of a public table, in an order that depends on its content alone (S19)."""
+        import pyarrow as pa
+
+        return pa.ipc.open_file(pa.memory_map(str(arrow_file(self._folder, name)))).read_all()
+
+    def close(self) -> None:
+        if self._process == os.getpid():
+            self._session.stop()
+
+    # running
+
+    def _twice(self, query: Numbers, seconds: float, read: Callable[[str], Made]) -> Made:
+        """What a query reads; once more, carefully, where it failed: on a row, or because something went away."""
+        began, sql = time.monotonic(), PLAIN.numbers(query)
+        try:
+            return self._within(lambda: read(sql), seconds, told=sql)
+        except (Overrun, Unspelled):
+            raise
+        except EngineFailure:
+            careful = CAREFUL.numbers(query)
+        return self._within(lambda: read(careful), seconds - (time.monotonic() - began), told=careful)
+
+    def _within(self, work: Callable[[], Made], seconds: float, *, told: str = "opening a snapshot") -> Made:
+        """What work on the cluster gives, within so many seconds: then it is cancelled there, and not waited for."""
+        if self._process != os.getpid():  # the session's threads did not survive the fork: it would wait for ever
+            _log.error("The snapshot was opened before a fork. Open the policy again in the new process.")
+            raise EngineFailure
+        made: Future[Made] = Future()
+        tag = f"discreet-{SYSTEM.bits(64):016x}"
+
+        def run() -> None:
+            self._session.addTag(tag)
+            try:
+                made.set_result(work())
+            except BaseException as error:
+                made.set_exception(error)
+            finally:
+                self._session.removeTag(tag)
+
+        Thread(target=run, name="discreet-spark", daemon=True).start()
+        try:
+            return made.result(max(0.0, seconds))
+        except TooLate:
+            self._cancel(tag)
+            _log.error("Overrun in: %s", told)
+            raise Overrun from None
+        except (KeyboardInterrupt, SystemExit):
+            self._cancel(tag)
+            raise
+        except EngineFailure:
+            raise
+        except BaseException as error:
+            _log.error("%s in: %s", type(error).__name__, told)
+            raise EngineFailure from None
+
+    def _cancel(self, tag: str) -> None:
+        """Ask the cluster to stop what has this tag; whether and when it does is not waited for."""
+        Thread(target=self._stop, args=(tag,), name="discreet-spark-cancel", daemon=True).start()
+
+    def _stop(self, tag: str) -> None:
+        try:
+            self._session.interruptTag(tag)
+        except Exception as error:
+            _log.error("What overran could not be cancelled: %s.", type(error).__name__)

@@ -1,0 +1,46 @@
+"""What a snapshot on Spark looks like: a folder of Parquet files, which appears when its manifest does.
+
+1.spark, 2.spark, ...             the snapshots: a folder of Parquet files for each private table, made by Spark
+    private_people/               #owner first, then the columns that the policy declares, in its order
+    public_states.parquet         a public table as Spark reads it; .arrow beside it is the same as it is
+1.spark.json, 2.spark.json, ...   the manifests, written last: notes for the curator alone (engines/snapshot.py)
+
+The folder lies in the policy's store, which the server and all of the cluster's workers see under one path.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discreet.engines.spark.spelling import PRIVATE, PUBLIC, view
+
+_SUFFIX = ".spark"
+
+
+def snapshot_folder(store: Path, number: int) -> Path:
+    return store / f"{number}{_SUFFIX}"
+
+
+def manifest_file(store: Path, number: int) -> Path:
+    return store / f"{number}{_SUFFIX}.json"
+
+
+def numbers_in(store: Path) -> list[int]:
+    """The numbers of the snapshots that have a manifest, ascending."""
+    found = (file.name.removesuffix(f"{_SUFFIX}.json") for file in store.glob(f"*{_SUFFIX}.json"))
+    return sorted(int(number) for number in found if number.isdecimal())
+
+
+def table_folder(folder: Path, table: str) -> Path:
+    """The Parquet files of a private table."""
+    return folder / view(PRIVATE, table)
+
+
+def public_file(folder: Path, table: str) -> Path:
+    """A public table as Spark reads it."""
+    return folder / f"{view(PUBLIC, table)}.parquet"
+
+
+def arrow_file(folder: Path, table: str) -> Path:
+    """A public table as it is, in the order of its content."""
+    return folder / f"{view(PUBLIC, table)}.arrow"

@@ -1,0 +1,116 @@
+"""A session on a Spark cluster, through Spark Connect; or on a Spark of this machine, which is started for it.
+
+A session has views and settings of its own. What is set here decides what values mean, so it is read back: ANSI rules
+(what overflows is an error), UTC, texts compared by their bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import UsageError
+from discreet.extras import missing, require
+from discreet.noise.bits import SYSTEM
+
+REMOTE, LOCAL = "sc://", ("local[", "local-cluster[")
+HOW = "engine: {name: spark, at: sc://host:15002}, or at: local[2] for a Spark of this machine"
+_SETTINGS = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    "spark.sql.groupByOrdinal": "true",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+}
+_MEMORY = "1g"  # of each process of a Spark of this machine
+_lock = threading.Lock()
+_local: dict[str, str] = {}  # addresses of those that this process has started
+
+
+def connect(address: str | None) -> Any:
+    """A new session; raises UsageError where there is no Spark, no Java or no package, with the command to type."""
+    if address is None or not address.startswith((REMOTE, *LOCAL)):
+        raise UsageError(f"The policy's engine needs an address: write {HOW}.")
+    require("pyspark", what="engine: spark")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of pandas, which is not used here, and of settings
+        try:
+            from pyspark.errors import PySparkException
+            from pyspark.sql.connect.session import SparkSession
+        except ImportError:
+            raise missing("pyspark", what="engine: spark") from None
+        where = address if address.startswith(REMOTE) else _started(address)
+        try:
+            session = SparkSession.builder.remote(where).create()
+            for key, value in _SETTINGS.items():
+                session.conf.set(key, value)
+            wrong = [key for key, value in _SETTINGS.items() if session.conf.get(key) != value]
+        except (PySparkException, OSError, ValueError):
+            raise UsageError(f"There is no Spark Connect server at {address}, or it cannot be reached.") from None
+    if wrong:
+        raise UsageError(f"The Spark at {address} does not let {wrong[0]} be {_SETTINGS[wrong[0]]}. Allow it there.")
+    return session
+
+
+def _started(master: str) -> str:
+    """The address of a Spark of this machine, on a port of the loopback that only whoever has a token can use."""
+    with _lock:
+        if master not in _local:
+            if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+                raise UsageError(
+                    f"Spark on this machine ({master}) needs Java 17: apt install openjdk-17-jre-headless."
+                )
+            _local[master] = _start(master)
+        return _local[master]
+
+
+def _start(master: str) -> str:
+    try:
+        from pyspark import SparkConf, SparkContext
+        from pyspark.sql import SparkSession
+    except ImportError:
+        raise missing("pyspark", what="engine: spark") from None
+    if _local:
+        raise UsageError(f"A process can have one Spark of its own, and has {next(iter(_local))} already.")
+    token = f"{SYSTEM.bits(128):032x}"
+    os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    settings = {
+        "spark.master": master,
+        "spark.app.name": "discreet",
+        "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": "0",
+        "spark.connect.authenticate.token": token,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": _MEMORY,
+        "spark.executor.memory": _MEMORY,
+        "spark.executorEnv.PYTHONPATH": _python_path(),
+        "spark.sql.shuffle.partitions": "4",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
+    }
+    try:
+        context = SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
+        SparkSession(context)
+        service = "org.apache.spark.sql.connect.service.SparkConnectService$"
+        port = getattr(getattr(context._jvm, service), "MODULE$").localPort()
+    except Exception:
+        raise UsageError(f"Spark on this machine ({master}) does not start. Is Java 17 there? java -version") from None
+    return f"{REMOTE}127.0.0.1:{port}"
+
+
+def _python_path() -> str:
+    """Where a worker's Python finds this package."""
+    return os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, [os.environ.get("PYTHONPATH")])])
