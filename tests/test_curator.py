@@ -411,7 +411,7 @@ def test_at_most_one_row_per_group_or_cell_leaves_the_engine(tmp_path: Path, mon
         return exact
 
     def counted_parts(engine: DuckDB, query: Any, seconds: float, rows: int) -> Exact:
-        parts = list(fetch_parts(engine, query, seconds, rows)._read(None))
+        parts = list(fetch_parts(engine, query, seconds, rows).unwrap_parts())
         returned.append((query, sum(part.num_rows for part in parts)))
         return Exact(parts)
 

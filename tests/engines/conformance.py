@@ -19,7 +19,7 @@ from discreet.policy.engine import EngineChoice
 from discreet.policy.policy import Policy
 
 # An engine's name, and the fixture of conftest.py that gives an EngineChoice with nothing in it yet.
-ENGINES: dict[str, str] = {"duckdb": "embedded", "postgres": "database"}
+ENGINES: dict[str, str] = {"duckdb": "embedded", "postgres": "database", "spark": "cluster"}
 _ORDER = "00112233445566aa\n"  # the key that decides which rows are kept: the same for all
 
 

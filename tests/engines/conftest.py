@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from small_sources import Rows, kept, policy_of
+from spark_servers import sail
 
 from discreet.engines.duckdb.engine import DuckDB
 from discreet.engines.duckdb.prepare import prepare
@@ -50,3 +51,9 @@ def embedded() -> Callable[[], EngineChoice]:
 def database(postgres_server: Server) -> Callable[[], EngineChoice]:
     """A database of its own in that Postgres, each time."""
     return postgres_server.database
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Callable[[], EngineChoice]:
+    """Sail in the place of Spark."""
+    return lambda: EngineChoice(name="spark", at=sail())

@@ -165,7 +165,6 @@ def test_days_and_moments(session: Any) -> None:
         (call("ilike", X, "a", "E"), "ILIKE with a capital letter as its escape"),
         (Cast(X, "TIME"), "A time of day"),
         (Cast(X, "BIGINT[]"), "A list that is made of a text"),
-        (Cast(X, "HUGEINT") // 2, "A quotient of numbers beyond 64 bits"),
         (Call("random", ()), "The function random"),
     ],
 )

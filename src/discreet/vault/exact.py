@@ -51,6 +51,10 @@ class Exact:
         """The values. A test holds the list of who may call this: `Allowance`, and nobody else."""
         return pa.concat_tables(self._read(None))
 
+    def unwrap_parts(self) -> Iterable[pa.Table]:
+        """The values, table by table; for the same callers."""
+        return self._read(None)
+
     def unwrap_each(self, part: Part) -> Iterable[pa.Table]:
         """What is made of the values, part by part, where they are; for the same callers."""
         return self._read(part)

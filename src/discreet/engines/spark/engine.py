@@ -6,6 +6,7 @@ values, so none leaves: the log gets the kind of error. Whoever may connect to t
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
@@ -20,9 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from discreet.algebra import Numbers, number_column
 from discreet.engines.duckdb.engine import MOST_BINDING
 from discreet.engines.duckdb.shape import shape
-from discreet.engines.layout import OWNER
 from discreet.engines.overrun import Overrun
-from discreet.engines.spark.layout import arrow_file, public_file, table_folder
+from discreet.engines.spark.layout import arrow_file, kinds_file, public_file, table_folder
 from discreet.engines.spark.spelling import PRIVATE, PUBLIC, WHOLE, SparkSpelling, view
 from discreet.engines.spark.workers import EachTable
 from discreet.engines.spelling import Unspelled
@@ -48,12 +48,19 @@ class Spark:
         self._session, self._policy, self._folder = session, policy, folder
         self._process, self._lock = os.getpid(), Lock()
         self._binding: set[object] = set()  # shapes of statements that bind, to be checked once
-        for table in policy.tables.values():
-            place = public_file(folder, table.name) if table.public else table_folder(folder, table.name)
-            self._within(partial(self._show, view(PUBLIC if table.public else PRIVATE, table.name), place), _OPENING)
+        self._noted: dict[str, Any] = json.loads(kinds_file(folder).read_text(encoding="utf-8"))
+        for table in policy.tables:
+            self._within(partial(self._show, table), _OPENING)
 
-    def _show(self, name: str, place: Path) -> None:
-        self._session.read.parquet(place.as_uri()).createOrReplaceTempView(name)
+    def _show(self, table: str) -> None:
+        """Make a view of a table, in the types that were noted when it was made: those of no file decide."""
+        if self._policy.tables[table].public:
+            self._session.read.parquet(public_file(self._folder, table).as_uri()).createOrReplaceTempView(
+                view(PUBLIC, table)
+            )
+            return
+        reader = self._session.read.schema(self._noted["schemas"][table])
+        reader.parquet(table_folder(self._folder, table).as_uri()).createOrReplaceTempView(view(PRIVATE, table))
 
     def fetch(self, query: Numbers, seconds: float) -> Exact:
         """The exact numbers of one aggregation: counts as int64, sums as that or as decimal128(38, 0)."""
@@ -105,9 +112,7 @@ class Spark:
 
     def columns(self, table: str) -> dict[str, str]:
         """A table's columns and their stored types, the hidden owner left out."""
-        public = self._policy.tables[table].public
-        schema = self._within(lambda: self._session.table(view(PUBLIC if public else PRIVATE, table)).schema, 60)
-        return {field.name: field.dataType.simpleString().upper() for field in schema if field.name != OWNER}
+        return dict(self._noted["kinds"][table])
 
     def public_table(self, name: str) -> pa.Table:
         """All of a public table, in an order that depends on its content alone (S19)."""

@@ -3,6 +3,7 @@
 1.spark, 2.spark, ...             the snapshots: a folder of Parquet files for each private table, made by Spark
     private_people/               #owner first, then the columns that the policy declares, in its order
     public_states.parquet         a public table as Spark reads it; .arrow beside it is the same as it is
+    kinds.json                    the types of all columns, in the words that every engine uses
 1.spark.json, 2.spark.json, ...   the manifests, written last: notes for the curator alone (engines/snapshot.py)
 
 The folder lies in the policy's store, which the server and all of the cluster's workers see under one path.
@@ -34,6 +35,11 @@ def numbers_in(store: Path) -> list[int]:
 def table_folder(folder: Path, table: str) -> Path:
     """The Parquet files of a private table."""
     return folder / view(PRIVATE, table)
+
+
+def kinds_file(folder: Path) -> Path:
+    """The types of the tables' columns."""
+    return folder / "kinds.json"
 
 
 def public_file(folder: Path, table: str) -> Path:

@@ -8,8 +8,9 @@ and never read from the source again (S23). The finished files are checked (veri
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from discreet.engines.frames import arrow
 from discreet.engines.layout import OWNER
 from discreet.engines.snapshot import ColumnReport, TableReport
 from discreet.engines.source import Database, Folder, Foreign, Given, Source, attach, columns_of, files_of, loading
-from discreet.engines.spark.layout import arrow_file, public_file, table_folder
+from discreet.engines.spark.layout import arrow_file, kinds_file, public_file, table_folder
 from discreet.engines.spark.spelling import MOMENT, WHOLE, identifier
 from discreet.engines.spark.workers import OfPartition, ReadFiles, each_owned, first_rows_of, for_spark
 from discreet.errors import PolicyError, UsageError
@@ -46,6 +47,8 @@ class Work:
     folder: Path
     scratch: Path
     progress: Progress | None
+    kinds: dict[str, dict[str, str]] = field(default_factory=dict)  # of the tables' columns, as they are found
+    schemas: dict[str, str] = field(default_factory=dict)  # of private tables, as Spark has them
 
     def tables(self) -> tuple[TableReport, ...]:
         """Every table, those first that others go through; their reports in the policy's order."""
@@ -70,6 +73,8 @@ class Work:
                         self._tell(each, 1.0)
         finally:
             connection.close()
+        noted = {"kinds": self.kinds, "schemas": self.schemas}
+        kinds_file(self.folder).write_text(json.dumps(noted), encoding="utf-8")
         return tuple(found[table] for table in self.policy.tables)
 
     def _tell(self, table: Table, done: float) -> None:
@@ -80,9 +85,10 @@ class Work:
         """A public table, copied here: as it is, and in types that Spark has."""
         (part,) = reading.parts[table.name]
         ordered = f"(SELECT * FROM {part.relation} ORDER BY ALL)"
+        self.kinds[table.name] = columns_of(connection, ordered)
         whole = connection.sql(f"SELECT * FROM {ordered}").to_arrow_table()
         _write(arrow_file(self.folder, table.name), whole)
-        kinds = {column: kind for column, kind in columns_of(connection, ordered).items() if _spark_kind(kind)}
+        kinds = {column: kind for column, kind in self.kinds[table.name].items() if _spark_kind(kind)}
         listed = for_spark(kinds) or "NULL::BOOLEAN AS nothing"
         shown = connection.sql(f"SELECT {listed} FROM {ordered}").to_arrow_table()
         place = public_file(self.folder, table.name)
@@ -106,8 +112,10 @@ class Work:
         self._sql(f"SELECT * FROM ({self._heavy(table)})").createOrReplaceTempView("heavy")
         kept = self._fair(table) if self._sql("SELECT 1 FROM heavy LIMIT 1").toArrow().num_rows else self._all(table)
         place = table_folder(self.folder, table.name)
+        self.schemas[table.name] = _schema(kept)
         kept.write.parquet(place.as_uri())
-        (count,) = self.session.read.parquet(place.as_uri()).selectExpr("count(*)").toArrow().to_pylist()[0].values()
+        finished = self.session.read.schema(self.schemas[table.name]).parquet(place.as_uri())
+        (count,) = finished.selectExpr("count(*)").toArrow().to_pylist()[0].values()
         return TableReport(
             name=table.name,
             rows=rows,
@@ -123,6 +131,7 @@ class Work:
         """The rows of all files, each read by a worker; here only their types are."""
         list_values(connection, table)
         kinds = columns_of(connection, f"({reading.rows(table, reading.parts[table.name])})")
+        self.kinds[table.name] = {column: kinds[column] for column in table.columns}
         schema = _declared((column, _spark_kind(kind) or "STRING") for column, kind in kinds.items())
         folder = self.source if isinstance(self.source, Folder) else None
         files = list(files_of(folder, table.name)) if folder is not None else self._pieces(table)
@@ -148,7 +157,7 @@ class Work:
         """Rows, written to the scratch folder and read from there from now on (S23)."""
         place = self.scratch / what.encode().hex()
         rows.write.parquet(place.as_uri())
-        return self.session.read.parquet(place.as_uri())
+        return self.session.read.schema(_schema(rows)).parquet(place.as_uri())
 
     # whose rows
 
@@ -234,6 +243,11 @@ def _rows(together: Any, statement: str, *, owner: bool = False) -> Any:
     if owner:
         fields = [(OWNER, "string"), *(each for each in fields if each[0] != _KEY)]
     return together.mapInArrow(OfPartition(statement=statement, memory=_WORKER), _declared(fields))
+
+
+def _schema(rows: Any) -> str:
+    """The columns of rows and their types. A folder without a row has no file that tells them."""
+    return _declared((each.name, each.dataType.simpleString()) for each in rows.schema.fields)
 
 
 def _declared(fields: Iterable[tuple[str, str]]) -> str:

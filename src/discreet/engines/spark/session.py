@@ -82,7 +82,6 @@ def _start(master: str) -> str:
     if _local:
         raise UsageError(f"A process can have one Spark of its own, and has {next(iter(_local))} already.")
     token = f"{SYSTEM.bits(128):032x}"
-    os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = token
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {
         "spark.master": master,
@@ -108,7 +107,7 @@ def _start(master: str) -> str:
         port = getattr(getattr(context._jvm, service), "MODULE$").localPort()
     except Exception:
         raise UsageError(f"Spark on this machine ({master}) does not start. Is Java 17 there? java -version") from None
-    return f"{REMOTE}127.0.0.1:{port}"
+    return f"{REMOTE}localhost:{port}/;token={token}"
 
 
 def _python_path() -> str:

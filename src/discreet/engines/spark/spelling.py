@@ -11,18 +11,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cache
 from typing import ClassVar
 
-from discreet.algebra import Call, Cast, Constant, Expression, Interval, Plain, PublicScan, walk
+from discreet.algebra import (
+    Aggregate,
+    Call,
+    Cast,
+    Constant,
+    Exists,
+    Expression,
+    Fold,
+    Interval,
+    Over,
+    Plain,
+    PublicScan,
+    Reading,
+    case,
+    walk,
+)
 from discreet.engines.duckdb.locked import connect
 from discreet.engines.spelling import FOLDS, WORDS, Spelling, Unspelled, Word, by_place, infix, prefix
 
 MOMENT, WHOLE = "TIMESTAMP_NTZ", "DECIMAL(38, 0)"
 PRIVATE, PUBLIC = "private", "public"  # what views are called, each before the name of its table
 _KINDS = {"VARCHAR": "STRING", "TIMESTAMP": MOMENT, "HUGEINT": WHOLE}
+_FAR = 2_000_000_000  # a place in no list
 _ESCAPE, _NO_TEXT = "!", "''"
 _MICROSECONDS = {
     "microsecond": 1,
@@ -136,7 +152,18 @@ def _truncated(arguments: Sequence[str]) -> str:
     grain = _unquoted(arguments[0])
     if grain not in _GRAINS:
         raise Unspelled(f"DATE_TRUNC to {grain}")
-    return f"CAST(date_trunc('{grain.upper()}', {_moment(arguments[1])}) AS {MOMENT})"
+    if grain in _MICROSECONDS:
+        since = _microseconds(arguments[1])
+        return f"CAST(timestamp_micros({since} - pmod({since}, {_MICROSECONDS[grain]})) AS {MOMENT})"
+    day = f"CAST({arguments[1]} AS DATE)"
+    started = {
+        "day": day,
+        "week": f"date_add({day}, -{_weekday(day)})",
+        "month": f"date_add({day}, 1 - day({day}))",
+        "quarter": f"make_date(year({day}), quarter({day}) * 3 - 2, 1)",
+        "year": f"make_date(year({day}), 1, 1)",
+    }
+    return f"CAST({started[grain]} AS {MOMENT})"
 
 
 def _difference(arguments: Sequence[str]) -> str:
@@ -148,9 +175,8 @@ def _difference(arguments: Sequence[str]) -> str:
     match unit:
         case "day":
             found = f"datediff({last}, {first})"
-        case "week":
-            mondays = (f"date_add(CAST({day} AS DATE), -{_weekday(day)})" for day in (last, first))
-            found = f"(datediff({', '.join(mondays)}) div 7)"
+        case "week":  # whole stretches of seven days, not Mondays passed
+            found = f"(datediff({last}, {first}) div 7)"
         case "month":
             found = f"((year({last}) - year({first})) * 12 + month({last}) - month({first}))"
         case "quarter":
@@ -225,6 +251,11 @@ def _nested(function: str) -> Word:
     return spell
 
 
+def _place_in_list(place: str) -> str:
+    """A place that counts from 0, outside of every list where it is before the first or far behind."""
+    return f"CAST(least(greatest({place}, 0), {_FAR}) - 1 AS INT)"
+
+
 def _quotient(operator: str) -> Word:
     return lambda arguments: f"(CASE WHEN {arguments[1]} <> 0 THEN {arguments[0]} {operator} {arguments[1]} END)"
 
@@ -235,9 +266,11 @@ _SAME = (
 )
 _WORDS: Mapping[str, Word] = {
     **{word: WORDS[word] for word in ("+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "AND", "OR", "||")},
-    **{word: WORDS[word] for word in ("negative", "NOT", "is null", "is not null", "is true", "is false", "in")},
+    **{word: WORDS[word] for word in ("negative", "NOT", "is null", "is not null", "in")},
     **{function: prefix(function) for function in _SAME},
     "//": infix("div"),
+    "is true": lambda arguments: f"coalesce({arguments[0]}, FALSE)",
+    "is false": lambda arguments: f"coalesce(NOT {arguments[0]}, FALSE)",
     "concat": lambda arguments: f"concat({', '.join(f'coalesce({each}, {_NO_TEXT})' for each in arguments)})",
     "starts_with": prefix("startswith"),
     "ends_with": prefix("endswith"),
@@ -253,7 +286,9 @@ _WORDS: Mapping[str, Word] = {
     "epoch_us": lambda arguments: _microseconds(arguments[0]),
     "make_timestamp": lambda arguments: f"CAST(timestamp_micros({arguments[0]}) AS {MOMENT})",
     "list": prefix("array"),
-    "list_extract": lambda arguments: f"get({arguments[0]}, CAST({arguments[1]} - 1 AS INT))",
+    "list_extract": lambda arguments: (
+        f"get({arguments[0]}, CAST(least(greatest({arguments[1]}, 0), {_FAR}) - 1 AS INT))"
+    ),
     "list_position": lambda arguments: f"nullif(array_position({arguments[0]}, {arguments[1]}), 0)",
     "row": prefix("struct"),
     "pair": lambda arguments: f"named_struct('k', {arguments[0]}, 'v', {arguments[1]})",
@@ -310,8 +345,8 @@ class SparkSpelling(Spelling):
                 return _cut(self.expression(value), start, most if isinstance(most, int) else None)
             case Call(name="+", arguments=(value, Constant(value=Interval()) as interval)):
                 return f"(CAST({self.expression(value)} AS {MOMENT}) + {self.expression(interval)})"
-            case Call(name="//" | "%" | "list_extract") if any(map(_is_huge, node.arguments)):
-                raise Unspelled("A quotient of numbers beyond 64 bits")
+            case Call(name="//", arguments=(left, right)) if _is_huge(left) or _is_huge(right):
+                return self._wide_quotient(*self.all((left, right)))
             case Call(name=name) if name in _WORDS:
                 return self._word(name)(self.all(node.arguments))
         raise Unspelled(f"The function {node.name}")
@@ -371,7 +406,26 @@ class SparkSpelling(Spelling):
     def by_all(self, keys: int) -> str:
         return by_place(keys)
 
+    def reading(self, node: Reading, aggregate: Aggregate) -> str:
+        if node.where is not None and any(isinstance(each, Exists) for each in walk(node.where)):
+            raise Unspelled("EXISTS within FILTER")
+        return Spelling.reading(self, node, aggregate)
+
+    def over(self, node: Over) -> str:
+        """A window. What a filter leaves out is NULL to its function, which is the same to all of them."""
+        function = node.function
+        if function.where is not None:
+            (value,) = function.arguments or (Constant(1),)
+            function = Fold(function.name, (case((function.where, value)),))
+        return Spelling.over(self, replace(node, function=function))
+
     # what takes more than a word
+
+    def _wide_quotient(self, left: str, right: str) -> str:
+        """The whole part of a quotient of decimals, which Spark's div would make a BIGINT."""
+        left, right = (f"CAST({each} AS {WHOLE})" for each in (left, right))
+        whole = f"CAST(({left} - {left} % {right}) / {right} AS {WHOLE})"
+        return f"(CASE WHEN {right} <> 0 THEN {whole} END)"
 
     def _like(self, value: Expression, pattern: str, escape: str, *, fold: bool) -> str:
         """LIKE by a pattern in which only % and _ are signs, and every sign that is meant as a letter is escaped."""

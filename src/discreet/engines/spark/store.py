@@ -88,7 +88,8 @@ class SparkStore:
                 reports = work.tables()
             for table in self.policy.tables.values():
                 if not table.public:
-                    rows = work.session.read.parquet(table_folder(work.folder, table.name).as_uri())
+                    place = table_folder(work.folder, table.name).as_uri()
+                    rows = work.session.read.schema(work.schemas[table.name]).parquet(place)
                     verify(work.session, rows, table)
             return reports
         except (DiscreetError, KeyboardInterrupt, SystemExit):
