@@ -11,6 +11,7 @@
     verify      a finished snapshot against its policy
     arrivals    a live source, for releases
     spelling    trees as SQL, by dialect
+    spark       questions on a cluster, and snapshots of Parquet that its workers prepare
     locked      the only maker of connections
     duckdb      questions on a snapshot, locked down, with limits of time and memory; twin is the same without rows
     workbench   SQL on what is released
