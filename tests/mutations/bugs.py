@@ -648,7 +648,7 @@ BUGS = (
     ),
     bug(
         "keys in 32 bits",
-        "vault/allowance.py",
+        "vault/unknown.py",
         "named = wide_offsets(table.select(",
         "named = (table.select(",
         "tests/test_many_keys.py::test_texts_have_wide_offsets",
