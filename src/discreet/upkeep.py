@@ -50,7 +50,7 @@ def snapshot_report(made: Snapshot, policy: Policy) -> list[str]:
 
 
 def _better_accountant(declared: Policy) -> list[str]:
-    """When zcdp is the better way to add up; nothing where a ledger has fixed another one for good."""
+    """Say when zcdp adds up better; nothing where a ledger has fixed another one for good."""
     from discreet.accounting.calibrate import overtaking
 
     uses = declared.budget.accountant == "zcdp"
@@ -64,7 +64,7 @@ def _better_accountant(declared: Policy) -> list[str]:
 
 
 def _published(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
-    """What would stop its releases and publications; they are made of public tables, which a snapshot holds."""
+    """Return what would stop releases and publications; they need public tables, which a snapshot holds."""
     names = [*declared.releases, *declared.publications]
     if not names:
         return (), ()
@@ -83,12 +83,12 @@ def _published(declared: Policy) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
                 notes.append(f"{name}: {error}")
             else:
                 verb = "release" if name in declared.releases else "publish"
-                notes.append(f"{name}: what it costs says discreet {verb} quote {declared.path} {name}.")
+                notes.append(f"{name}: discreet {verb} quote {declared.path} {name} tells what it costs.")
     return tuple(problems), tuple(notes)
 
 
 def _has_snapshot(declared: Policy) -> bool:
-    """Whether there is a ledger, and a snapshot of what is declared now."""
+    """Return True if there is a ledger, and a snapshot of what is declared now."""
     numbers = store_of(declared).numbers()
     if not numbers or not is_there(ledger_of(declared)):
         return False
@@ -98,7 +98,7 @@ def _has_snapshot(declared: Policy) -> bool:
 
 
 def _next_step(declared: Policy) -> str:
-    """What a curator does after this: a ledger, a snapshot, a question."""
+    """Return the curator's next command: a ledger, a snapshot, a question."""
     path = declared.path
     if not is_there(ledger_of(declared)):
         return f"discreet ledger {path} --create"
@@ -114,7 +114,7 @@ def _next_step(declared: Policy) -> str:
 
 
 def _limits_apart(declared: Policy) -> list[str]:
-    """What the policy says about limits that the ledger does not know yet."""
+    """Return the policy's limits that the ledger does not know yet."""
     if not is_there(ledger_of(declared)):
         return []
     terms = terms_of(declared)
@@ -160,7 +160,7 @@ def preview(before: Policy, after: Policy) -> list[str]:
 
 
 def _fixed_changes(before: Policy, after: Policy) -> Iterator[str]:
-    """Tell of what a ledger is bound to for good (S2)."""
+    """Yield changes to what a ledger is bound to for good (S2)."""
     for name in ("unit", "neighbors"):
         if getattr(before, name) != getattr(after, name):
             yield f"{name}: the ledger is bound to {getattr(before, name)}, and refuses any other."

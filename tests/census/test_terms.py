@@ -173,7 +173,7 @@ def test_check_looks_at_publications(tmp_path: Path) -> None:
     create_ledger(policy)
     take_snapshot(policy)
     (told,) = check(policy).groups["What is published"]
-    assert told == f"census: what it costs says discreet publish quote {path} census."
+    assert told == f"census: discreet publish quote {path} census tells what it costs."
     path.write_text(path.read_text().replace("[age, ill]", "[age, block]"))
     (problem,) = check(Policy.read(path)).problems
     assert "people.block cannot be in a table" in problem.message

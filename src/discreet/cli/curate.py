@@ -88,7 +88,7 @@ def ledger(
     analyst: Annotated[str | None, typer.Option(help="Only this analyst's spending.")] = None,
     format: ReportFormat = Format.table,
 ) -> None:
-    """Who spent what on what; create, verify, amend or export the ledger."""
+    """Show who spent what on what; create, verify, amend or export the ledger."""
     from discreet.curator import accountant_of, create_ledger, ledger_of, terms_of
     from discreet.ledger import Ledger
     from discreet.policy.policy import Policy as PolicyValue

@@ -86,7 +86,7 @@ class Checker:
     # --- how many rows ----------------------------------------------------------------------------------------------
 
     def rows(self, source: Source, where: Sequence[Expression] = ()) -> int:
-        """How many rows of a source that satisfy the conditions one person can have."""
+        """Return how many rows of a source that satisfy the conditions one person can have."""
         match source:
             case Scan(table=table):
                 found = self.private(table).max_rows
@@ -116,7 +116,7 @@ class Checker:
                 yield most
 
     def inside(self, source: Source, name: str) -> Expression | None:
-        """What a column of a stage is computed as, followed through SELECTs that keep rows as they are."""
+        """Return what a column of a stage is computed as, through SELECTs that keep rows as they are."""
         while isinstance(source, Stage) and isinstance(source.query, Select):
             found, inner = dict(source.query.columns).get(name), source.query.source
             if not isinstance(found, Column) or not isinstance(inner, Stage) or found.stage != inner.stage:
@@ -133,12 +133,12 @@ class Checker:
     # --- how many groups --------------------------------------------------------------------------------------------
 
     def values(self, expressions: Sequence[Expression], source: Source) -> int:
-        """How many combinations of values of these expressions one person's rows can have, at most."""
+        """Return how many combinations of values of these expressions one person's rows can have, at most."""
         found = frozenset[tuple[str, int]]().union(*(self.origins(each, source) for each in expressions))
         return math.prod(rows for _, rows in found)
 
     def touched(self, keys: Sequence[Expression], source: Source, where: Sequence[Expression]) -> int:
-        """How many groups of these keys one person's rows can be in."""
+        """Return how many groups of these keys one person's rows can be in."""
         most = [self.rows(source, where), self.values(keys, source)]
         for name, limit in limits(source, where):
             over = self.inside(source, name)
@@ -248,7 +248,7 @@ class Checker:
         return Bound(l1=int(min(l1, most * cells)), l2_squared=int(min(l2_squared, most**2 * cells)), linf=most)
 
     def holds(self, value: Expression, lo: int, hi: int, *, source: Source) -> bool:
-        """Whether a snapshot holds a value to a range: a stored column, whose declared range lies within it."""
+        """Return True if a snapshot holds a value to a range: a stored column whose range lies within it."""
         known = self.stored_range(value, source)
         return known is not None and lo <= known[0] and known[1] <= hi
 
@@ -409,7 +409,7 @@ def extremes(readings: Sequence[Reading], forms: Forms) -> Iterator[Vector]:
 
 
 def contribution(reading: Sum, at: Mapping[Variable, int | None], degrees: Mapping[Variable, int]) -> Fraction:
-    """What a row adds to a sum at one choice of control points; nothing where a factor is NULL."""
+    """Return what a row adds to a sum at one choice of control points; nothing where a factor is NULL."""
     total = Fraction(1)
     for place, factor in enumerate(reading.factors):
         variable = (place, factor.value)
@@ -465,7 +465,7 @@ def in_source(node: Expression, source: Source) -> bool:
 
 
 def limits(source: Source, where: Sequence[Expression]) -> Iterator[tuple[str, int]]:
-    """How many places of a numbering conditions leave: `n <= k`, `n < k`, `n = k` on a stage that is read alone."""
+    """Yield how many places of a numbering conditions leave: `n <= k`, `n < k`, `n = k` on a stage read alone."""
     for each in conjuncts(where):
         match each:
             case Call(name="<=" | "<" | "=", arguments=(Column(stage=stage, name=name), Constant(value=int(k)))):

@@ -35,7 +35,7 @@ class Left:
     high: tuple[Any, bool] | None = None
 
     def apart(self, other: Left) -> bool:
-        """Whether no value is left by both."""
+        """Return True if no value is left by both."""
         if self.kind is not other.kind:
             return False
         if self.among is not None and other.among is not None:
@@ -56,7 +56,7 @@ class Left:
 
 
 def exclusive(one: Expression, other: Expression) -> bool:
-    """Whether no row satisfies both conditions."""
+    """Return True if no row satisfies both conditions."""
     ours, theirs = _left(one), _left(other)
     return any(left.apart(theirs[value]) for value, left in ours.items() if value in theirs)
 
@@ -113,7 +113,7 @@ def _has_order(constant: Any) -> bool:
 
 
 def _told_apart(constant: Any) -> bool:
-    """Whether it stays another than all others that pass here, to whatever type the engine casts them."""
+    """Return True if it differs from all others that pass here, in whatever type the engine casts to."""
     if type(constant) is int:
         return abs(constant) < _MOST
     if type(constant) is not str:
@@ -124,7 +124,7 @@ def _told_apart(constant: Any) -> bool:
 
 
 def _any_of(parts: list[dict[Expression, Left]]) -> Iterator[tuple[Expression, Left]]:
-    """What OR leaves: of a value that each part compares with some constants of one type, these."""
+    """Yield what OR leaves: the constants, if each part compares a value with constants of one type."""
     for value, first in parts[0].items():
         others = [part[value] for part in parts if value in part]
         listed = [left.among for left in others if left.among is not None and left.kind is first.kind]

@@ -21,7 +21,7 @@ COUNTED = "Add COUNT(*), which tells how large each group is."
 
 
 def listed(node: exp.Select, released: Released, keys: Sequence[Key | Unknown], table: str) -> Released:
-    """What a SELECT over the noisy table of a block gives, over a list of its keys instead.
+    """Return what a SELECT over the noisy table of a block gives, over a list of its keys instead.
 
     Nothing is read: who is there, and whether anybody is, does not matter. Keys that are not public are refused.
     """

@@ -18,7 +18,7 @@ def nearest(counted: Aggregate, choices: Sequence[Nearby], *, groups: int) -> Ne
 
 
 def _widths(cells: int, groups: int) -> tuple[int, ...]:
-    """Of the cells that are counted at each step, in cells of the finest grid; the last is 1.
+    """Return the widths of the cells counted at each step, in cells of the finest grid; the last is 1.
 
     Each is a multiple of the next. Privacy: were they not, a narrow cell could lie in two wide ones, its rows would be
     read with both, and one person would count twice.

@@ -52,7 +52,7 @@ class Pick:
 
     @property
     def relation(self) -> Neighbors:
-        """What the noise of a quantile is made for, with `max_rows`.
+        """The relation that the noise of a quantile is made for, with `max_rows`.
 
         Privacy: over several groups, replacing a person takes a_i of at most m rows from group i and puts b_i of at
         most m into it. There the score moves by at most (a_i + b_i) max(q, 1 - q), as if so many rows had been added;
@@ -73,7 +73,7 @@ class Pick:
 
     @property
     def fine(self) -> bool:
-        """Whether the grid has more cells than that."""
+        """True if the grid has more cells than that."""
         return self.domain.size > self.fan
 
     @property
@@ -89,7 +89,7 @@ class Pick:
 
     @property
     def moved(self) -> PersonRows:
-        """What one person has in it."""
+        """The rows that one person has in it."""
         return PersonRows(most=self.rows, groups=self.groups, neighbors=self.neighbors)
 
     def mechanisms(self, accountant: AccountantName, amount: Fraction) -> tuple[Selection, ...]:

@@ -171,7 +171,7 @@ class _Family:
             return currency(self.accountant).widening(shares) * mean, found.tolist()
 
         def improved(way: tuple[float, list[int]]) -> tuple[float, list[int]]:
-            """As good as it gets by measuring one grouping more or one less, the one that helps most, as often."""
+            """Improve a way by measuring one grouping more or less, the one that helps most, while it helps."""
             while True:
                 used = frozenset(way[1])
                 better = min(weighed(used ^ {one}) for one in range(len(sources)))
@@ -194,14 +194,14 @@ class _Family:
         return self.norm(source) * currency(self.accountant).sum_width(draws)
 
     def norm(self, source: Names) -> float:
-        """How far one person moves what is measured, as a share of how far over many groups."""
+        """Return how far one person moves what is measured, as a share of how far over many groups."""
         paid, shares = currency(self.accountant), []
         for here, most in zip(self.again(self.cells(source)), self.again(2**31), strict=True):
             shares.append(paid.ratio(here.sensitivity, most.sensitivity))
         return sum(shares) / len(shares)
 
     def block(self, source: Names) -> Block:
-        """What is measured for others to be added up from: nothing of it is shown as it is."""
+        """Return the block from which others are added up: nothing of it is shown as it is."""
         keys = {name: key for name, key in self.keys.items() if name in source}
         return replace(
             next(iter(self.blocks.values())),

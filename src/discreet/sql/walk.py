@@ -19,10 +19,10 @@ class Walk(Protocol):
     """The walk over one statement; `analysis.Analysis` is it."""
 
     def query(self, node: exp.Expression, environment: Environment) -> Relation | Released:
-        """What a query stands for."""
+        """Return what a query stands for."""
 
     def sources(self, node: exp.Select, environment: Environment) -> list[Relation | Released]:
-        """What a SELECT reads, in the order of its FROM clause and joins."""
+        """Return what a SELECT reads, in the order of its FROM clause and joins."""
 
     def joined(self, node: exp.Select, sources: list[Relation | Released]) -> Relation | None:
         """The private relation that a SELECT reads, or None when all it reads is public or already noisy."""

@@ -104,7 +104,7 @@ class Work:
     known: dict[Column, int] = field(default_factory=dict, compare=False, repr=False)  # stages have names of their own
 
     def seconds(self, query: Numbers) -> float:
-        """How long the engine works on one person's rows at most; the rows of `Nearest` are read several times."""
+        """Return how long the engine works on one person's rows at most; `Nearest` reads its rows several times."""
         if isinstance(query, Nearest):
             return len(query.widths) * self.aggregate(query.counted) / 1e9
         return self.aggregate(query) / 1e9
@@ -127,7 +127,7 @@ class Work:
         return total + rows * self.all(listed, node.source)
 
     def source(self, node: Source) -> float:
-        """What reading a source costs, all that stands inside it with it."""
+        """Return what reading a source costs, with all that stands inside it."""
         match node:
             case Scan():
                 return 0.0
@@ -202,7 +202,7 @@ class Work:
         return sum(self.length(column, source) for column in columns)
 
     def length(self, node: Expression, source: Source) -> int:
-        """How many letters a text has at most; of what is no text, none."""
+        """Return how many letters a text has at most; none of what is no text."""
         match node:
             case Constant(value=str() as text):
                 return len(text)
@@ -252,7 +252,7 @@ def _growth(node: Call) -> int:
 
 
 def _named(query: Query, name: str) -> Iterator[tuple[Expression, Source]]:
-    """What a column of a query is computed as, and from which rows."""
+    """Yield what a column of a query is computed as, and from which rows."""
     parts = query.parts if isinstance(query, UnionAll) else (query,)
     for part in parts:
         columns = dict(part.columns) if isinstance(part, Select) else dict((*part.keys, *part.columns))

@@ -124,14 +124,14 @@ def _try_parts(part: Any) -> None:
 
 
 def _triable(node: exp.Expression) -> bool:
-    """Whether TRY can hold it, and it can fail."""
+    """Return True if TRY can hold it, and it can fail."""
     plain = exp.Column | exp.Literal | exp.Null | exp.Boolean | exp.Star | exp.Identifier | exp.If
     holds = not node.find(exp.Query, exp.Window, *AGGREGATES)
     return isinstance(node, exp.Condition) and not isinstance(node, plain) and holds
 
 
 def selects(node: exp.Select) -> bool:
-    """Whether a SELECT leaves out rows of what it reads."""
+    """Return True if a SELECT leaves out rows of what it reads."""
     return any(node.args.get(name) for name in ("having", "qualify", "limit", "offset"))
 
 
@@ -192,7 +192,7 @@ def subquery(node: exp.Expression, analysis: Walk, environment: Environment) -> 
 
 
 def embedded(node: exp.Expression, result: Released) -> exp.Expression:
-    """What stands in an expression in the place of a subquery."""
+    """Return what stands in an expression in the place of a subquery."""
     table = isinstance(node.parent, exp.Exists) or (isinstance(node.parent, exp.In) and node.arg_key == "query")
     if not table and len(result.outputs) == 1 and (result.selected or result.tree.find(exp.Join)):
         return exp.Subquery(this=_only(result.tree))

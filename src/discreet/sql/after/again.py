@@ -177,7 +177,7 @@ class _Walk:
         return draw
 
     def _all_draws(self, node: exp.Select, aliases: Sequence[str], joins: Sequence[exp.Join]) -> exp.Expression:
-        """Of a SELECT that begins with no noisy table: every row for every change."""
+        """Return the draw of a SELECT that begins with no noisy table: every row for every change."""
         if joins:
             self.possible = False
         table = exp.alias_(exp.table_(DRAWS, quoted=True), "#all", quoted=True, table=True)
@@ -205,7 +205,7 @@ class _Walk:
             scope.subqueries[id(new)] = table
 
     def _filter(self, node: exp.Select, scope: Scope, *, grouped: bool, outermost: bool) -> None:
-        """Which rows there are. The last SELECT's own filters only choose among rows: margins hold before that."""
+        """Note whether noise chooses rows; the last SELECT's own filters do not count: margins hold before them."""
         windows = any(isinstance(each, exp.Window) for each in _inside(node))
         for join in node.args.get("joins") or []:
             if join.args.get("on") is not None and kind_of(join.args["on"], scope, draws=True) is not Kind.PUBLIC:
@@ -233,7 +233,7 @@ class _Walk:
 
     @staticmethod
     def _by_noise(node: exp.Select, scope: Scope) -> bool:
-        """Whether noise decides which groups there are."""
+        """Return True if noise decides which groups there are."""
         group = node.args.get("group")
         if group is None:
             return False

@@ -28,7 +28,7 @@ class _Shown(Protocol):
 
 
 def argument(node: exp.Expression) -> exp.Expression | None:
-    """What stands in MARGIN(x), where this is one."""
+    """Return what stands in MARGIN(x), where this is one."""
     if not isinstance(node, exp.Anonymous) or node.name.lower() != NAME:
         return None
     if len(node.expressions) != 1 or node.expressions[0].is_star:
@@ -57,14 +57,14 @@ def is_half_width(node: exp.Expression) -> bool:
 
 
 def nothing() -> exp.Expression:
-    """What stands in the place of a half-width where noise is drawn again: no margin is made of margins."""
+    """Return NULL for a half-width where noise is drawn again: no margin is made of margins."""
     found = exp.Null()
     found.meta[_MARK] = "here"
     return found
 
 
 def inside(node: exp.Expression) -> HalfWidth | None:
-    """What an item of a SELECT list is, if it is made of half-widths."""
+    """Return the kind of half-width that an item of a SELECT list is made of, if any."""
     if node.meta.get(_MARK) == "late":
         return "late"
     return "here" if any(is_half_width(part) for part in node.walk()) else None
@@ -102,7 +102,7 @@ def _own(parts: Iterable[exp.Expression]) -> Iterable[exp.Expression]:
 
 
 def _alone(node: exp.Expression) -> bool:
-    """Whether a number in ORDER BY or GROUP BY means a column."""
+    """Return True if a number in ORDER BY or GROUP BY means a column."""
     return isinstance(node.parent, exp.Ordered | exp.Group)
 
 

@@ -43,7 +43,7 @@ class Estimate(Protocol):
 
 
 def redraws(groups: int) -> int:
-    """How often noise is drawn again: enough to see how an answer bends, fewer where there are very many groups."""
+    """Return how often to draw noise again: enough to see how an answer bends, fewer for very many groups."""
     return max(60, min(600, 600_000 // max(groups, 1)))
 
 
@@ -84,7 +84,7 @@ class Linear:
 
     @property
     def rounds(self) -> bool:
-        """Whether anything is rounded: one noisy number by itself is whole."""
+        """True if anything is rounded: one noisy number by itself is whole."""
         return any(factor.denominator > 1 for factor in self.factors)
 
     def values(self, components: Components) -> pa.Array:

@@ -80,7 +80,7 @@ _NUMBERED = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDi
 
 
 def kind_of(node: Any, scope: Scope, *, draws: bool = False) -> Kind:
-    """How an expression depends on noise."""
+    """Return how an expression depends on noise."""
 
     def of(part: Any) -> Kind:
         return kind_of(part, scope, draws=draws)
@@ -114,7 +114,7 @@ def _most(parts: Iterable[Any], of: Callable[[Any], Kind]) -> Kind:
 
 
 def _subquery_kind(table: Read | None) -> Kind:
-    """Of a query that stands for a value."""
+    """Return the kind of a query that stands for a value."""
     if table is None or table.selected or len(table.kinds) != 1:
         return Kind.UNKNOWN if table is None or table.noisy else Kind.PUBLIC
     return table.kinds[0]
@@ -136,7 +136,7 @@ def _operation_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
 
 
 def _function_kind(node: exp.Expression, of: Callable[[Any], Kind]) -> Kind:
-    """Of what hands its argument on, of a few smooth functions; of any other nothing is known but of public parts."""
+    """Return the kind of a function: handed on, smooth, public if its parts are; else unknown."""
     if isinstance(node, _THROUGH):
         return of(node.this) if isinstance(node.this, exp.Expression) else _most(node.expressions, of)
     parts = _most(_children(node), of)
@@ -151,7 +151,7 @@ def _children(node: exp.Expression) -> Iterator[exp.Expression]:
 
 
 def _is_item(node: exp.Expression) -> bool:
-    """Whether it is a whole item of a SELECT list."""
+    """Return True if it is a whole item of a SELECT list."""
     parent = node.parent
     while isinstance(parent, exp.Alias | exp.Paren):
         parent = parent.parent
@@ -218,7 +218,7 @@ _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
 
 def unrounded(node: exp.Expression) -> tuple[exp.Expression, float]:
-    """What stands under roundings, and how far they take it from that in all."""
+    """Return what stands under roundings, and how far they take it from that in all."""
     slack = 0.0
     while True:
         step: float | None = None

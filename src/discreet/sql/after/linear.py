@@ -118,7 +118,7 @@ def form_of(node: exp.Expression, leaf: Leaf) -> Form | None:
 
 
 def _divisor(node: exp.Expression) -> exp.Expression:
-    """What is divided by is NULL instead of 0; see `rebuild.rebuilt`."""
+    """Return the divisor without the NULLIF that gives NULL instead of 0; see `rebuild.rebuilt`."""
     return node.this if isinstance(node, exp.Nullif) else node
 
 
@@ -151,7 +151,7 @@ _WHOLE = ("TINYINT", "SMALLINT", "INT", "BIGINT", "INT128")
 
 
 def _step(node: exp.Expression) -> Fraction | None:
-    """What an expression rounds to; 0 where it does not round, None where that is not known."""
+    """Return what an expression rounds to; 0 where it does not round, None where that is not known."""
     if isinstance(node, exp.Floor | exp.Ceil):
         return Fraction(1) if node.args.get("decimals") is None and node.args.get("to") is None else None
     if isinstance(node, exp.Round):

@@ -43,12 +43,12 @@ def constant_name(number: int) -> str:
 
 
 def key_number(name: str) -> int | None:
-    """Which key a column of a noisy table is; None where it is none."""
+    """Return the number of the key that a column of a noisy table is; None where it is none."""
     return _number(name, _KEY)
 
 
 def aggregate_number(name: str) -> int | None:
-    """Which aggregate a column of a noisy table is; None where it is none."""
+    """Return the number of the aggregate that a column of a noisy table is; None where it is none."""
     return _number(name, _AGGREGATE)
 
 

@@ -118,7 +118,7 @@ def _check_numbers(node: exp.Expression, copy: exp.Expression) -> None:
 
 
 def _total(copy: exp.Expression) -> exp.Expression:
-    """What gives NULL where the operation has no result."""
+    """Return an expression that gives NULL where the operation has no result."""
     if isinstance(copy, exp.Div | exp.IntDiv | exp.Mod):
         copy.set("expression", exp.func("NULLIF", copy.expression, exp.Literal.number(0)))
     if type(copy) is exp.Cast and copy.args["to"].this == exp.DataType.Type.DECIMAL and not copy.args["to"].expressions:
@@ -137,7 +137,7 @@ def _total(copy: exp.Expression) -> exp.Expression:
 
 
 def whole_division(node: exp.Expression, column: ColumnKind) -> exp.Expression:
-    """Where Postgres divides whole numbers, what the workbench computes: noisy ones may be of any type."""
+    """Return what the workbench computes where Postgres divides whole numbers: noisy ones may be of any type."""
     found = resolve(node, column)
     if found is node or not isinstance(found, exp.IntDiv):
         return found

@@ -39,7 +39,7 @@ Keys = dict[Identity, tuple[Key | Unknown, Expression]]  # of GROUP BY, each wit
 
 
 def has_aggregate(node: exp.Select) -> bool:
-    """Whether this SELECT itself aggregates; subqueries and window functions do not count."""
+    """Return True if this SELECT itself aggregates; subqueries and window functions do not count."""
     clauses = [*node.expressions, *(node.args[name] for name in ("having", "qualify", "order") if node.args.get(name))]
     return any(aggregates.aggregates_in(part) for part in clauses)
 
@@ -127,7 +127,7 @@ class Rewrite:
         return after.with_half_width(name, expression, output.margin)
 
     def on_keys(self) -> Iterator[exp.Expression]:
-        """What WHERE says of keys alone, of the noisy table's: groups that it rules out are nobody's."""
+        """Yield what WHERE says about keys alone, in the noisy table's names: groups ruled out are nobody's."""
         where = self.node.args.get("where") if self.keys else None
         for part in conjuncts(where.this if where is not None else None):
             if part.find(exp.Column):
@@ -150,7 +150,7 @@ class Rewrite:
         return rebuilt(node, self.of_keys)
 
     def output(self, name: str, expression: exp.Expression) -> Output:
-        """What is known of an output column: a key, an aggregate as measured, or something computed from them."""
+        """Describe an output column: a key, an aggregate as measured, or something computed from them."""
         if error_bars.inside(expression) is not None:
             return Output(name=name, margin=None, estimate=None, half_width="here")
         plain = expression.this if isinstance(expression, exp.Paren) else expression
@@ -197,7 +197,7 @@ class Rewrite:
         return None if self.requests[number].chosen else self.form(number)
 
     def domain(self, column: exp.Expression) -> PublicDomain | Text:
-        """What a key may be, given its column of the noisy table."""
+        """Return what a key may be, given its column of the noisy table."""
         number = key_number(column.name)
         assert number is not None
         key, _ = list(self.keys.values())[number]
@@ -213,7 +213,7 @@ class Rewrite:
         return exp.column(margin_name(number), table=table_name(self.index), quoted=True)
 
     def ordered(self, node: exp.Expression) -> exp.Expression:
-        """What ORDER BY means: a name alone is a column of the result, if it is one, and not of the rows."""
+        """Resolve ORDER BY: a name alone is a column of the result, if it is one, and not of the rows."""
         if isinstance(node, exp.Column) and not node.table:
             shown = [each.output_name.lower() for each in self.node.expressions]
             if shown.count(node.name.lower()) == 1:

@@ -45,12 +45,12 @@ class Standardized(ABC):
         return found, np.nan_to_num(spread) ** (self.power / 2) * count, count - (self.fewest - 1)
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        """By redrawing the declared noise around the noisy sums (S11)."""
+        """Return margins by redrawing the declared noise around the noisy sums (S11)."""
         parts = floats(components[: self.degree + 1])
         return np.where(self._moment(parts)[2] > 0, reach(self._moment, parts, mechanism), np.inf)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """Of values that lie evenly in their range."""
+        """Return the margin for values that lie evenly in their range."""
         if assuming is None:
             return None
         even = float(assuming) * float(self.width**self.degree) / (self.degree + 1)

@@ -97,7 +97,7 @@ def is_aggregate(node: exp.Expression) -> bool:
 
 
 def aggregates_in(node: exp.Expression) -> bool:
-    """Whether an expression aggregates rows of its own SELECT: not those of a subquery, nor over a window."""
+    """Return True if an expression aggregates rows of its own SELECT, not of a subquery or window."""
     if isinstance(node, exp.Query | exp.Subquery):
         return False
     if isinstance(node, exp.Window):

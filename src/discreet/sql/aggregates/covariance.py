@@ -75,7 +75,7 @@ class Together:
         return float(self.steps[0] * self.steps[1]) * self.widths[0] * self.widths[1]
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        """By redrawing the declared noise around the noisy sums (S11)."""
+        """Return margins by redrawing the declared noise around the noisy sums (S11)."""
         parts = floats(components)
         center, count, _ = self._joint(parts)
         within = np.where(count > 2, reach(self._joint, parts, mechanism), np.inf)

@@ -51,7 +51,7 @@ class Mean:
         return up / whole, down / whole
 
     def _place(self, parts: Floats) -> tuple[Floats, Floats]:
-        """Where the mean stands in the range, possible or not, and the noisy count."""
+        """Return where the mean stands in the range, possible or not, and the noisy count."""
         a, b = self._sides(tuple(parts))
         return a / np.maximum(a + b, 1.0), a + b
 
@@ -111,7 +111,7 @@ class OfMean(Mean):
     """A monotone function of a mean, which is kept inside its range: its margin is that of the ends of the mean's."""
 
     def function(self, mean: Floats) -> Floats:
-        """What is told of a mean."""
+        """Return what is told of a mean."""
         raise NotImplementedError
 
     def values(self, components: Components) -> pa.Array:
@@ -122,7 +122,7 @@ class OfMean(Mean):
         return self._around(self.means(components)[0], Mean.margins(self, components, mechanism))
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """Of a mean in the middle of its range."""
+        """Return the margin for a mean in the middle of its range."""
         within = Mean.margin(self, mechanism, assuming=assuming)
         if within is None:
             return None

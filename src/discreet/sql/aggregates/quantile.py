@@ -18,7 +18,7 @@ MOST_QUANTILES = 32
 
 
 def fixed(quantile: Fraction) -> Reader:
-    """Of an aggregate whose name says which quantile it is."""
+    """Return the reader of an aggregate whose name says which quantile it is."""
 
     def apply(node: exp.Expression, scope: Scope, label: str, condition: Expression | None) -> Request:
         value = _pickable(argument(node, scope), node)

@@ -59,12 +59,12 @@ class Line:
         return found, np.nan_to_num(spread) * count, count - 1
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        """By redrawing the declared noise around the noisy sums (S11)."""
+        """Return margins by redrawing the declared noise around the noisy sums (S11)."""
         parts = floats(components)
         return np.where(self._line(parts)[2] > 1, reach(self._line, parts, mechanism), np.inf)
 
     def margin(self, mechanism: Noise, *, assuming: int | None) -> float | None:
-        """Of values that lie evenly in their ranges."""
+        """Return the margin for values that lie evenly in their ranges."""
         if assuming is None:
             return None
         even = float(assuming) * float(self.widths[0] * self.widths[1] ** 2) / 6

@@ -53,7 +53,7 @@ class Spread:
         return (self.width * float(self.step)) ** 2
 
     def margins(self, components: Components, mechanism: Noise) -> Floats:
-        """By redrawing the declared noise around the noisy sums (S11); of a root, from the ends of its square."""
+        """Return margins by redrawing the declared noise (S11); of a root, from the ends of its square."""
         sums = floats(components[: self.degree + 1])
         center, count = self._spread(sums)
         within = np.where(count > 2, reach(self._spread, sums, mechanism), np.inf)

@@ -128,7 +128,7 @@ def _clusters(single: Sequence[Wanted]) -> list[list[Wanted]]:
 
 
 def _apart(one: Request, other: Request) -> bool:
-    """Whether a row adds to one of two numbers at most, and to either as much."""
+    """Return True if a row adds to one of two numbers at most, and to either as much."""
     if one.condition is None or other.condition is None or _width(one) is None:
         return False
     return _width(one) == _width(other) and exclusive(one.condition, other.condition)
@@ -187,7 +187,7 @@ def _hosts(targets: dict[Target, list[tuple[int, Single | Moment]]]) -> dict[Exp
 
 
 def _one_number(wanted: list[tuple[int, Single | Moment]]) -> bool:
-    """Whether all are the same count or sum."""
+    """Return True if all are the same count or sum."""
     first = wanted[0][1]
     return isinstance(first, Alone) and all(type(request) is type(first) for _, request in wanted)
 

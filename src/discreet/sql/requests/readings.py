@@ -31,7 +31,7 @@ class Rows:
         return self.product((self.factor(value.expression, domain.lo, domain.hi, power),), where, node)
 
     def present(self, value: Value, where: Expression | None) -> Sum:
-        """How many rows have a value, whatever kind it is."""
+        """Return a reading that counts the rows with a value, whatever kind it is."""
         return Sum((Factor(value.expression, 0, 0, 0, False),), where)
 
     def factor(self, value: Expression, lo: int, hi: int, power: int) -> Factor:

@@ -50,14 +50,14 @@ class Request:
 
     @property
     def signature(self) -> str:
-        """What tells it from other requests, however it was written."""
+        """The text that tells it from other requests, however it was written."""
         parts = [getattr(self, each.name) for each in fields(self) if each.name != "label"]
         told = [part.identity if isinstance(part, Value) else part for part in parts]
         return repr((type(self).__name__, *told))
 
     @property
     def step(self) -> Fraction | None:
-        """Of counts and sums, which are linear in noise: what they are multiples of."""
+        """The step of counts and sums, which are linear in noise and multiples of it; None for others."""
         return None
 
 
@@ -67,18 +67,18 @@ class Alone(Request, ABC):
 
     @abstractmethod
     def reading(self, rows: RowsRead, node: exp.Expression) -> Reading:
-        """What is read of the rows."""
+        """Return what is read of the rows."""
 
     @abstractmethod
     def sensitivity(self, extent: Extent) -> Sensitivity:
-        """How far one person moves that number in all groups together."""
+        """Return how far one person moves that number in all groups together."""
 
     def additive(self, touched: int) -> bool:
-        """Whether the numbers of groups add up to that of all of them."""
+        """Return True if the numbers of groups add up to that of all of them."""
         return True
 
     def counts_people(self, rows: int) -> bool:
-        """Whether it is the number of people, where one person has so many rows."""
+        """Return True if it is the number of people, where one person has so many rows."""
         return False
 
     @property

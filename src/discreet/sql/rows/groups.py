@@ -81,7 +81,7 @@ def possible(relation: Relation, keys: Keys, finder: Possible | None) -> tuple[J
 
 
 def _few_enough(relation: Relation, keys: Keys, limit: int, finder: Possible | None) -> bool:
-    """Whether no more groups can be than the policy allows, though the grid of keys has more places."""
+    """Return True if no more groups can exist than the policy allows, though the grid of keys is larger."""
     joint, _ = possible(relation, keys, finder)
     return joint is not None and joint.size <= limit
 

@@ -36,7 +36,7 @@ class Combinations:
 def combinations(
     policy: Policy, public: Mapping[str, pa.Table], table: Table, wanted: Collection[str]
 ) -> Combinations | None:
-    """What the first hierarchy allows that has two of the wanted columns or more, and a public table that lists it."""
+    """Return what the first hierarchy with two wanted columns, listed in a public table, allows."""
     for hierarchy in policy.hierarchies.values():
         levels = tuple(level for level in hierarchy.levels if level in wanted)
         domains = [_domain(table, level) for level in levels]

@@ -50,7 +50,7 @@ class Folding:
 
     @property
     def partial(self) -> bool:
-        """Whether some of the rows may be left out, so that there may be none."""
+        """True if some of the rows may be left out, so that there may be none."""
         return self.where is not None
 
     def __call__(self, name: str, *arguments: Operand) -> Expression:
@@ -223,14 +223,14 @@ PERSON_NAMES = "COUNT, COUNT(DISTINCT x), SUM, AVG, MIN, MAX, BOOL_OR, BOOL_AND,
 
 
 def is_own(key: Value) -> bool:
-    """Whether equal keys are one person's: the owner, or a key that leads to the owner, as of a visit."""
+    """Return True if equal keys are one person's: the owner, or a key that leads to the owner, as of a visit."""
     domain = key.domain
     # Where an outer join left it NULL, it leads to nobody: then the rows of different people would be one group.
     return isinstance(domain, Opaque) and (domain.owner or (domain.link is not None and not key.nullable))
 
 
 def _field(item: exp.Expression, scope: PersonScope, origins: Origins) -> Field:
-    """What an item of the SELECT list is of each person."""
+    """Return what an item of the SELECT list is for each person."""
     if isinstance(item, exp.Star):
         raise reject(item, "* cannot be grouped.", "List the owner and the aggregates.")
     value = replace(translate(item.unalias(), scope), kind=kind_of(item, scope.kind))

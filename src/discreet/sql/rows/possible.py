@@ -105,7 +105,7 @@ class Possible:
         return None if cells and self.sets and MOSTLY_EMPTY * len(cells) > math.prod(sizes) else cells
 
     def _narrows(self, source: Source, where: Sequence[Expression], places: Sequence[Expression]) -> bool:
-        """Whether conditions speak of plain columns that are keys, or public columns depend on others."""
+        """Return True if conditions speak of plain columns that are keys, or public columns depend on others."""
         try:
             self._want(source, where, places)
             depends = isinstance(source, PublicJoin | Stage) or bool(list(self._lying_in(source)))
@@ -257,7 +257,7 @@ class Possible:
         return first, min(high, domain.hi)
 
     def _ends(self, where: Sequence[Expression], source: Source) -> Iterator[tuple[Base, tuple[datetime, datetime]]]:
-        """Of each moment that is compared with constants, the earliest and the latest that pass."""
+        """Yield, for each moment compared with constants, the earliest and the latest that pass."""
         low, high = dict[Base, datetime](), dict[Base, datetime]()
         for each in conjuncts(where):
             if not isinstance(each, Call) or len(each.arguments) != 2 or not isinstance(each.arguments[0], Column):
@@ -406,7 +406,7 @@ def _scans(source: Source) -> Iterator[Scan]:
 
 
 def _conditions(source: Source, where: Sequence[Expression]) -> Iterator[tuple[Expression, Source]]:
-    """What rows must satisfy, here and in subqueries, each with the source that it speaks of."""
+    """Yield what rows must satisfy, here and in subqueries, each with the source that it speaks of."""
     yield from ((each, source) for each in conjuncts(where))
     match source:
         case OwnerJoin(left=left, right=right, on=on):

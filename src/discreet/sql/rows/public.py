@@ -34,7 +34,7 @@ class PublicSide:
     table: pa.Table
 
     def multiplicity(self, columns: list[int]) -> int:
-        """How many rows of it one row can meet, when the columns at these places must equal given values."""
+        """Return how many of its rows one row can meet, if the columns at these places equal given values."""
         if not columns:
             return int(self.table.num_rows)
         if not self.table.num_rows:

@@ -141,7 +141,7 @@ class Names:
         return found[0]
 
     def _hint(self, node: exp.Column) -> str:
-        """What was meant by a column that is not there."""
+        """Say what was meant by a column that is not there."""
         name, columns = node.name.lower(), f"Columns are {self.listing()}."
         if isinstance(node.this, exp.Star):
             return "Write COUNT(*)."
@@ -162,7 +162,7 @@ class Names:
 
 
 def _is_compared(node: exp.Column) -> bool:
-    """Whether a word stands where a text would: sex = Male, sex IN (Male, Female)."""
+    """Return True if a word stands where a text would: sex = Male, sex IN (Male, Female)."""
     above = node.parent
     listed = isinstance(above, exp.In) and node.arg_key == "expressions"
     return listed or (isinstance(above, exp.EQ | exp.NEQ | exp.Like | exp.ILike) and node.arg_key == "expression")
@@ -191,7 +191,7 @@ def _beside(node: exp.Column) -> str | None:
 
 
 def distinct_values(origins: Origins, rows: int) -> int:
-    """How many distinct values one person can have in columns of these origins, in a relation of so many rows."""
+    """Return how many distinct values one person can have in columns of these origins, in so many rows."""
     return min(rows, math.prod(each for _, each in origins))
 
 
@@ -261,7 +261,7 @@ def kind_of_domain(domain: Domain) -> Kind:
 
 
 def value_domain(domain: Domain) -> ValueDomain:
-    """What the policy declares, as the analysis uses it."""
+    """Return what the policy declares, as the analysis uses it."""
     match domain:
         case Integers() | Decimals():
             return Number(step=domain.step, lo=domain.first, hi=domain.last)

@@ -22,7 +22,7 @@ from discreet.sql.values.value import Opaque, Value
 def combined(
     node: exp.SetOperation, left: Relation | Released, right: Relation | Released, alias: Callable[[], str]
 ) -> Relation | Released:
-    """What a set operation of two queries stands for; `alias` gives fresh names for the engine."""
+    """Return what a set operation of two queries stands for; `alias` gives fresh names for the engine."""
     if isinstance(left, Released) and isinstance(right, Released):
         return union(node, left, right)
     if isinstance(left, Relation) and isinstance(right, Relation):
@@ -84,7 +84,7 @@ def _common(a: Value, b: Value, node: exp.Expression) -> list[Value]:
 
 
 def _of_owners(node: exp.SetOperation, left: Relation, right: Relation) -> bool:
-    """Whether a set operation is of sets of owners, and of nothing else."""
+    """Return True if a set operation is of sets of owners, and of nothing else."""
     fields = [side.fields[0].value.domain for side in (left, right) if len(side.fields) == 1]
     owners = [each for each in fields if isinstance(each, Opaque) and each.owner]
     plain = ("this", "expression", "distinct", "with_")

@@ -29,13 +29,13 @@ _ANSWERED = (
 
 
 def names_owner(node: exp.Window, names: Names) -> bool:
-    """Whether a window is over each person's own rows."""
+    """Return True if a window is over each person's own rows."""
     parts = [names.column(part) for part in node.args.get("partition_by") or [] if isinstance(part, exp.Column)]
     return any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts)
 
 
 def window(node: exp.Window, names: Names, relation: Relation) -> Value:
-    """What a window over each person's rows gives."""
+    """Return what a window over each person's rows gives."""
     if any(part for name, part in node.args.items() if name not in ("this", "partition_by", "order", "over", "spec")):
         raise reject(node, f"{show(node)} is not answered in this form.", f"Within each person: {_ANSWERED}.")
     partition = _partition(node, names)
@@ -103,7 +103,7 @@ def _place_in_order(node: exp.Window, rows: int, by_content: Over, in_order: Ove
 
 
 def _partition(node: exp.Window, names: Names) -> tuple[Expression, ...]:
-    """What parts a person's rows further; that the owner does is said by Over itself."""
+    """Return what parts a person's rows further; Over itself adds the owner."""
     parts = [translate(part, names) for part in node.args.get("partition_by") or []]
     if not any(isinstance(part.domain, Opaque) and part.domain.owner for part in parts):
         raise reject(

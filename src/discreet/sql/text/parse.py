@@ -81,7 +81,7 @@ def parse(text: str, *, limit: int, dialect: Dialect = "duckdb", tables: Collect
 
 
 def _unpivoted(tree: exp.Pivot) -> str:
-    """What to write instead of PIVOT t ON x USING COUNT(*) GROUP BY y: the same numbers, one in a row."""
+    """Say what to write instead of PIVOT t ON x USING COUNT(*) GROUP BY y: the same numbers, one in a row."""
     group = tree.args.get("group")
     keys = [*(group.expressions if group is not None else []), *tree.expressions]
     if not isinstance(tree.this, exp.Table) or not all(isinstance(each, exp.Column) for each in keys):
@@ -150,7 +150,7 @@ def _inside_brackets(tree: exp.Expression) -> exp.Expression:
 
 
 def place(node: exp.Expression) -> dict[str, int]:
-    """Where a node stands in the text, as keyword arguments for `Rejected`."""
+    """Return where a node stands in the text, as keyword arguments for `Rejected`."""
     for candidate in node.walk():
         if "place" in candidate.meta:
             line, column = candidate.meta["place"]
@@ -176,7 +176,7 @@ def word(node: exp.Expression) -> str:
 
 
 def is_bare(node: exp.Subquery) -> bool:
-    """Whether a query in brackets has nothing behind them, such as a LIMIT, but its name."""
+    """Return True if a query in brackets has nothing behind them, such as a LIMIT, but its name."""
     return not any(part for name, part in node.args.items() if name not in ("this", "alias")) and not columns_of(node)
 
 
@@ -387,7 +387,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*\s*\(")
 
 
 def _before(node: exp.Expression, text: str) -> int | None:
-    """Where a call begins whose place the parser forgot: the name and bracket right before its first argument."""
+    """Return where a call begins whose place the parser forgot: the name before its first argument."""
     known = [part.meta["start"] for part in islice(node.walk(), 1, 12) if "start" in part.meta]
     before = text[max(0, min(known) - 60) : min(known)] if known else ""
     calls = [match for match in _NAME.finditer(before) if before[match.end() :].strip().upper() in ("", "DISTINCT")]

@@ -220,7 +220,7 @@ _CASTS: dict[str, Kind] = {
 
 
 def kind_of(node: exp.Expression, column: ColumnKind) -> Kind | None:
-    """What type Postgres gives an expression, as far as it matters; None where that is not known."""
+    """Return the type that Postgres gives an expression, as far as it matters; None where that is not known."""
     match node:
         case exp.Column():
             return column(node)

@@ -24,7 +24,7 @@ def probed(tree: exp.Query) -> exp.Query | None:
 
 
 def _is_empty(select: exp.Select) -> bool:
-    """Whether a SELECT has no rows, whatever the tables hold."""
+    """Return True if a SELECT has no rows, whatever the tables hold."""
     if _is_zero(select):
         return True
     alone = not select.args.get("group") and any(aggregates_in(item) for item in select.expressions)
@@ -45,7 +45,7 @@ def _is_ruled_out(select: exp.Select) -> bool:
 
 
 def _truth(node: exp.Expression) -> bool | None:
-    """Whether a condition of constants holds; None where it is none."""
+    """Return True or False for a condition of constants; None where it is none."""
     match node:
         case exp.Paren():
             return _truth(node.this)

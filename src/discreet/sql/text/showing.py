@@ -31,7 +31,7 @@ def in_words_of_select(tree: exp.Expression, tables: Collection[str]) -> str | N
 
 
 def _shown(tree: exp.Expression) -> list[str]:
-    """What stands behind SHOW, word by word."""
+    """Return what stands behind SHOW, word by word."""
     if isinstance(tree, exp.Show):
         return [] if tree.args.get("from_") else str(tree.this).split()
     if not isinstance(tree, exp.Command) or str(tree.this).upper() != "SHOW":

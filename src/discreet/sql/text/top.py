@@ -25,7 +25,7 @@ def shown_by_having(node: exp.Select) -> exp.Select:
 
 
 def _pairs(join: exp.Join) -> list[tuple[exp.Column, str]]:
-    """What the outer query joins on, with the inner query's column; none where it is no join of that kind."""
+    """Return what the outer query joins on, with the inner query's column; empty if it is no such join."""
     inner = not join.args.get("side") and str(join.args.get("kind") or "").upper() in ("", "INNER")
     if not inner or not join.args.get("on") or not _keeps_some_groups(join.this):
         return []
@@ -41,7 +41,7 @@ def _pairs(join: exp.Join) -> list[tuple[exp.Column, str]]:
 
 
 def _keeps_some_groups(source: exp.Expression) -> bool:
-    """Whether this is a subquery with GROUP BY, of whose groups LIMIT or HAVING keeps some."""
+    """Return True for a subquery with GROUP BY, of whose groups LIMIT or HAVING keeps some."""
     query = source.this if isinstance(source, exp.Subquery) else None
     if not isinstance(query, exp.Select) or not query.args.get("group"):
         return False

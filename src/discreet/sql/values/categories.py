@@ -99,7 +99,7 @@ def decoded(value: Value) -> Expression:
 
 
 def letters_of(value: Value) -> int:
-    """How many letters a category or text has at most."""
+    """Return how many letters a category or text has at most."""
     if isinstance(value.domain, Coded):
         return max((len(str(each)) for each in value.domain.values), default=0)
     return value.domain.letters if isinstance(value.domain, Text) else MAX_LENGTH

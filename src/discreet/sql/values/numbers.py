@@ -209,7 +209,7 @@ def clamp(value: Value, lo: Value, hi: Value, node: exp.Expression) -> Value:
 
 
 def bucket(value: Value, ends: tuple[Fraction, Fraction], count: int, node: exp.Expression) -> Value:
-    """Which of `count` equal parts between the ends holds the number: from 1, 0 below them, count + 1 above."""
+    """Return which of `count` equal parts between the ends holds the number: from 1; 0 below, count + 1 above."""
     lo, hi = ends
     parts = scale(add(value, number(-lo), node), count / (hi - lo), node)
     place = add(rounded(parts, Fraction(1), "down", node), number(1), node)
@@ -309,7 +309,7 @@ _KEPT = (
 
 
 def is_float(node: exp.Expression) -> bool:
-    """Whether an expression is a float to the engine; columns are integers and decimals."""
+    """Return True if an expression is a float to the engine; columns are integers and decimals."""
     if isinstance(node, exp.Cast):
         return node.args["to"].this in (exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT)
     if isinstance(node, _KEPT):

@@ -54,7 +54,7 @@ def _signs(pattern: str, escape: str) -> list[str]:
 
 
 def _is_like(text: str, signs: Sequence[str]) -> bool:
-    """Whether a text is like a pattern; on a mismatch only the last % takes one letter more."""
+    """Return True if a text is like a pattern; on a mismatch only the last % takes one letter more."""
     if _ONE not in signs:
         return _has_in_order(text, signs)
     at = place = mark = 0
@@ -73,7 +73,7 @@ def _is_like(text: str, signs: Sequence[str]) -> bool:
 
 
 def _has_in_order(text: str, signs: Sequence[str]) -> bool:
-    """Whether a text is like a pattern without _: what stands between its % follows one on the other."""
+    """Return True if a text is like a pattern without _: the pieces between its % follow one another."""
     pieces = [""]
     for sign in signs:
         if sign == _ANY:

@@ -75,12 +75,12 @@ def as_text(value: Value, node: exp.Expression, *, written: exp.Expression) -> V
 
 
 def _digits(step: Fraction) -> int | None:
-    """How many decimals a grid needs, if it is one of decimals."""
+    """Return how many decimals a grid needs, if it is one of decimals."""
     return next((places for places in range(19) if (step * 10**places).denominator == 1), None)
 
 
 def _shown(value: Fraction, digits: int | None) -> str:
-    """As the engine writes decimals, all with the digits of their type, and floats, with those they need."""
+    """Write a number as the engine does: decimals with the digits of their type, floats with those they need."""
     return f"{float(value)!r}" if digits is None else f"{Decimal(int(value * 10**digits)).scaleb(-digits):f}"
 
 
@@ -313,7 +313,7 @@ def _split_part(node: exp.Expression, read: Read) -> Value:
 
 
 def _position(node: exp.Expression, read: Read) -> Value:
-    """Where a text begins in another, counted from 1; 0 if it does not."""
+    """Return where a text begins in another, counted from 1; 0 if it does not."""
     value, text = read(node.this), _text_constant(node.args["substr"], read, node)
     if not text:
         raise reject(node, "an empty text is found everywhere.", "Look for something.")

@@ -183,8 +183,9 @@ class Value:
 
     @property
     def identity(self) -> Identity:
-        """What tells it from other values: x and 2 * x are one expression in units of other steps, as are codes of
-        other labels.
+        """The pair that tells it from other values: expression and domain.
+
+        x and 2 * x are one expression in units of other steps, as are codes of other labels.
         """
         return self.expression, self.domain
 
