@@ -74,7 +74,7 @@ def copy_rows(snapshot: Any, connection: Link, number: int, table: str, columns:
     )
     reader = snapshot.sql(f"SELECT {listed} FROM {place}").to_arrow_reader(_ROWS)
     cursor = connection.cursor()
-    with cursor.copy(f"COPY {schema_of(number)}.{name(table)} FROM STDIN (FORMAT csv)".encode()) as copy:
+    with cursor.copy(f"COPY {schema_of(number)}.{name(table)} FROM STDIN (FORMAT csv, FREEZE)".encode()) as copy:
         for text in _as_csv(reader):
             if b"\x00" in text:
                 raise UsageError(
