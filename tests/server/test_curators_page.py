@@ -67,6 +67,7 @@ def test_releases_and_publications(browser: Any, town: Running) -> None:
     before = charges(town, "curator")
     with opened(browser, town, "carol", "/curate") as page:
         show(page, "publishing")
+        page.wait_for_selector("text=Not started yet.")
         press(page, "Price of visits_by_month")
         page.wait_for_selector("text=/Costs ε = 1, once/")
         page.wait_for_selector("td >> text=cumulative")

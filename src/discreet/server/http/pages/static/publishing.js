@@ -8,11 +8,13 @@ const count = (number) => number.toLocaleString("en-US");
 const KINDS = {
   releases: {
     price: releasePrice,
+    before: "Not started yet.",
     reached: (told) => `Published ${count(told.published)} of ${told.periods === null ? "an unknown number of" : count(told.periods)} periods, for ${budgetText(told.cost)}.`,
     acts: [["Start", "Charges it once, for all its periods.", "start"], ["Run", "Publishes every period that is over.", "run"]],
   },
   publications: {
     price: publicationPrice,
+    before: "Not made yet of this snapshot.",
     reached: (told) => `Made: ${told.levels.map(({ level, places }) => `${level} ${count(places)}`).join(", ")}; tables ${told.tables.join(", ")}.`,
     acts: [["Run", "Makes it, for one charge; again it is free.", "run"]],
   },
@@ -43,7 +45,7 @@ async function one(kind, name) {
       state.replaceChildren(KINDS[kind].reached(await get(path)), " ",
         make("a", { href: `/api/v1${path}/page`, target: "_blank", rel: "noopener" }, `Page of ${name}`));
     } catch (error) {
-      state.replaceChildren(error.message);
+      state.replaceChildren(error.kind === "usage" ? KINDS[kind].before : error.message);
     }
   }
 
