@@ -2,6 +2,7 @@ r"""`discreet shell`: statements, commands, files and stdin; and at a keyboard t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -96,7 +97,11 @@ def test_stdin_is_asked(policy: Path) -> None:
 
 
 class Terminal:
-    """A shell at a pty: what is typed, and what is seen. Whoever starts it has Ctrl-C ignored, as scripts have."""
+    """A shell at a pty: what is typed, and what is seen. Whoever starts it has Ctrl-C ignored, as scripts have.
+
+    No Ctrl-C is sent: readline overlooks one between its prompt and its first look, and one that is sent again may meet
+    the next line.
+    """
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         self._own, other = pty.openpty()
@@ -120,15 +125,6 @@ class Terminal:
 
     def type(self, text: str) -> None:
         os.write(self._own, text.encode())
-
-    def interrupt_until(self, pattern: str) -> None:
-        """Press Ctrl-C until a pattern is seen: readline overlooks one between its prompt and its first look."""
-        until = time.monotonic() + 200
-        while not re.search(pattern, self.seen):
-            assert time.monotonic() < until, self.seen
-            self.process.send_signal(signal.SIGINT)
-            if select.select([self._own], [], [], 1.0)[0]:
-                self.seen += os.read(self._own, 1 << 16).decode("utf-8", "replace")
 
     def close(self) -> int:
         try:
@@ -156,9 +152,6 @@ def test_at_a_keyboard(policy: Path, tmp_path: Path, state: dict[str, str]) -> N
     first.type("SELECT age FROM people;\n")  # refused: the session goes on
     first.wait_for("Rejected")
     first.wait_for("bob> ")
-    first.type("SELECT 'never closed\n")
-    first.wait_for(r"\.\.\.> ")
-    first.interrupt_until("bob> ")  # Ctrl-C forgets what was begun
     first.type("\\budget\n")
     first.wait_for("left ε")
     first.wait_for("bob> ")
@@ -167,6 +160,33 @@ def test_at_a_keyboard(policy: Path, tmp_path: Path, state: dict[str, str]) -> N
     history = tmp_path / "discreet" / "history"
     assert "\\budget" in history.read_text()
     assert history.stat().st_mode & 0o777 == 0o600
+
+
+def test_ctrl_c_forgets_what_was_begun(
+    policy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines that somebody types, the second of which is Ctrl-C; whoever started the shell has it ignored."""
+    typed = iter(["SELECT 'never closed", None, "\\budget", "\\q"])
+    prompts = []
+
+    def line(prompt: str) -> str:
+        prompts.append(prompt)
+        found = next(typed)
+        if found is None:
+            signal.raise_signal(signal.SIGINT)
+        assert found is not None
+        return found
+
+    monkeypatch.setattr("builtins.input", line)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("discreet.cli.shell._line_editing", lambda source: contextlib.nullcontext())
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert cli.run(["shell", str(policy), "--analyst", "bob"]) == 0
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert prompts == ["bob> ", "...> ", "bob> ", "bob> "]
+    assert "left ε" in capsys.readouterr().out
 
 
 def test_ctrl_c_stops_what_runs_and_never_the_shell() -> None:

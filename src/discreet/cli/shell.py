@@ -379,12 +379,13 @@ class CtrlC:
     def may_stop(self, act: Callable[[], Made]) -> Made | None:
         """Return what an act returns, or None where Ctrl-C stopped it."""
         try:
-            self._may_stop = True
-            return act()
-        except KeyboardInterrupt:
+            try:
+                self._may_stop = True
+                return act()
+            finally:
+                self._may_stop = False
+        except KeyboardInterrupt:  # also one between the end of the act and the line above
             return None
-        finally:
-            self._may_stop = False
 
     def _press(self, number: int, frame: FrameType | None) -> None:
         if self._may_stop:
