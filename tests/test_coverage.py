@@ -40,6 +40,7 @@ DOORS = {  # where ± is printed, and the test of what stands behind it
     "census/page.py": "census.test_errors.test_whole_numbers_err_as_the_margins_say",
     "census/running.py": "census.test_errors.test_whole_numbers_err_as_the_margins_say",
     "server/pgwire/question.py": "test_coverage.test_margins_cover",
+    "evaluate/report.py": "test_coverage.test_margins_cover",  # of answers that were asked for
     "anonymity/report/page.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
     "anonymity/report/words.py": "test_every_mechanism.test_margins_of_added_noise_cover_exactly",
     "local/collector/chart.py": "test_every_protocol.test_intervals_of_frequencies_cover",

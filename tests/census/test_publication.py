@@ -77,7 +77,7 @@ def test_the_charge_is_the_sum_of_all_levels_and_tables(curator: Curator) -> Non
     assert len([each for row in published.certificate["mechanisms"] for each in row]) == len(noises)
 
 
-@pytest.mark.parametrize("where", ["measure", "made", "simulated", "pack"])
+@pytest.mark.parametrize("where", ["measure", "make_whole", "simulate", "pack"])
 def test_interrupted_anywhere_it_goes_on_with_the_same_noise(
     curator: Curator, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:

@@ -115,13 +115,13 @@ def test_a_published_step_is_recalled_whatever_the_source_says_now(tmp_path: Pat
     release = curator.release("daily_visits")
     release.start()
     first = release.run(after(4))
-    stored = curator._ledger.streams.published(release._started())
+    stored = curator._ledger.streams.published(release._require_start())
     live.update(tables([]))
     again = opened(tmp_path, live, epsilon="1", accountant="zcdp").release("daily_visits")
     assert again.run(after(4)).table.equals(first.table)
     later = again.run(after(6))
     assert later.table.slice(0, first.table.num_rows).equals(first.table)
-    assert curator._ledger.streams.published(again._started())[:5] == stored
+    assert curator._ledger.streams.published(again._require_start())[:5] == stored
 
 
 @pytest.mark.parametrize("accountant", ["sum", "zcdp"])
@@ -202,7 +202,7 @@ def test_a_long_stream_is_buffered(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("period: day", "period: hour"))
     release = discreet.open(path, tables=tables(BUSY)).release("daily_visits")
     assert release.start().design.strategy.name == "buffered square root"
-    assert len(curator._ledger.streams.published(release._started())[0]) < 2000
+    assert len(curator._ledger.streams.published(release._require_start())[0]) < 2000
     series = release.run(after(1))
     assert series.periods == 24
     assert values(series, "cumulative", clinic="Hill") == [2] * 24

@@ -40,7 +40,7 @@ def published(folder: Path, live: dict[str, Any], until: int) -> list[bytes]:
     release = curator.release("daily_visits")
     release.run(after(until))
     curator._ledger.verify()
-    found = curator._ledger.streams.published(release._started())
+    found = curator._ledger.streams.published(release._require_start())
     curator._ledger.close()
     return found
 
@@ -122,7 +122,7 @@ def test_what_is_stored_is_sealed_and_cannot_be_swapped(started: Path, tmp_path:
     curator = opened(folder, tables(VISITS), **SETTINGS)
     release = curator.release("daily_visits")
     release.run(after(2))
-    stream = release._started()
+    stream = release._require_start()
     frozen = curator._ledger.streams.frozen(stream)
     assert b"owner" in frozen[1]
     raw = b"".join(path.read_bytes() for path in folder.glob("clinic.ledger*"))

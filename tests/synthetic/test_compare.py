@@ -178,7 +178,7 @@ def test_no_row_is_longer_than_it_is_charged_for(near: Description) -> None:
 def test_no_model_makes_a_distance_overflow() -> None:
     """A file may expect 10^18 rows in every cell; past 64 bits, one person could turn the sign of a distance."""
     candidate = Candidate(columns=(0,), partition=(np.arange(4),), model=np.full(4, 1e18))
-    assert _models([candidate])["models"][0].tolist() == [MOST_ROWS] * 4
+    assert _models([candidate], 1)["models"][0].tolist() == [MOST_ROWS] * 4
     assert 2**26 * MOST_ROWS < 2**63 - 2**48  # and that is more rows than there are
 
 
