@@ -1,4 +1,5 @@
-"""How many durable spends a second, beside a bare append with fdatasync in the same run on the same disk.
+"""How many durable spends a second, beside a bare append with fdatasync in the same run on the same disk; and on a
+ledger in PostgreSQL, beside a bare INSERT and COMMIT on the same server.
 
     python bench/ledger.py [FOLDER] [ROUNDS]
 
@@ -13,13 +14,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
+
+import psycopg
 
 from discreet.budget import Charge
 from discreet.ledger import Bill, Ledger, Reservation, Terms
 
+TESTS = Path(__file__).resolve().parents[1] / "tests"  # how a server is started, and tables are made in it
+sys.path[:0] = [str(TESTS), str(TESTS / "ledger")]
+
+from places import in_postgres  # noqa: E402
+
+from real_postgres import server  # noqa: E402
+
 BATCH = 100
+ANALYSTS = 16  # who ask at the same time, of one server
 MECHANISMS = [{"mechanism": "DiscreteLaplace", "scale": "2", "l1": "1"}]
 TERMS = Terms(
     unit="person",
@@ -88,6 +100,37 @@ def main(folder: Path, rounds: int) -> None:
     print(f"open, checking all {rows} rows: {opened:.2f} s; verify: {time.perf_counter() - start - opened:.2f} s")
 
 
+def shared(folder: Path, rounds: int) -> None:
+    """The same on a ledger that servers share: one who asks alone, and sixteen of one server at a time."""
+    with server("-c max_connections=30") as database, psycopg.connect(database.address, autocommit=True) as bare:
+        bare.execute("CREATE TABLE bare (name text, body bytea)")
+        ledger = Ledger.create(in_postgres(folder / "shared.ledger", lambda: database), TERMS)
+        pool = ThreadPoolExecutor(ANALYSTS)
+        times: dict[str, list[float]] = {"bare INSERT and COMMIT": [], "spend": [], "spend, sixteen at a time": []}
+
+        def insert(name: str) -> None:
+            bare.execute("INSERT INTO bare VALUES (%s, %s)", (name, bytes(800)))
+
+        def together(number: int) -> float:
+            start = time.perf_counter()
+            names = [f"together {number} {each}" for each in range(BATCH)]
+            list(pool.map(lambda name: reserve(ledger, name), names))
+            return time.perf_counter() - start
+
+        for number in range(rounds):
+            times["bare INSERT and COMMIT"].append(seconds(insert, f"bare {number}"))
+            times["spend"].append(seconds(lambda name: reserve(ledger, name) and None, f"alone {number}"))
+            times["spend, sixteen at a time"].append(together(number))
+        plain = sum(times["bare INSERT and COMMIT"])
+        for name, taken in times.items():
+            mean = BATCH * rounds / sum(taken)
+            print(f"PostgreSQL, {name}: {mean:.0f} a second, {plain / sum(taken):.2f} of bare")
+        ledger.verify()
+        ledger.close()
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir=sys.argv[1] if len(sys.argv) > 1 else None) as made:
-        main(Path(made), int(sys.argv[2]) if len(sys.argv) > 2 else 30)
+        rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 30
+        main(Path(made), rounds)
+        shared(Path(made), rounds)
