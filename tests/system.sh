@@ -10,6 +10,7 @@ present() {
     chromium) command -v chromium ;;
     postgresql) command -v initdb || ls /usr/lib/postgresql/*/bin/initdb ;;
     postgresql-client) command -v psql ;;
+    default-jre-headless) command -v java ;;
     nodejs) command -v node ;;
     npm) command -v npm ;;
     default-jdk-headless) command -v javac ;;
@@ -30,6 +31,7 @@ said() {
     chromium) echo "the browser tests" ;;
     postgresql) echo "the comparison with a real Postgres" ;;
     postgresql-client) echo "the test of psql" ;;
+    default-jre-headless) echo "the tests of a real Spark" ;;
     nodejs | npm) echo "the test of node" ;;
     default-jdk-headless | libpostgresql-jdbc-java) echo "the tests of JDBC" ;;
     odbc-postgresql) echo "the tests of ODBC" ;;
@@ -38,7 +40,7 @@ said() {
   esac
 }
 
-packages="chromium postgresql postgresql-client nodejs npm"
+packages="chromium postgresql postgresql-client nodejs npm default-jre-headless"
 if [ "$2" = slow ]; then
   packages="$packages default-jdk-headless libpostgresql-jdbc-java odbc-postgresql"
   packages="$packages r-base-core r-cran-dbplyr r-cran-rpostgresql"

@@ -29,14 +29,19 @@ def measure(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | Non
     return noisy(offered, released(offered, allowance, fetch, read))
 
 
-def released(offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None) -> dict[str, Released]:
-    """Release every part that is due; `read` reads in parts where keys are not public."""
+def released(
+    offered: Offer, allowance: Allowance, fetch: Fetch, read: Read | None = None, *, in_passes: bool = True
+) -> dict[str, Released]:
+    """Release every part that is due; `read` reads in parts where keys are not public.
+
+    With `in_passes`, so does the engine: people are counted for a part of those keys at a time. It changes no number.
+    """
     in_parts = read or (lambda queries, _: Exact.chained(map(fetch, queries)))
     found = dict[str, Released]()
     for index, parts in groupby(offered.due, key=lambda part: part.block):
         each = offered.blocks[index]
         if each.block.unknown:
-            found |= {part.id: _unknown(each, part, allowance, in_parts) for part in parts}
+            found |= {part.id: _unknown(each, part, allowance, in_parts, in_passes) for part in parts}
         else:
             found |= _public(each, tuple(parts), allowance, fetch)
     return found
@@ -96,21 +101,21 @@ def _by_id(block: Block) -> tuple[dict[str, Statistic], dict[str, Pick]]:
     return {each.id: each for each in block.measured}, {pick.id: pick for pick in block.picks}
 
 
-def _unknown(each: BlockOffer, part: Part, allowance: Allowance, read: Read) -> Released:
-    """Release a block with unknown keys: keys that enough people share survive, and only they are measured (S5).
+def _unknown(each: BlockOffer, part: Part, allowance: Allowance, read: Read, in_passes: bool) -> Released:
+    """Some keys are not public: those that enough people share survive, and only they are measured (S5).
 
     How many keys there are is for data to decide: they are read part by part, and what is not of survivors is let go.
     """
     block = each.block
     assert each.threshold is not None  # a block with unknown keys has one
-    exact = read(block.in_passes(block.people), block.part_rows)
+    exact = read(block.in_passes(block.people) if in_passes else (block.people,), block.part_rows)
     survivors, tested = allowance.threshold(each.threshold, exact, moved=block.touching, keys=len(block.unknown))
 
     def kept(*queries: Numbers) -> Exact:
         return allowance.keep(read(queries, block.part_rows), survivors, keys=block.unknown)
 
     statistics, picks = _by_id(block)
-    exact = kept(*block.in_passes(block.sums)) if statistics else exact
+    exact = kept(*(block.in_passes(block.sums) if in_passes else (block.sums,))) if statistics else exact
     numbers = []
     for name in part.statistics:
         if statistic := statistics.get(name):

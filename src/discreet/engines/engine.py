@@ -7,7 +7,7 @@ rows and with nothing else: it is handed trees and gives exact numbers, which on
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from discreet.algebra import Numbers
 from discreet.engines.snapshot import Snapshot
@@ -26,6 +26,8 @@ class Engine(Protocol):
     Whatever goes wrong is EngineFailure, of one fixed sentence, without a cause: messages of a database can print
     values. What takes too much time or memory is Overrun. What fails on a row is NULL there.
     """
+
+    in_passes: ClassVar[bool]  # whether people are counted for a part of the unknown keys at a time, to save its memory
 
     def columns(self, table: str) -> dict[str, str]:
         """A table's columns and their stored types, the hidden owner left out."""

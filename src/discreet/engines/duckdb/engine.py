@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from discreet import arrow
 from discreet.algebra import Aggregate, Numbers
@@ -82,6 +82,8 @@ def _one_row(cursor: Any, statement: Any) -> pa.Table:
 
 class DuckDB:
     """One snapshot, opened read-only. Safe to use from several threads; open it again after a fork."""
+
+    in_passes: ClassVar[bool] = True
 
     def __init__(self, path: str | Path, *, memory: int, threads: int | None = None) -> None:
         import duckdb

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from discreet.algebra import Numbers
 from discreet.engines.layout import OWNER
@@ -42,6 +42,8 @@ _CHECK = 60  # seconds for a question without rows
 
 class PostgresEngine:
     """One snapshot. Several threads may ask: each question has a connection of its own while it runs."""
+
+    in_passes: ClassVar[bool] = True
 
     def __init__(self, address: str, number: int, tables: Tables, *, memory: int) -> None:
         self._address, self._number, self._tables, self._memory = address, number, tables, memory

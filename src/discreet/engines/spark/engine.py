@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as TooLate
 from functools import partial
 from pathlib import Path
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from discreet.algebra import Numbers, number_column
 from discreet.engines.duckdb.engine import MOST_BINDING
@@ -43,6 +43,8 @@ _OPENING = 600.0  # seconds that listing the files of a table may take
 
 class Spark:
     """One snapshot, through a session of its own. Several threads may use it; a forked process opens it again."""
+
+    in_passes: ClassVar[bool] = False  # its workers share the keys out, and write to disk what does not fit
 
     def __init__(self, session: Any, policy: Policy, folder: Path) -> None:
         self._session, self._policy, self._folder = session, policy, folder

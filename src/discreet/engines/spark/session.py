@@ -98,15 +98,22 @@ def _start(master: str) -> str:
         "spark.sql.shuffle.partitions": "4",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.log.level": "ERROR",
+        "spark.log.level": "OFF",  # its messages can print values
     }
+    before = os.environ.get("PYTHONPATH")
     try:
+        os.environ["PYTHONPATH"] = _python_path()  # for workers that this machine's Spark starts itself
         context = SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
         SparkSession(context)
         service = "org.apache.spark.sql.connect.service.SparkConnectService$"
         port = getattr(getattr(context._jvm, service), "MODULE$").localPort()
     except Exception:
         raise UsageError(f"Spark on this machine ({master}) does not start. Is Java 17 there? java -version") from None
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
     return f"{REMOTE}localhost:{port}/;token={token}"
 
 

@@ -1,0 +1,215 @@
+"""A real Spark, started by the test: the same rows and numbers as DuckDB's, and the same noise when executors die.
+
+Quick is one conformance run on local[2]; `make slow` asks all questions of plans.sql and kills executors of a local
+cluster, from within the task that they run: so they die in the middle of it, whenever that is.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from conformance import all_rows, opened, rows_of, store_on
+from small_sources import policy_of
+from test_every_engine import EXPRESSIONS, ODD, odd_rows, queries_of
+from test_spark import BY_WORD, ONE_KEY, THRESHOLD, allowed, same_rows
+
+from discreet.algebra import Aggregate, Column, Scan, Sum, call
+from discreet.engines.engine import Engine
+from discreet.engines.spark import session as sessions
+from discreet.engines.spark.workers import ReadFiles
+from discreet.engines.spelling import Unspelled
+from discreet.policy.engine import EngineChoice
+from discreet.sql.plan import Shared
+from discreet.vault.exact import Exact
+from sql import bounded, harness, policies
+
+WORDS = "  people:\n    owner: person\n    columns:\n      word: {text: true, nullable: true}\n"
+
+
+def started(master: str) -> Iterator[EngineChoice]:
+    """A Spark of this process, gone afterwards: a process can have one."""
+    if shutil.which("java") is None:
+        pytest.skip("Java is missing, so NO REAL SPARK WAS ASKED. Install it: apt-get install default-jre-headless.")
+    from pyspark import SparkContext
+
+    yield EngineChoice(name="spark", at=master)
+    sessions._local.clear()
+    context = SparkContext._active_spark_context
+    if context is not None:
+        context.stop()
+        SparkContext._gateway.shutdown()
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+@pytest.fixture
+def local() -> Iterator[EngineChoice]:
+    yield from started("local[2]")
+
+
+@pytest.fixture
+def cluster_of_two() -> Iterator[EngineChoice]:
+    yield from started("local-cluster[2,1,1024]")
+
+
+def by_word() -> pa.Table:
+    words = [f"w{number % 31 * (number % 29)}" if number % 4 else None for number in range(3000)]
+    return pa.table({"person": range(3000), "word": words})
+
+
+def thresholded(engine: Engine, exact: Exact | None = None) -> list[Any]:
+    held = exact or engine.fetch_parts(BY_WORD, 300, 100_000)
+    survivors, numbers = allowed(bytes(range(32))).threshold(THRESHOLD, held, moved=ONE_KEY, keys=1)
+    assert 0 < survivors.num_rows < 500
+    return [survivors.to_pylist(), numbers.tolist()]
+
+
+@pytest.mark.timeout(900)
+def test_a_real_spark_gives_the_same(local: EngineChoice, tmp_path: Path) -> None:
+    """Rows that its workers prepare, values of some words, and noise that its workers draw."""
+    policy, tables = policy_of(ODD, tmp_path), {"visits": odd_rows()}
+    visits = Scan("visits", "v")
+    with (
+        opened(policy, EngineChoice(), tmp_path / "duckdb", tables) as truth,
+        opened(policy, local, tmp_path / "spark", tables) as spark,
+    ):
+        assert all_rows(spark, policy, "visits") == all_rows(truth, policy, "visits")
+        row = tuple(Column("v", each) for each in ("word", "cost", "days", "day", "seen", "well", "kind"))
+        query = Aggregate(visits, (*row, *EXPRESSIONS[::9]), (Sum(),))  # a few: all of them are tried on Sail
+        assert rows_of(spark, query) == rows_of(truth, query)
+        words = Aggregate(visits, (Column("v", "word"),), (Sum(),))
+        exact = Exact(truth.fetch(words, 60).unwrap())
+        survivors = [
+            allowed(bytes(32)).threshold(THRESHOLD, each, moved=ONE_KEY, keys=1)[1].tolist()
+            for each in (exact, spark.fetch_parts(words, 300, 100_000))
+        ]
+        assert survivors[0] == survivors[1]
+
+
+@pytest.mark.slow  # eight hundred statements, each planned and compiled by Spark: minutes
+@pytest.mark.parametrize("name", ["hospital", "census", "isp", "school"])
+def test_every_plan_on_a_real_spark(name: str, local: EngineChoice, tmp_path: Path) -> None:
+    policy = policies.policy(name)
+    tables = {**bounded.dirty(policy, people=60, dice=random.Random(name)), **policies.public(name)}
+    different, refused, seen = [], set[str](), set[Any]()
+    with (
+        opened(policy, EngineChoice(), tmp_path / "duckdb", tables) as truth,
+        opened(policy, local, tmp_path / "spark", tables) as spark,
+    ):
+        same_rows(policy, truth, spark)
+        for case in (each for each in harness.cases() if each.policy == name):
+            plan = harness.planned(case.sql, policy, name=name)
+            for block in (each for each in plan.blocks if not isinstance(each.kind, Shared)):
+                for queries in set(queries_of(block)) - seen:
+                    seen.add(queries)
+                    try:
+                        spark.check(queries[0])
+                    except Unspelled:
+                        refused.add(case.id)
+                        continue
+                    ours, theirs = (sum((rows_of(e, q) for q in queries), Counter()) for e in (truth, spark))
+                    if ours != theirs:
+                        different.append((case.id, spark.sql(queries[0])))
+    assert different == []
+    assert refused <= {"hospital: count / EXISTS / filter"}
+
+
+# --- executors that die -----------------------------------------------------------------------------------------------
+
+
+def _kill_executor_once(marker: str) -> None:
+    """On a worker: kill the Java process that this task runs for, the first time that anybody comes here."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    process = os.getppid()
+    while b"java" not in Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0]:
+        process = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+    os.kill(process, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Dying:
+    """A part of the vault's whose first executor dies when it has begun."""
+
+    part: Any
+    marker: str
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.part.columns)
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        made = self.part(table)
+        _kill_executor_once(self.marker)
+        return made
+
+
+@dataclass(frozen=True, kw_only=True)
+class DyingReader:
+    """A reader of files whose first executor dies in the middle of a file."""
+
+    reader: Any
+    marker: str
+
+    def __call__(self, batches: Any) -> Any:
+        for batch in self.reader(batches):
+            yield batch
+            _kill_executor_once(self.marker)
+
+
+@pytest.mark.slow  # a driver and two executors of a cluster: minutes
+def test_executors_that_die(cluster_of_two: EngineChoice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While rows are prepared, while a threshold is drawn, before a question: the same rows, the same noise, once."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    died = tmp_path / "died preparing", tmp_path / "died drawing"
+    policy = policy_of(WORDS, tmp_path)
+    with opened(policy, EngineChoice(), tmp_path / "duckdb", {"people": by_word()}) as truth:
+        expected = thresholded(truth, Exact(truth.fetch(BY_WORD, 60).unwrap()))
+        store = store_on(policy, cluster_of_two, tmp_path / "spark")
+
+        def dying(**fields: Any) -> DyingReader:
+            return DyingReader(reader=ReadFiles(**fields), marker=str(died[0]))
+
+        monkeypatch.setattr("discreet.engines.spark.prepare.ReadFiles", dying)
+        store.build(1, {"people": by_word()})
+        assert died[0].exists()
+        spark = store.open(1)
+        assert all_rows(spark, policy, "people") == all_rows(truth, policy, "people")
+        made = spark._made  # type: ignore[attr-defined]
+        monkeypatch.setattr(spark, "_made", lambda part, sql: made(Dying(part, str(died[1])), sql))
+        assert thresholded(spark) == expected
+        assert died[1].exists()
+        listed = subprocess.run(["pgrep", "-f", "CoarseGrainedExecutorBackend"], capture_output=True, text=True)
+        ours = [int(each) for each in listed.stdout.split() if _is_ours(int(each))]
+        for process in ours[:1]:
+            os.kill(process, signal.SIGKILL)
+        hashed = Aggregate(Scan("people", "t"), (call("left", call("md5", Column("t", "word")), 1),), (Sum(),))
+        assert rows_of(spark, hashed) == rows_of(truth, hashed)
+        spark.close()
+
+
+def _is_ours(process: int) -> bool:
+    """Whether a process comes from this one."""
+    while process > 1:
+        if process == os.getpid():
+            return True
+        try:
+            process = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            return False
+    return False
