@@ -243,14 +243,9 @@ class View:
     def carry_out(
         self, offered: Offer, standing: Standing, until: Until, allowance: Allowance, charge: int
     ) -> Finished:
-<<<<<<< HEAD
         """Do everything between a charge and the stored answer."""
-        found = released(offered, allowance, partial(self.fetch, until=until), partial(self.fetch_parts, until=until))
-=======
-        """Everything between a charge and the stored answer."""
         fetch, read = partial(self.fetch, until=until), partial(self.fetch_parts, until=until)
         found = released(offered, allowance, fetch, read, in_passes=self.engine.in_passes)
->>>>>>> dfb8028 (Ask a real Spark; read unknown keys at once where workers share them out)
         return self.finished(offered, standing, charge, found)
 
     def recalled(self, offered: Offer, standing: Standing) -> Finished:
