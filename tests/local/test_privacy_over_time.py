@@ -15,7 +15,7 @@ from small_survey import SURE
 from discreet import local
 from discreet.errors import UsageError
 from discreet.local.collector.poisoning import effect, implausible, suspicions
-from discreet.local.collector.shuffle import amplify, amplify_tightly, local_epsilon
+from discreet.local.collector.shuffle import amplified, amplified_tightly, local_epsilon
 from discreet.local.protocols import odds
 from discreet.local.protocols.hashing import LocalHashing
 from discreet.local.protocols.memoize import MemoizedResponse, MemoizedUnary
@@ -78,21 +78,21 @@ def test_memoized_reports_are_estimated_within_their_margins(kind: Any) -> None:
 
 @pytest.mark.parametrize(("n", "expected"), [(10**4, 0.214), (10**5, 0.0726), (10**6, 0.0235)])
 def test_closed_amplification_has_the_published_figures(n: int, expected: float) -> None:
-    assert amplify(epsilon=1, honest=n, delta=1e-6) == pytest.approx(expected, rel=5e-3)
+    assert amplified(epsilon=1, honest=n, delta=1e-6) == pytest.approx(expected, rel=5e-3)
 
 
 def test_amplification_never_exceeds_the_local_epsilon_and_needs_enough_reports() -> None:
-    assert amplify(epsilon=1, honest=100, delta=1e-6) == 1.0  # outside the theorem's range
-    assert amplify(epsilon=12, honest=10**6, delta=1e-6) == 12.0
+    assert amplified(epsilon=1, honest=100, delta=1e-6) == 1.0  # outside the theorem's range
+    assert amplified(epsilon=12, honest=10**6, delta=1e-6) == 12.0
     limit = log(10**5 / (16 * log(2e6)))
-    assert amplify(epsilon=limit * 0.999, honest=10**5, delta=1e-6) < limit
-    assert amplify(epsilon=limit * 1.001, honest=10**5, delta=1e-6) == pytest.approx(limit * 1.001)
+    assert amplified(epsilon=limit * 0.999, honest=10**5, delta=1e-6) < limit
+    assert amplified(epsilon=limit * 1.001, honest=10**5, delta=1e-6) == pytest.approx(limit * 1.001)
 
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.5, 1000), (1, 10**4), (2, 10**5), (3, 500)])
 def test_tight_amplification_is_between_a_real_attack_and_the_closed_bound(epsilon: float, n: int) -> None:
-    tight = amplify_tightly(epsilon=epsilon, honest=n, delta=1e-6)
-    assert tight <= amplify(epsilon=epsilon, honest=n, delta=1e-6)
+    tight = amplified_tightly(epsilon=epsilon, honest=n, delta=1e-6)
+    assert tight <= amplified(epsilon=epsilon, honest=n, delta=1e-6)
     assert tight >= true_loss(epsilon, n, 1e-6)
 
 
@@ -112,15 +112,15 @@ def true_loss(epsilon: float, n: int, delta: float) -> float:
 
 def test_local_epsilon_inverts_amplification() -> None:
     found = local_epsilon(central=1, honest=10**5, delta=1e-6)
-    assert amplify(epsilon=found, honest=10**5, delta=1e-6) <= 1
-    assert amplify(epsilon=found * 1.001, honest=10**5, delta=1e-6) > 1
+    assert amplified(epsilon=found, honest=10**5, delta=1e-6) <= 1
+    assert amplified(epsilon=found * 1.001, honest=10**5, delta=1e-6) > 1
     assert local_epsilon(central=0.5, honest=10, delta=1e-6) == 0.5
 
 
 @pytest.mark.parametrize("wrong", [{"honest": 0}, {"honest": True}, {"delta": 0}, {"delta": 0.9}, {"epsilon": -1}])
 def test_nonsense_is_not_amplified(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
-        amplify(**{"epsilon": 1, "honest": 1000, "delta": 1e-6, **wrong})
+        amplified(**{"epsilon": 1, "honest": 1000, "delta": 1e-6, **wrong})
 
 
 # Poisoning ---------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from discreet.budget import amount
 from discreet.errors import UsageError
 
 
-def amplify(*, epsilon: object, honest: int, delta: object) -> float:
+def amplified(*, epsilon: object, honest: int, delta: object) -> float:
     """Return the central ε of n shuffled reports, each ε0-private:
 
         ln(1 + (e^ε0 - 1) / (e^ε0 + 1) * (8 sqrt(e^ε0 ln(4 / δ) / n) + 8 e^ε0 / n)),
@@ -28,7 +28,7 @@ def amplify(*, epsilon: object, honest: int, delta: object) -> float:
     return min(local, log1p(inner) * (1 + 1e-12))
 
 
-def amplify_tightly(*, epsilon: object, honest: int, delta: object) -> float:
+def amplified_tightly(*, epsilon: object, honest: int, delta: object) -> float:
     """Return the same by counting clones instead of bounding their number: a fourth or less, for all ε0.
 
     A shuffled report is at least as private as a sample of A + D from one of A + 1 - D, where C of the other n - 1
@@ -49,7 +49,7 @@ def local_epsilon(*, central: object, honest: int, delta: object) -> float:
     low, high = wanted, max(wanted, log(max(honest / (16 * log(2 / small)), 1)))
     for _ in range(60):
         middle = (low + high) / 2
-        fits = amplify(epsilon=Fraction(middle), honest=honest, delta=delta) <= wanted
+        fits = amplified(epsilon=Fraction(middle), honest=honest, delta=delta) <= wanted
         low, high = (middle, high) if fits else (low, middle)
     return low
 
