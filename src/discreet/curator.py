@@ -417,7 +417,7 @@ class Curator:
             )
 
     def tables(self) -> tuple[Listing, ...]:
-        """What everybody may know of the tables: columns, types, ranges, values, keys. Free; from the policy."""
+        """Return what everybody may know of the tables: columns, types, ranges, values, keys. Free; from the policy."""
         from discreet.policy.dictionary import dictionary
 
         return dictionary(self.policy, self.public_columns())

@@ -112,7 +112,7 @@ def _solve(tables: list[_Measured], count: Floats, exact: Integers | None) -> Fl
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Sums:
-    """What the numbers of a place's children add up to: by cell, and by child."""
+    """Hold what the numbers of a place's children must add up to: by cell, and by child."""
 
     count: Floats
     totals: Floats

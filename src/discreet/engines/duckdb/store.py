@@ -38,7 +38,7 @@ class Building:
         return scratch
 
     def notes(self, *, digest: str, source: Fingerprint | None, tables: tuple[TableReport, ...]) -> Snapshot:
-        """What is to be noted about the filled file."""
+        """Return the notes of the filled file."""
         taken = datetime.now(UTC).isoformat(timespec="seconds")
         return Snapshot(number=self.number, digest=digest, taken=taken, source=source, tables=tables, rules=RULES)
 

@@ -57,7 +57,7 @@ Rule = tuple[str, str]  # what is wrong, and the SQL of a row where it is
 def rules_of(
     table: Table, kinds: Mapping[str, str], *, micros: Callable[[str], str] = "epoch_us({})".format
 ) -> list[Rule]:
-    """What must hold of no row of a table with columns of these types; `micros` spells microseconds since 1970."""
+    """Return what no row of a table with columns of these types may have; `micros` spells microseconds since 1970."""
     if list(kinds) != stored_columns(table):
         raise _wrong(table.name, "its columns are not those of the policy")
     rules = [("a row has no owner", f"{name(OWNER)} IS NULL"), *_letters("an owner", OWNER, kinds[OWNER], LETTERS)]

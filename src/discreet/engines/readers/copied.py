@@ -6,10 +6,13 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from discreet.policy.domain import MOST_LETTERS
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BLOCK = 1 << 20  # bytes that are parsed at a time
+_BLOCK = 1 << 20  # bytes that are parsed at a time, if no row can be longer
+_LONGEST = 4 * MOST_LETTERS + 3  # bytes of a value in CSV: letters of four bytes, quotes around them, a comma
 
 
 class _Stream(io.RawIOBase):
@@ -36,12 +39,13 @@ def copied(copy: Any, schema: pa.Schema) -> Iterator[Any]:
     """The rows of a result or a table in these types, some at a time; raises ArrowInvalid where a value has another."""
     from pyarrow import csv
 
+    block = max(_BLOCK, _LONGEST * len(schema))  # or one person's longest row would stop it
     stream = io.BufferedReader(_Stream(copy), _BLOCK)
     if not stream.peek(1):
         return
     yield from csv.open_csv(
         stream,
-        read_options=csv.ReadOptions(column_names=schema.names, block_size=_BLOCK, use_threads=False),
+        read_options=csv.ReadOptions(column_names=schema.names, block_size=block, use_threads=False),
         parse_options=csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False),
         convert_options=csv.ConvertOptions(
             column_types=schema,
